@@ -1,0 +1,80 @@
+/** `npm run bench -- NAME [--check] [--small] [--json FILE]`: runs one benchmark and prints its tables.
+ *
+ *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is missed. */
+
+import { writeFileSync } from 'node:fs'
+import { cpus, totalmem } from 'node:os'
+import { parseArgs } from 'node:util'
+import { type BenchResult, type BenchTable, isMet } from './bench.ts'
+import { benches } from './benches.ts'
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { check: { type: 'boolean' }, small: { type: 'boolean' }, json: { type: 'string' } },
+})
+const bench = benches.find(({ name }) => name === positionals[0])
+if (bench === undefined) {
+  const list = benches.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}\n`).join('')
+  process.stderr.write(`usage: npm run bench -- NAME [--check] [--small] [--json FILE]\n${list}`)
+  process.exit(2)
+}
+const result = await bench.run({
+  size: values.small === true ? 'small' : 'full',
+  progress: showProgress,
+})
+showProgress('')
+const met = result.floors.filter(isMet).length
+const machine = {
+  cpu: cpus()[0]?.model ?? '',
+  cores: cpus().length,
+  memoryBytes: totalmem(),
+  node: process.version,
+}
+process.stdout.write(report(result))
+if (values.json !== undefined) {
+  writeFileSync(
+    values.json,
+    `${JSON.stringify({ bench: bench.name, machine, ...result }, undefined, 2)}\n`,
+  )
+}
+if (values.check === true) {
+  process.stdout.write(`${bench.name}: ${met} of ${result.floors.length} floors met\n`)
+  process.exitCode = met === result.floors.length ? 0 : 1
+}
+
+function report(result: BenchResult): string {
+  const floors: BenchTable = {
+    title: 'Floors',
+    columns: ['floor', 'figure', '', 'limit', 'unit', ''],
+    rows: result.floors.map(floor => [
+      floor.name,
+      floor.value,
+      floor.bound,
+      floor.limit,
+      floor.unit,
+      isMet(floor) ? 'met' : 'MISSED',
+    ]),
+  }
+  return `${[...result.tables, floors].map(tableText).join('\n')}\nresult ${result.resultHash}\n`
+}
+
+function tableText({ title, columns, rows }: BenchTable): string {
+  const cells = [columns, ...rows].map(row => row.map(cellText))
+  const widths = columns.map((_, i) => Math.max(...cells.map(row => row[i]?.length ?? 0)))
+  const lines = cells.map(row =>
+    row
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0)))
+      .join('  '),
+  )
+  return [title, ...lines.map(line => `  ${line}`.trimEnd()), ''].join('\n')
+}
+
+function cellText(cell: string | number): string {
+  if (typeof cell === 'string') return cell
+  if (Number.isInteger(cell)) return cell.toLocaleString('en-US')
+  return cell.toLocaleString('en-US', { maximumFractionDigits: Math.abs(cell) < 10 ? 3 : 1 })
+}
+
+function showProgress(message: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${message}`)
+}

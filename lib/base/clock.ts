@@ -1,0 +1,32 @@
+/** Time enters the system only through a `Clock`, so that simulations and tests decide it. */
+
+/** Cancels the timer it came with. Harmless after the timer has fired. */
+export type CancelTimer = () => void
+
+export interface Clock {
+  /** Milliseconds since 1970, as people and Kubernetes objects see time. May jump. */
+  wallMs(): number
+  /** Milliseconds since some fixed moment. Never goes back. */
+  monotonicMs(): number
+  /** Calls `task` once, after `delayMs`. */
+  setTimer(delayMs: number, task: () => void): CancelTimer
+  /** Lets everything else that is due run first: how long work in slices gives way. */
+  yield(): Promise<void>
+}
+
+/** Resolves after `delayMs`, or as soon as `signal` is aborted: never rejects, so that loops decide by the signal. */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal?.aborted === true) {
+      resolve()
+      return
+    }
+    const done = (): void => {
+      cancel()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const cancel = clock.setTimer(delayMs, done)
+    signal?.addEventListener('abort', done, { once: true })
+  })
+}

@@ -1,0 +1,29 @@
+/** etcd store revisions as safe integers. Nothing else turns a number or a text into a `Revision`. */
+
+import { CacheError } from './errors.ts'
+
+declare const brand: unique symbol
+
+/** A revision of the etcd store: a whole number from 0 to 2^53 - 1. */
+export type Revision = number & { readonly [brand]: 'revision' }
+
+/** The number as a revision; refuses what is not a whole number from 0 to 2^53 - 1. */
+export function revision(value: number): Revision {
+  if (!Number.isSafeInteger(value) || value < 0) {
+    throw new CacheError(
+      'invalid_request',
+      `revision ${value} is not a whole number from 0 to 2^53 - 1`,
+    )
+  }
+  return value as Revision
+}
+
+/** A revision from the two halves of a 64-bit integer on the wire; refuses what is negative or above 2^53 - 1. */
+export function revisionFromHalves(high: number, low: number): Revision {
+  return revision((high | 0) * 0x1_0000_0000 + (low >>> 0))
+}
+
+/** The revision after `value`. */
+export function nextRevision(value: Revision): Revision {
+  return revision(value + 1)
+}

@@ -1,0 +1,26 @@
+/** The command line in one table: what `--help`, the flags' parser and README's list of flags are all made from. Adding an
+ *  option is adding a row here; the environment variable of `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
+
+export type CommandName = keyof typeof commands
+
+export interface Command {
+  /** What follows the command's name on the line, beside options. */
+  readonly operands: string
+  readonly summary: string
+  readonly options: readonly Option[]
+}
+
+export interface Option {
+  readonly name: string
+  /** What stands for the value in `--help`; none for a switch. */
+  readonly value?: string
+  /** The value when the option is absent, as it would be typed. */
+  readonly fallback?: string
+  /** May be given more than once. */
+  readonly many?: boolean
+  /** One or two sentences: what it does, its unit, its bounds. */
+  readonly help: string
+}
+
+/** Every command. */
+export const commands: Readonly<Record<string, Command>> = {}

@@ -1,0 +1,129 @@
+/** Arguments and environment in, a command with its option values out, or a failure that says what was wrong and what to do. */
+
+import { parseArgs } from 'node:util'
+import { CacheError } from '../base/errors.ts'
+import { type Command, type Option, commands } from './commands.ts'
+
+/** What was asked for: one command, or help (of one command or of all), or the version. */
+export type Invocation =
+  | { readonly kind: 'help'; readonly command: string | undefined }
+  | { readonly kind: 'version' }
+  | {
+      readonly kind: 'run'
+      readonly command: string
+      readonly values: OptionValues
+      readonly operands: readonly string[]
+    }
+
+/** The values of one command's options, with fallbacks applied. */
+export class OptionValues {
+  readonly #values: ReadonlyMap<string, readonly string[]>
+
+  constructor(values: ReadonlyMap<string, readonly string[]>) {
+    this.#values = values
+  }
+
+  /** The value, or `undefined` when the option is absent and has no fallback. */
+  text(name: string): string | undefined {
+    return this.#values.get(name)?.at(-1)
+  }
+
+  /** Every value of an option that may be given more than once. */
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? []
+  }
+
+  switch(name: string): boolean {
+    return this.#values.get(name)?.at(-1) === 'true'
+  }
+}
+
+/** Reads the command line (without the program's own name) and the environment. */
+export function load(args: readonly string[], env: NodeJS.ProcessEnv): Invocation {
+  const [first, ...rest] = args
+  if (first === undefined) throw invalid('no command given', undefined)
+  if (first === '--help' || first === '-h' || first === 'help') {
+    return { kind: 'help', command: knownCommand(rest[0]) }
+  }
+  if (first === '--version' || first === '-V') return { kind: 'version' }
+  const command = Object.hasOwn(commands, first) ? commands[first] : undefined
+  if (command === undefined) {
+    throw invalid(
+      first.startsWith('-') ? `option ${first} before the command` : `unknown command "${first}"`,
+      undefined,
+    )
+  }
+  if (rest.includes('--help') || rest.includes('-h')) return { kind: 'help', command: first }
+  return { kind: 'run', command: first, ...readOptions({ name: first, command, args: rest, env }) }
+}
+
+/** The environment variable that stands in for an option. */
+export function variableOf(option: Option): string {
+  return `WATCHGLASS_${option.name.toUpperCase().replaceAll('-', '_')}`
+}
+
+interface Source {
+  readonly name: string
+  readonly command: Command
+  readonly args: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+}
+
+function readOptions({ name, command, args, env }: Source): {
+  values: OptionValues
+  operands: string[]
+} {
+  const declared = Object.fromEntries(
+    command.options.map(option => [
+      option.name,
+      { type: option.value === undefined ? 'boolean' : 'string', multiple: true } as const,
+    ]),
+  )
+  const parsed = parseStrictly(name, args, declared)
+  const values = new Map<string, readonly string[]>()
+  for (const option of command.options) {
+    const given = parsed.values[option.name]
+    const fromEnv = env[variableOf(option)]
+    if (Array.isArray(given)) {
+      if (given.length > 1 && option.many !== true) {
+        throw invalid(`option --${option.name} is given ${given.length} times`, name)
+      }
+      values.set(option.name, given.map(String))
+    } else if (fromEnv !== undefined && fromEnv !== '') {
+      if (option.value === undefined && fromEnv !== 'true' && fromEnv !== 'false') {
+        throw invalid(`${variableOf(option)} is "${fromEnv}": a switch is true or false`, name)
+      }
+      values.set(option.name, [fromEnv])
+    } else if (option.fallback !== undefined) {
+      values.set(option.name, [option.fallback])
+    }
+  }
+  if (command.operands === '' && parsed.positionals.length > 0) {
+    throw invalid(`unexpected argument "${parsed.positionals[0]}"`, name)
+  }
+  return { values: new OptionValues(values), operands: parsed.positionals }
+}
+
+function parseStrictly(
+  name: string,
+  args: readonly string[],
+  options: Record<string, { type: 'boolean' | 'string'; multiple: true }>,
+): { values: Record<string, unknown>; positionals: string[] } {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
+  } catch (error) {
+    const [sentence] = CacheError.from(error, 'invalid_request').message.split('. ')
+    throw invalid(`${sentence ?? 'unreadable options'}`, name)
+  }
+}
+
+function knownCommand(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined
+  if (!Object.hasOwn(commands, name)) throw invalid(`unknown command "${name}"`, undefined)
+  return name
+}
+
+function invalid(message: string, command: string | undefined): CacheError {
+  const help = command === undefined ? 'watchglass --help' : `watchglass ${command} --help`
+  return new CacheError('invalid_request', `${message}; try "${help}"`)
+}
