@@ -13,7 +13,7 @@ mkdirSync('.tap', { recursive: true })
 rmSync(tapFile, { force: true })
 const isOk = run('npx', [
   'tap',
-  '--reporter=tap',
+  process.stdout.isTTY ? '--reporter=base' : '--reporter=tap',
   `--output-file=${tapFile}`,
   ...process.argv.slice(2),
 ])
