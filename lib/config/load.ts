@@ -39,14 +39,18 @@ export class OptionValues {
 }
 
 /** Reads the command line (without the program's own name) and the environment. */
-export function load(args: readonly string[], env: NodeJS.ProcessEnv): Invocation {
+export function load(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  known: Readonly<Record<string, Command>> = commands,
+): Invocation {
   const [first, ...rest] = args
   if (first === undefined) throw invalid('no command given', undefined)
   if (first === '--help' || first === '-h' || first === 'help') {
-    return { kind: 'help', command: knownCommand(rest[0]) }
+    return { kind: 'help', command: knownCommand(rest[0], known) }
   }
   if (first === '--version' || first === '-V') return { kind: 'version' }
-  const command = Object.hasOwn(commands, first) ? commands[first] : undefined
+  const command = Object.hasOwn(known, first) ? known[first] : undefined
   if (command === undefined) {
     throw invalid(
       first.startsWith('-') ? `option ${first} before the command` : `unknown command "${first}"`,
@@ -117,9 +121,12 @@ function parseStrictly(
   }
 }
 
-function knownCommand(name: string | undefined): string | undefined {
+function knownCommand(
+  name: string | undefined,
+  known: Readonly<Record<string, Command>>,
+): string | undefined {
   if (name === undefined) return undefined
-  if (!Object.hasOwn(commands, name)) throw invalid(`unknown command "${name}"`, undefined)
+  if (!Object.hasOwn(known, name)) throw invalid(`unknown command "${name}"`, undefined)
   return name
 }
 

@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+
+function watchglass(...args: string[]): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync(process.execPath, ['.', ...args], { encoding: 'utf8' })
+}
+
+t.test('--version prints the version of the package', async t => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  t.match(watchglass('--version'), { status: 0, stdout: `watchglass ${version}\n`, stderr: '' })
+})
+
+t.test('--help goes to standard output and says how to go on', async t => {
+  const { status, stdout, stderr } = watchglass('--help')
+  t.equal(status, 0)
+  t.match(stdout, /^Watchglass: .*\n\nUsage: watchglass COMMAND/)
+  t.equal(stderr, '')
+})
+
+t.test('a wrong command line is one line on standard error and exit code 2', async t => {
+  t.match(watchglass('surve'), {
+    status: 2,
+    stdout: '',
+    stderr: 'watchglass: unknown command "surve"; try "watchglass --help"\n',
+  })
+  t.match(watchglass(), {
+    status: 2,
+    stdout: '',
+    stderr: 'watchglass: no command given; try "watchglass --help"\n',
+  })
+})

@@ -1,0 +1,111 @@
+/** House rules that the linter cannot see. `npm test` fails when one is broken. */
+
+import { readFileSync, readdirSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import t from 'tap'
+
+/** What each folder of lib/ may import, beside itself: arrows point down only (lib/ARCHITECTURE.md). `cli` and `compose` are
+ *  the files of that name. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  base: [],
+  store: ['base'],
+  etcd: ['store', 'base'],
+  mirror: ['etcd', 'store', 'base'],
+  watch: ['store', 'base'],
+  codec: ['store', 'base'],
+  kube: ['codec', 'store', 'base'],
+  config: ['base'],
+  ops: ['codec', 'kube', 'base'],
+  http: ['kube', 'codec', 'watch', 'store', 'base'],
+  compose: ['base', 'store', 'etcd', 'mirror', 'watch', 'codec', 'kube', 'config', 'ops', 'http'],
+  cli: ['compose', 'config', 'base'],
+}
+
+/** Packages that only one file, or one folder, may know. */
+const packageOwners: Readonly<Record<string, string>> = {
+  etcd3: 'lib/etcd/',
+  '@grpc/grpc-js': 'lib/etcd/',
+  'prom-client': 'lib/ops/metrics.ts',
+  pino: 'lib/cli.ts',
+  undici: 'lib/http/',
+}
+
+/** Second words for what the vocabulary has one word for. */
+const bannedIdentifiers = /\b(?:rev|revs|subscriber|demux|dispatcher|reflector)\b/
+
+const sources = filesUnder('lib').filter(file => file.endsWith('.ts'))
+const tests = [...filesUnder('test'), ...filesUnder('bench')].filter(file => file.endsWith('.ts'))
+
+t.test('imports between the folders of lib/ point down only', async t => {
+  const upward: string[] = []
+  for (const file of sources) {
+    const from = folderOf(file)
+    const allowed = mayImport[from]
+    t.ok(allowed, `lib/${from} is a folder that the table of layers knows`)
+    for (const target of importsOf(file).filter(name => name.startsWith('.'))) {
+      const to = folderOf(normalize(join(dirname(file), target)))
+      if (to !== from && allowed?.includes(to) !== true) upward.push(`${file} imports ${target}`)
+    }
+  }
+  t.strictSame(upward, [])
+})
+
+t.test('a package with an owner is imported by its owner only', async t => {
+  const strays = sources.flatMap(file =>
+    importsOf(file)
+      .filter(name => packageOwners[name] !== undefined && !file.startsWith(packageOwners[name]))
+      .map(name => `${file} imports ${name}`),
+  )
+  t.strictSame(strays, [])
+})
+
+t.test('files are short enough to read, and open with what they are for', async t => {
+  const isGenerated = (file: string): boolean => /\/(?:schema|data|proto)\//.test(file)
+  const handWritten = [...sources, ...tests].filter(file => !isGenerated(file))
+  const textOf = (file: string): string => readFileSync(file, 'utf8')
+  t.strictSame(
+    handWritten.filter(file => textOf(file).split('\n').length > 401),
+    [],
+    'over 400 lines',
+  )
+  t.strictSame(
+    sources.filter(file => !isGenerated(file) && !/^(?:#!.*\n)?\/\*\*? /.test(textOf(file))),
+    [],
+    'no opening comment',
+  )
+})
+
+t.test('one word for each thing', async t => {
+  const strays = sources.flatMap(file =>
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .flatMap((line, i) =>
+        bannedIdentifiers.test(withoutText(line)) ? [`${file}:${i + 1}: ${line.trim()}`] : [],
+      ),
+  )
+  t.strictSame(strays, [])
+})
+
+/** The line without comments and string literals: names are judged, words on the wire are not. */
+function withoutText(line: string): string {
+  return line.replace(/'[^']*'|`[^`]*`|"[^"]*"/g, "''").replace(/\/\/.*|\/?\*.*/, '')
+}
+
+function folderOf(file: string): string {
+  const [, name = ''] = file.split('/')
+  return name.replace(/\.ts$/, '')
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(file, 'utf8')
+  const found = text.matchAll(
+    /(?:^|\n)(?:import|export)\b[^'"]*?from\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]/g,
+  )
+  return [...found].map(match => match[1] ?? match[2] ?? '')
+}
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+}
