@@ -1,0 +1,81 @@
+/** The envelope that Kubernetes puts around protobuf objects in etcd and on the wire: `k8s\0`, then a message Unknown
+ *  {1 typeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType}. Reads it without copying the object. */
+
+import { NotExact } from './not-exact.ts'
+import { WireReader, wireBytes } from './wire-reader.ts'
+
+/** What an envelope says, and where the object's own bytes are. */
+export interface Envelope {
+  readonly apiVersion: string
+  readonly kind: string
+  /** The window of the object's message, in the array that was read. */
+  readonly rawStart: number
+  readonly rawEnd: number
+}
+
+/** `k8s\0` */
+export const envelopeMagic: readonly number[] = [0x6b, 0x38, 0x73, 0x00]
+
+/** True if the value begins as Kubernetes protobuf does. */
+export function hasEnvelope(bytes: Uint8Array, start: number, end: number): boolean {
+  return (
+    end - start >= 4 &&
+    bytes[start] === 0x6b &&
+    bytes[start + 1] === 0x38 &&
+    bytes[start + 2] === 0x73 &&
+    bytes[start + 3] === 0x00
+  )
+}
+
+/** Reads the envelope of `bytes[start..end)`. What no kube-apiserver writes (an unknown field, a repeated one, a content
+ *  encoding) is not exact, as its meaning is not ours to guess. */
+export function readEnvelope(bytes: Uint8Array, start: number, end: number): Envelope | NotExact {
+  if (!hasEnvelope(bytes, start, end)) return new NotExact('value has no protobuf envelope')
+  outer.reset(bytes, start + 4, end)
+  let apiVersion = ''
+  let kind = ''
+  let rawStart = 0
+  let rawEnd = 0
+  let seen = 0
+  while (outer.nextField()) {
+    const bit = 1 << outer.field
+    if (outer.field > 4 || outer.wire !== wireBytes) return unexpected(outer.field)
+    if ((seen & bit) !== 0) return new NotExact(`envelope repeats field ${outer.field}`)
+    seen |= bit
+    if (!outer.readWindow()) break
+    if (outer.field === 1) {
+      inner.reset(bytes, outer.start, outer.at)
+      while (inner.nextField()) {
+        if (inner.field > 2 || inner.wire !== wireBytes) return unexpected(inner.field)
+        if (!inner.readWindow()) break
+        const text = nameFromBytes(bytes, inner.start, inner.at)
+        if (inner.field === 1) apiVersion = text
+        else kind = text
+      }
+      if (inner.isMalformed) return malformed
+    } else if (outer.field === 2) {
+      rawStart = outer.start
+      rawEnd = outer.at
+    } else if (outer.at > outer.start) {
+      return new NotExact('envelope has a content encoding or a content type')
+    }
+  }
+  if (outer.isMalformed) return malformed
+  return { apiVersion, kind, rawStart, rawEnd }
+}
+
+const outer = new WireReader()
+const inner = new WireReader()
+const malformed = new NotExact('envelope is malformed')
+
+function unexpected(field: number): NotExact {
+  return new NotExact(`envelope has field ${field} that we do not know`)
+}
+
+/** Names are a few ASCII characters; whatever else stands there names no kind, so its exact text does not matter. */
+function nameFromBytes(bytes: Uint8Array, start: number, end: number): string {
+  const length = Math.min(end - start, 256)
+  let text = ''
+  for (let i = start; i < start + length; i++) text += String.fromCharCode(bytes[i] as number)
+  return text
+}
