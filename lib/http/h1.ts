@@ -1,0 +1,66 @@
+/** An exchange over HTTP/1.1. */
+
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Exchange, Peer, ResponseHeaders } from './exchange.ts'
+import { peerOf } from './peer.ts'
+
+export class Http1Exchange implements Exchange {
+  readonly version = '1.1'
+  readonly #response: ServerResponse
+  readonly body: IncomingMessage
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.body = request
+    this.#response = response
+    // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells the handler.
+    response.on('error', () => {})
+    request.on('error', () => {})
+  }
+
+  get method(): string {
+    return this.body.method ?? ''
+  }
+
+  get target(): string {
+    return this.body.url ?? ''
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.body.headers
+  }
+
+  get peer(): Peer {
+    return peerOf(this.body.socket)
+  }
+
+  get isClosed(): boolean {
+    return this.#response.closed || this.#response.writableFinished
+  }
+
+  respond(status: number, headers: ResponseHeaders): void {
+    if (this.isClosed) return
+    this.#response.writeHead(status, headers as Record<string, string | string[]>)
+  }
+
+  write(piece: Uint8Array): boolean {
+    return this.isClosed || this.#response.write(piece)
+  }
+
+  onDrain(task: () => void): void {
+    this.#response.once('drain', task)
+  }
+
+  end(piece?: Uint8Array): void {
+    if (piece === undefined) this.#response.end()
+    else this.#response.end(piece)
+  }
+
+  abort(): void {
+    this.#response.destroy()
+  }
+
+  onClose(task: () => void): void {
+    if (this.isClosed) task()
+    else this.#response.once('close', task)
+  }
+}

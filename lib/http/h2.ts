@@ -1,0 +1,73 @@
+/** An exchange over one stream of an HTTP/2 connection. */
+
+import { type IncomingHttpHeaders, type ServerHttp2Stream, constants } from 'node:http2'
+import type { Readable } from 'node:stream'
+import type { Exchange, Peer, ResponseHeaders } from './exchange.ts'
+import { peerOf } from './peer.ts'
+
+const unknownPeer: Peer = { address: '', certificate: () => undefined }
+
+export class Http2Exchange implements Exchange {
+  readonly version = '2'
+  readonly headers: IncomingHttpHeaders
+  readonly #stream: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+    this.#stream = stream
+    this.headers = headers
+    if (headers.host === undefined && headers[':authority'] !== undefined) {
+      headers.host = headers[':authority']
+    }
+    // A client that resets its stream is not a failure of ours; `onClose` tells the handler.
+    stream.on('error', () => {})
+  }
+
+  get method(): string {
+    return this.headers[':method'] ?? ''
+  }
+
+  get target(): string {
+    return this.headers[':path'] ?? ''
+  }
+
+  get body(): Readable {
+    return this.#stream
+  }
+
+  get peer(): Peer {
+    const socket = this.#stream.session?.socket
+    return socket === undefined ? unknownPeer : peerOf(socket)
+  }
+
+  get isClosed(): boolean {
+    return this.#stream.closed || this.#stream.destroyed || this.#stream.writableFinished
+  }
+
+  respond(status: number, headers: ResponseHeaders): void {
+    if (this.isClosed) return
+    this.#stream.respond({ ...(headers as Record<string, string | string[]>), ':status': status })
+  }
+
+  write(piece: Uint8Array): boolean {
+    return this.isClosed || this.#stream.write(piece)
+  }
+
+  onDrain(task: () => void): void {
+    this.#stream.once('drain', task)
+  }
+
+  end(piece?: Uint8Array): void {
+    if (this.isClosed) return
+    if (piece === undefined) this.#stream.end()
+    else this.#stream.end(piece)
+  }
+
+  abort(): void {
+    if (!this.isClosed) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  }
+
+  onClose(task: () => void): void {
+    if (this.#stream.closed || this.#stream.destroyed) task()
+    else this.#stream.once('close', task)
+  }
+}

@@ -1,0 +1,93 @@
+/** Bytes to clients with back-pressure: at most what the socket buffers is in memory, and nobody is waited for without end. */
+
+import type { CancelTimer, Clock } from '../base/clock.ts'
+import type { Exchange, ResponseHeaders } from './exchange.ts'
+
+export interface Response {
+  readonly status: number
+  readonly headers: ResponseHeaders
+}
+
+/** How a response ended: whole, cut off by the client, or cut off by us because the client did not read. */
+export type Outcome = 'sent' | 'left' | 'slow'
+
+/** A client that takes nothing for so long is cut off. It is generous: a phone on a bad line reads something in a minute. */
+export const slowReaderTimeoutMs = 60_000
+
+/** A body up to this is sent in one piece, with its length, as Go's server does. */
+const wholeMaxBytes = 2_048
+
+/** Our own code gives way to other work after so long. */
+const sliceMs = 4
+
+/** Sends a body that is at hand. The caller does not wait. */
+export function sendWhole(
+  exchange: Exchange,
+  { status, headers }: Response,
+  body: Uint8Array,
+): void {
+  exchange.respond(status, { ...headers, 'content-length': String(body.length) })
+  if (exchange.method === 'HEAD') exchange.end()
+  else exchange.end(body)
+}
+
+/** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so that no more are made. */
+export async function sendPieces(
+  exchange: Exchange,
+  { status, headers }: Response,
+  pieces: Iterable<Uint8Array>,
+  clock: Clock,
+): Promise<Outcome> {
+  const first: Uint8Array[] = []
+  let firstBytes = 0
+  let isStarted = false
+  let sliceEndMs = clock.monotonicMs() + sliceMs
+  for (const piece of pieces) {
+    if (!isStarted) {
+      first.push(piece)
+      firstBytes += piece.length
+      if (firstBytes <= wholeMaxBytes) continue
+      isStarted = true
+      exchange.respond(status, headers)
+    }
+    if (exchange.isClosed) return 'left'
+    const isFull = first.length > 0 ? !exchange.write(joined(first)) : !exchange.write(piece)
+    if (isFull) {
+      const outcome = await writable(exchange, clock)
+      if (outcome !== 'sent') return outcome
+      sliceEndMs = clock.monotonicMs() + sliceMs
+    } else if (clock.monotonicMs() >= sliceEndMs) {
+      await clock.yield()
+      sliceEndMs = clock.monotonicMs() + sliceMs
+    }
+  }
+  if (isStarted) exchange.end()
+  else sendWhole(exchange, { status, headers }, Buffer.concat(first))
+  return 'sent'
+}
+
+/** Empties `pieces` into one. */
+function joined(pieces: Uint8Array[]): Uint8Array {
+  const all = pieces.splice(0)
+  return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
+}
+
+/** Waits until the exchange takes more. A client that takes nothing in time is cut off. */
+export function writable(exchange: Exchange, clock: Clock): Promise<Outcome> {
+  return new Promise(resolve => {
+    let cancel: CancelTimer = () => {}
+    let isSettled = false
+    const settle = (outcome: Outcome): void => {
+      if (isSettled) return
+      isSettled = true
+      cancel()
+      resolve(outcome)
+    }
+    cancel = clock.setTimer(slowReaderTimeoutMs, () => {
+      settle('slow')
+      exchange.abort()
+    })
+    exchange.onDrain(() => settle('sent'))
+    exchange.onClose(() => settle('left'))
+  })
+}

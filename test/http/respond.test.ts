@@ -1,0 +1,138 @@
+import { EventEmitter } from 'node:events'
+import { Readable } from 'node:stream'
+import t from 'tap'
+import type { Exchange, ResponseHeaders } from '../../lib/http/exchange.ts'
+import { sendPieces, sendWhole, slowReaderTimeoutMs } from '../../lib/http/respond.ts'
+import { ManualClock } from '../support/manual-clock.ts'
+
+/** An exchange whose client reads when told to. */
+class ScriptedExchange extends EventEmitter implements Exchange {
+  readonly version = '1.1'
+  readonly target = '/'
+  readonly headers = {}
+  readonly body: Readable = Readable.from([])
+  readonly peer = { address: '', certificate: () => undefined }
+  readonly method: string
+  readonly written: Uint8Array[] = []
+  responded: { status: number; headers: ResponseHeaders } | undefined
+  isClosed = false
+  isEnded = false
+  isFull = false
+
+  constructor(method = 'GET') {
+    super()
+    this.method = method
+  }
+  respond(status: number, headers: ResponseHeaders): void {
+    this.responded = { status, headers }
+  }
+  write(piece: Uint8Array): boolean {
+    this.written.push(piece)
+    return !this.isFull
+  }
+  onDrain(task: () => void): void {
+    this.once('drain', task)
+  }
+  end(piece?: Uint8Array): void {
+    if (piece !== undefined) this.written.push(piece)
+    this.isEnded = true
+  }
+  abort(): void {
+    this.leave()
+  }
+  onClose(task: () => void): void {
+    this.once('close', task)
+  }
+  leave(): void {
+    this.isClosed = true
+    this.emit('close')
+  }
+  get text(): string {
+    return Buffer.concat(this.written).toString()
+  }
+}
+
+const response = { status: 200, headers: { a: 'b' } }
+
+function* repeated(piece: string, count: number, made: { count: number }): Generator<Uint8Array> {
+  for (let i = 0; i < count; i++) {
+    made.count++
+    yield Buffer.from(piece)
+  }
+}
+
+t.test('a short body is sent whole, with its length', async t => {
+  const exchange = new ScriptedExchange()
+  const outcome = await sendPieces(
+    exchange,
+    response,
+    repeated('x', 2_048, { count: 0 }),
+    new ManualClock(),
+  )
+  t.equal(outcome, 'sent')
+  t.match(exchange, {
+    responded: { status: 200, headers: { a: 'b', 'content-length': '2048' } },
+    isEnded: true,
+  })
+  t.equal(exchange.text, 'x'.repeat(2_048))
+})
+
+t.test('a long body is sent as it is made, without a length', async t => {
+  const exchange = new ScriptedExchange()
+  const outcome = await sendPieces(
+    exchange,
+    response,
+    repeated('x'.repeat(1_000), 5, { count: 0 }),
+    new ManualClock(),
+  )
+  t.equal(outcome, 'sent')
+  t.strictSame(exchange.responded, response)
+  t.equal(exchange.text, 'x'.repeat(5_000))
+  t.ok(exchange.isEnded)
+})
+
+t.test('no more is made than the client takes', async t => {
+  const exchange = new ScriptedExchange()
+  const made = { count: 0 }
+  exchange.isFull = true
+  const clock = new ManualClock()
+  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, made), clock)
+  t.equal(made.count, 1)
+  exchange.isFull = false
+  exchange.emit('drain')
+  t.equal(await sent, 'sent')
+  t.equal(made.count, 3)
+  t.equal(clock.pendingTimers, 0)
+})
+
+t.test('a client that leaves ends the work', async t => {
+  const exchange = new ScriptedExchange()
+  const made = { count: 0 }
+  exchange.isFull = true
+  const sent = sendPieces(
+    exchange,
+    response,
+    repeated('x'.repeat(3_000), 3, made),
+    new ManualClock(),
+  )
+  exchange.leave()
+  t.equal(await sent, 'left')
+  t.equal(made.count, 1)
+})
+
+t.test('a client that takes nothing is cut off', async t => {
+  const exchange = new ScriptedExchange()
+  exchange.isFull = true
+  const clock = new ManualClock()
+  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, { count: 0 }), clock)
+  clock.advance(slowReaderTimeoutMs)
+  t.equal(await sent, 'slow')
+  t.ok(exchange.isClosed)
+})
+
+t.test('the answer to HEAD has the length and no body', async t => {
+  const exchange = new ScriptedExchange('HEAD')
+  sendWhole(exchange, response, Buffer.from('body'))
+  t.strictSame(exchange.responded?.headers, { a: 'b', 'content-length': '4' })
+  t.equal(exchange.text, '')
+})
