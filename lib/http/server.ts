@@ -180,8 +180,11 @@ export class Server {
         socket.setTimeout(0)
         socket.removeAllListeners('timeout')
         socket.unshift(start)
-        if (start.subarray(0, 4).toString('latin1') === 'PRI ') h2.emit('connection', socket)
-        else for (const listener of listeners) listener.call(http1, socket)
+        if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
+          // The HTTP/1.1 server accepts half-open sockets; over HTTP/2 a client that ends is gone.
+          socket.allowHalfOpen = false
+          h2.emit('connection', socket)
+        } else for (const listener of listeners) listener.call(http1, socket)
       })
     })
   }

@@ -3,6 +3,7 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import * as https from 'node:https'
 import * as net from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Exchange, Handler } from '../../lib/http/exchange.ts'
 import { Server } from '../../lib/http/server.ts'
@@ -18,7 +19,7 @@ const echo: Handler = exchange => {
   exchange.respond(200, { 'content-type': 'text/plain', warning: ['a', 'b'] })
   exchange.end(
     Buffer.from(
-      `${exchange.version} ${exchange.method} ${exchange.target} ${exchange.headers.host} ${subject?.CN ?? '-'}`,
+      `${exchange.version} ${exchange.method} ${exchange.target} ${exchange.headers.host} ${String(subject?.CN ?? '-')}`,
     ),
   )
 }
@@ -108,10 +109,7 @@ t.test('a replaced certificate serves the connections after it', async t => {
       const request = https.get(
         { host: '127.0.0.1', port: server.port, ca, agent: false },
         response => {
-          resolve(
-            (response.socket as import('node:tls').TLSSocket).getPeerCertificate().subject
-              .CN as string,
-          )
+          resolve((response.socket as TLSSocket).getPeerCertificate().subject.CN as string)
           response.resume()
         },
       )
