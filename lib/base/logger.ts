@@ -1,0 +1,22 @@
+/** What the layers say to whoever runs them. Nothing in lib/ prints: a `Logger` is handed in, and a failure is logged once, where
+ *  it is handled. Fields never hold secrets or object bodies. */
+
+export interface Logger {
+  debug(message: string, fields?: LogFields): void
+  info(message: string, fields?: LogFields): void
+  warn(message: string, fields?: LogFields): void
+  error(message: string, fields?: LogFields): void
+}
+
+/** Facts beside the sentence, by name. */
+export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** Says nothing. */
+export const silentLogger: Logger = {
+  debug: ignore,
+  info: ignore,
+  warn: ignore,
+  error: ignore,
+}
+
+function ignore(): void {}
