@@ -1,0 +1,169 @@
+/** A persistent B+tree over keys in byte order, as a value: reading never changes it and a change makes another tree
+ *  (btree-edit.ts) that shares all nodes but those on the path to the change. Every inner node knows how many entries lie below
+ *  it, so that counting a range takes O(log n). */
+
+import { isEmptyRange, type Key, type KeyRange } from '../base/keys.ts'
+import { childIndex, countOf, type Inner, Leaf, lowerBound, type Node } from './btree-nodes.ts'
+
+/** The part of one leaf that lies in a range: its entries from index `from` up to, not including, `to`. */
+export interface LeafSlice<E> {
+  readonly leaf: Leaf<E>
+  readonly from: number
+  readonly to: number
+}
+
+export interface RangeOptions {
+  /** At most this many; all when left out. */
+  readonly limit?: number | undefined
+  /** From the last key to the first. */
+  readonly reverse?: boolean | undefined
+}
+
+/** The contents of a tree. Immutable. */
+export class BTree<E> {
+  readonly root: Node<E>
+  /** How many levels of inner nodes lie above the leaves. */
+  readonly height: number
+
+  constructor(root: Node<E>, height: number) {
+    this.root = root
+    this.height = height
+  }
+
+  /** A tree without entries. */
+  static empty<E>(): BTree<E> {
+    return emptyTree as BTree<E>
+  }
+
+  get size(): number {
+    return countOf(this.root, this.height)
+  }
+
+  /** The entry of `key`. O(log n). */
+  get(key: Key): E | undefined {
+    let node = this.root
+    for (let level = this.height; level > 0; level--) {
+      const inner = node as Inner<E>
+      node = inner.children[childIndex(inner.keys, key)]!
+    }
+    const leaf = node as Leaf<E>
+    const at = lowerBound(leaf.keys, key)
+    return leaf.keys[at] === key ? leaf.entries[at] : undefined
+  }
+
+  /** How many keys are below `key`. O(log n). */
+  rank(key: Key): number {
+    let node = this.root
+    let rank = 0
+    for (let level = this.height; level > 0; level--) {
+      const inner = node as Inner<E>
+      const index = childIndex(inner.keys, key)
+      for (let i = 0; i < index; i++) rank += countOf(inner.children[i]!, level - 1)
+      node = inner.children[index]!
+    }
+    return rank + lowerBound((node as Leaf<E>).keys, key)
+  }
+
+  /** How many keys lie in the range. O(log n). */
+  count(range: KeyRange): number {
+    if (isEmptyRange(range)) return 0
+    const below = range.end === undefined ? this.size : this.rank(range.end)
+    return below - this.rank(range.start)
+  }
+
+  /** The entries of the range in key order, or from the end. O(log n) and what it returns. */
+  range(range: KeyRange, { limit = Infinity, reverse = false }: RangeOptions = {}): E[] {
+    const found: E[] = []
+    if (limit <= 0) return found
+    for (const { leaf, from, to } of this.leaves(range, reverse)) {
+      const { entries } = leaf
+      if (reverse) {
+        for (let i = to - 1; i >= from; i--) if (found.push(entries[i]!) >= limit) return found
+      } else {
+        for (let i = from; i < to; i++) if (found.push(entries[i]!) >= limit) return found
+      }
+    }
+    return found
+  }
+
+  /** The entries of the range one by one, as they are asked for. */
+  *iterate(range: KeyRange, reverse = false): Generator<E, void, undefined> {
+    for (const { leaf, from, to } of this.leaves(range, reverse)) {
+      const { entries } = leaf
+      if (reverse) for (let i = to - 1; i >= from; i--) yield entries[i]!
+      else for (let i = from; i < to; i++) yield entries[i]!
+    }
+  }
+
+  /** The leaves that hold the range, in key order or from the end, with the part of each that lies in it; never an empty part.
+   *  Lazy: what is not asked for is not visited. */
+  *leaves(range: KeyRange, reverse = false): Generator<LeafSlice<E>, void, undefined> {
+    const { start, end } = range
+    if (isEmptyRange(range)) return
+    const walk = new LeafWalk(this)
+    let leaf: Leaf<E> | undefined = reverse ? walk.seekBefore(end) : walk.seek(start)
+    while (leaf !== undefined) {
+      const { keys } = leaf
+      const from = keys.length > 0 && keys[0]! < start ? lowerBound(keys, start) : 0
+      const isCut = end !== undefined && keys.length > 0 && keys[keys.length - 1]! >= end
+      const to = isCut ? lowerBound(keys, end) : keys.length
+      if (from < to) yield { leaf, from, to }
+      if (reverse ? from > 0 : isCut) return
+      leaf = reverse ? walk.previous() : walk.next()
+    }
+  }
+}
+
+const emptyTree = new BTree<unknown>(new Leaf<unknown>([], []), 0)
+
+/** A place among the leaves of one tree. Trees that share nodes have no links between leaves, so a walk keeps its path. */
+class LeafWalk<E> {
+  readonly #tree: BTree<E>
+  /** The inner nodes from the root down, and which child of each the path takes. */
+  readonly #path: Inner<E>[] = []
+  readonly #taken: number[] = []
+
+  constructor(tree: BTree<E>) {
+    this.#tree = tree
+  }
+
+  /** The leaf that holds `key`, or would. */
+  seek(key: Key): Leaf<E> {
+    return this.#descend(this.#tree.root, 0, keys => childIndex(keys, key))
+  }
+
+  /** The leaf that holds the last key below `end`, or would. */
+  seekBefore(end: Key | undefined): Leaf<E> {
+    return this.#descend(this.#tree.root, 0, keys =>
+      end === undefined ? keys.length : lowerBound(keys, end),
+    )
+  }
+
+  next(): Leaf<E> | undefined {
+    let depth = this.#path.length - 1
+    while (depth >= 0 && this.#taken[depth]! + 1 >= this.#path[depth]!.children.length) depth--
+    if (depth < 0) return undefined
+    const index = ++this.#taken[depth]!
+    return this.#descend(this.#path[depth]!.children[index]!, depth + 1, () => 0)
+  }
+
+  previous(): Leaf<E> | undefined {
+    let depth = this.#path.length - 1
+    while (depth >= 0 && this.#taken[depth] === 0) depth--
+    if (depth < 0) return undefined
+    const index = --this.#taken[depth]!
+    return this.#descend(this.#path[depth]!.children[index]!, depth + 1, keys => keys.length)
+  }
+
+  #descend(from: Node<E>, depth: number, choose: (keys: readonly Key[]) => number): Leaf<E> {
+    let node = from
+    for (let at = depth; at < this.#tree.height; at++) {
+      const inner = node as Inner<E>
+      const index = choose(inner.keys)
+      this.#path[at] = inner
+      this.#taken[at] = index
+      node = inner.children[index]!
+    }
+    return node as Leaf<E>
+  }
+}

@@ -1,0 +1,139 @@
+/** The secondary indexes of one keyspace: made known, built in slices, kept up with every batch, dropped.
+ *
+ *  ```
+ *  keys:   a ......... position ......... z
+ *          indexed    |  not yet
+ *  ```
+ *
+ *  Building walks the latest contents in key order. A batch that arrives meanwhile is indexed as far as its keys lie before the
+ *  position; the rest will be met by the walk. So no old snapshot is held and nothing is replayed, and when the walk is through,
+ *  the index is complete for the latest revision, and from there on for every later one. */
+
+import { CacheError } from '../base/errors.ts'
+import { type Key, keyAfter, minKey } from '../base/keys.ts'
+import { BTree } from './btree.ts'
+import { TreeEdit } from './btree-edit.ts'
+import type { Event, KeyValue } from './event.ts'
+import { indexKey, type IndexTrees } from './index-view.ts'
+
+/** The terms that an entry is found by. Must follow from the entry alone, and must not throw. */
+export type TermsOf = (entry: KeyValue) => readonly string[]
+
+interface IndexState {
+  readonly termsOf: TermsOf
+  /** Where the walk goes on; `undefined` when the index is complete. */
+  position: Key | undefined
+  tree: BTree<Key>
+}
+
+const noTrees: IndexTrees = new Map()
+
+export class Indexes {
+  readonly #states = new Map<string, IndexState>()
+  #trees: IndexTrees = noTrees
+
+  /** The complete indexes as of the last batch. */
+  get trees(): IndexTrees {
+    return this.#trees
+  }
+
+  /** True when an index is not complete yet. */
+  get isBuilding(): boolean {
+    for (const { position } of this.#states.values()) if (position !== undefined) return true
+    return false
+  }
+
+  /** Makes an index known; `build` completes it. */
+  add(name: string, termsOf: TermsOf): void {
+    if (this.#states.has(name)) {
+      throw new CacheError('invalid_request', `there is an index ${name} already`)
+    }
+    this.#states.set(name, { termsOf, position: minKey, tree: BTree.empty() })
+  }
+
+  /** Forgets an index. False when there was none of that name. */
+  drop(name: string): boolean {
+    const isKnown = this.#states.delete(name)
+    if (this.#trees.has(name)) this.#publish()
+    return isKnown
+  }
+
+  /** Starts all over, for new contents. */
+  reset(): void {
+    for (const state of this.#states.values()) {
+      state.position = minKey
+      state.tree = BTree.empty()
+    }
+    this.#trees = noTrees
+  }
+
+  /** Indexes up to `maxEntries` more of the latest contents. O(log n) and one call of `termsOf` for each. True when an index has
+   *  become complete, so that `trees` has changed. */
+  build(contents: BTree<KeyValue>, maxEntries: number): boolean {
+    let rest = maxEntries
+    let isChanged = false
+    for (const state of this.#states.values()) {
+      if (state.position === undefined) continue
+      if (rest === 0) break
+      const entries = contents.range({ start: state.position, end: undefined }, { limit: rest })
+      const edit = new TreeEdit(state.tree)
+      for (const entry of entries) addTerms(edit, entry.key, state.termsOf(entry), [])
+      state.tree = edit.tree()
+      const isComplete = entries.length < rest
+      rest -= entries.length
+      state.position = isComplete ? undefined : keyAfter(entries[entries.length - 1]!.key)
+      if (isComplete) isChanged = true
+    }
+    if (isChanged) this.#publish()
+    return isChanged
+  }
+
+  /** Follows the events of one batch. Throws, if `termsOf` does, before anything has changed. */
+  apply(events: readonly Event[]): void {
+    if (this.#states.size === 0) return
+    const changed: [IndexState, BTree<Key>][] = []
+    for (const state of this.#states.values()) {
+      const tree = applyTo(state, events)
+      if (tree !== state.tree) changed.push([state, tree])
+    }
+    for (const [state, tree] of changed) state.tree = tree
+    if (changed.some(([state]) => state.position === undefined)) this.#publish()
+  }
+
+  #publish(): void {
+    const trees = new Map<string, BTree<Key>>()
+    for (const [name, { position, tree }] of this.#states) {
+      if (position === undefined) trees.set(name, tree)
+    }
+    this.#trees = trees.size === 0 ? noTrees : trees
+  }
+}
+
+/** The tree of an index after the events of one batch: the same when no term has changed. */
+function applyTo(state: IndexState, events: readonly Event[]): BTree<Key> {
+  const { termsOf, position } = state
+  let edit: TreeEdit<Key> | undefined
+  for (const { key, before, after } of events) {
+    if (position !== undefined && key >= position) continue
+    const old = before === undefined ? [] : termsOf(before)
+    const current = after === undefined ? [] : termsOf(after)
+    if (isSame(old, current)) continue
+    edit ??= new TreeEdit(state.tree)
+    for (const term of old) if (!current.includes(term)) edit.delete(indexKey(term, key))
+    addTerms(edit, key, current, old)
+  }
+  return edit === undefined ? state.tree : edit.tree()
+}
+
+function addTerms(
+  edit: TreeEdit<Key>,
+  key: Key,
+  terms: readonly string[],
+  old: readonly string[],
+): void {
+  for (const term of terms) if (!old.includes(term)) edit.put(indexKey(term, key), key)
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((term, i) => term === b[i])
+}

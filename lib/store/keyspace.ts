@@ -1,0 +1,223 @@
+/** The entries and history under one etcd prefix: takes batches in order, gives snapshots and positions.
+ *
+ *  Everything is validated before anything changes, the change is made beside what readers see, and the new revision is published
+ *  last, so a refused batch leaves no trace. Readers hold snapshots and revisions, never locks. Time is passed in; waking whoever
+ *  waits for a revision is left to the caller. */
+
+import { CacheError } from '../base/errors.ts'
+import { type Key, textFromKey } from '../base/keys.ts'
+import { revision as checkedRevision, type Revision } from '../base/revision.ts'
+import { BTree } from './btree.ts'
+import { BTreeBuilder } from './btree-builder.ts'
+import { TreeEdit } from './btree-edit.ts'
+import type { Batch, Change, Event, KeyValue } from './event.ts'
+import { History, type HistoryBounds } from './history.ts'
+import { Indexes, type TermsOf } from './index.ts'
+import { Snapshot } from './snapshot.ts'
+
+export class Keyspace {
+  readonly #bounds: HistoryBounds
+  readonly #indexes = new Indexes()
+  #latest: Snapshot
+  #history: History
+
+  /** Empty, at revision 0. */
+  constructor(bounds: HistoryBounds) {
+    this.#bounds = bounds
+    this.#latest = new Snapshot(checkedRevision(0), BTree.empty(), this.#indexes.trees)
+    this.#history = new History(bounds, this.#latest)
+  }
+
+  /** The oldest revision that can be read. */
+  get oldest(): Revision {
+    return this.#history.oldest
+  }
+
+  /** The revision up to which everything is applied. */
+  get revision(): Revision {
+    return this.#latest.revision
+  }
+
+  /** How many batches the history holds. */
+  get historyBatches(): number {
+    return this.#history.size
+  }
+
+  /** What the history weighs, of what the latest contents do not hold. */
+  get historyBytes(): number {
+    return this.#history.bytes
+  }
+
+  /** Replaces all contents by `base` at a revision, which may be below the latest: history starts again, and so does every index.
+   *  `base` is a tree that was fed in slices (`BTreeBuilder`), or entries in key order. Snapshots that are held stay readable. */
+  restore(base: BTree<KeyValue> | Iterable<KeyValue>, revision: Revision): void {
+    checkedRevision(revision)
+    const tree = base instanceof BTree ? base : treeFromEntries(base)
+    this.#indexes.reset()
+    this.#latest = new Snapshot(revision, tree, this.#indexes.trees)
+    this.#history = new History(this.#bounds, this.#latest)
+  }
+
+  /** Applies all changes of one revision. Refuses, changing nothing, with `conflict` what does not follow from what is there: a
+   *  revision that is not above the latest, a delete of a missing key, an entry of another revision, two changes of one key (etcd
+   *  makes none), no changes at all (that is `advance`). O(log n) for each change. */
+  apply(revision: Revision, changes: readonly Change[], nowMs: number): Batch {
+    this.#checkFollows(revision, changes)
+    const edit = new TreeEdit(this.#latest.tree)
+    const events: Event[] = []
+    for (const change of changes) events.push(applyChange(edit, change, revision))
+    this.#indexes.apply(events)
+    const batch: Batch = { revision, events, appliedAtMs: nowMs }
+    const snapshot = new Snapshot(revision, edit.tree(), this.#indexes.trees)
+    this.#history.append(batch, snapshot)
+    this.#history.trim(nowMs)
+    this.#latest = snapshot
+    return batch
+  }
+
+  /** States that nothing has changed up to `revision`. Does nothing when it is the latest already; refuses, with `conflict`, to go
+   *  back. O(1). */
+  advance(revision: Revision, nowMs: number): void {
+    checkedRevision(revision)
+    const { revision: latest, tree, indexes } = this.#latest
+    if (revision < latest) {
+      throw new CacheError('conflict', `progress revision ${revision} is below latest ${latest}`)
+    }
+    this.#history.trim(nowMs)
+    if (revision > latest) this.#latest = new Snapshot(revision, tree, indexes)
+  }
+
+  /** The contents at the latest revision. */
+  latest(): Snapshot {
+    return this.#latest
+  }
+
+  /** The contents at `revision`. Refuses one below the oldest with `expired`, and one above the latest with `future_revision`. */
+  at(revision: Revision): Snapshot {
+    checkedRevision(revision)
+    const { oldest, revision: latest } = this
+    if (revision > latest) {
+      throw new CacheError('future_revision', `revision ${revision} is above latest ${latest}`, {
+        latest,
+      })
+    }
+    if (revision < oldest) {
+      throw new CacheError('expired', `revision ${revision} is below oldest ${oldest}`, { oldest })
+    }
+    if (revision === latest) return this.#latest
+    const snapshot = this.#history.snapshotAt(revision)
+    if (snapshot.revision === revision) return snapshot
+    return new Snapshot(revision, snapshot.tree, snapshot.indexes)
+  }
+
+  /** The batches above `revision`, or `'expired'` once any of them may be missing. A reader is nothing but a revision, so readers
+   *  cost nothing here. O(log n), then O(1) a batch. Whoever pauses may lose the rest: the walk then fails with `expired`. */
+  since(revision: Revision): Iterable<Batch> | 'expired' {
+    return this.#history.since(revision)
+  }
+
+  /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
+  next(revision: Revision): Batch | 'expired' | undefined {
+    return this.#history.next(revision)
+  }
+
+  /** Makes `revision` the oldest that can be read, unless it is already; refuses one above the latest. */
+  compact(revision: Revision): void {
+    checkedRevision(revision)
+    const { revision: latest } = this
+    if (revision > latest) {
+      throw new CacheError('future_revision', `revision ${revision} is above latest ${latest}`, {
+        latest,
+      })
+    }
+    this.#history.compact(revision)
+  }
+
+  /** Makes an index known. It answers once `buildIndexes` has completed it, from the revision of that moment on. */
+  addIndex(name: string, termsOf: TermsOf): void {
+    this.#indexes.add(name, termsOf)
+  }
+
+  /** Forgets an index; snapshots that are held keep it. False when there was none of that name. */
+  dropIndex(name: string): boolean {
+    const isKnown = this.#indexes.drop(name)
+    this.#publishIndexes()
+    return isKnown
+  }
+
+  /** True when an index is not complete: one that was added, or all after a restore. */
+  get isIndexing(): boolean {
+    return this.#indexes.isBuilding
+  }
+
+  /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries, and says whether some is left. The caller gives
+   *  way between slices; batches may come meanwhile. */
+  buildIndexes(maxEntries: number): boolean {
+    if (this.#indexes.build(this.#latest.tree, maxEntries)) this.#publishIndexes()
+    return this.#indexes.isBuilding
+  }
+
+  /** The contents did not change since the newest batch, so an index of them holds from there on. */
+  #publishIndexes(): void {
+    const { revision, tree } = this.#latest
+    const newest = this.#history.newest
+    this.#history.replaceNewest(new Snapshot(newest.revision, tree, this.#indexes.trees))
+    this.#latest = new Snapshot(revision, tree, this.#indexes.trees)
+  }
+
+  #checkFollows(revision: Revision, changes: readonly Change[]): void {
+    checkedRevision(revision)
+    if (revision <= this.#latest.revision) {
+      throw new CacheError(
+        'conflict',
+        `batch revision ${revision} is not above latest ${this.#latest.revision}`,
+      )
+    }
+    if (changes.length === 0) {
+      throw new CacheError('conflict', `batch revision ${revision} changes nothing`)
+    }
+    if (changes.length === 1) return
+    const keys = new Set<Key>()
+    for (const change of changes) {
+      const key = keyOf(change)
+      if (keys.has(key)) {
+        throw new CacheError(
+          'conflict',
+          `batch revision ${revision} changes key ${textFromKey(key)} twice`,
+        )
+      }
+      keys.add(key)
+    }
+  }
+}
+
+function applyChange(edit: TreeEdit<KeyValue>, change: Change, revision: Revision): Event {
+  if (change.type === 'put') {
+    const { entry } = change
+    if (entry.modRevision !== revision) {
+      throw new CacheError(
+        'conflict',
+        `key ${textFromKey(entry.key)} of batch revision ${revision} has revision ${entry.modRevision}`,
+      )
+    }
+    return { key: entry.key, before: edit.put(entry.key, entry), after: entry }
+  }
+  const before = edit.delete(change.key)
+  if (before === undefined) {
+    throw new CacheError(
+      'conflict',
+      `batch revision ${revision} deletes key ${textFromKey(change.key)}, which is not there`,
+    )
+  }
+  return { key: before.key, before, after: undefined }
+}
+
+function keyOf(change: Change): Key {
+  return change.type === 'put' ? change.entry.key : change.key
+}
+
+function treeFromEntries(entries: Iterable<KeyValue>): BTree<KeyValue> {
+  const builder = new BTreeBuilder<KeyValue>()
+  for (const entry of entries) builder.add(entry.key, entry)
+  return builder.finish()
+}

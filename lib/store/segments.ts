@@ -1,0 +1,126 @@
+/** Derived data kept with the leaves: what is expensive to make from the entries of a leaf, such as their encoded bytes.
+ *
+ *  A leaf never changes, so what was made from it is never stale: a change makes a new leaf, which has no segments yet, and every
+ *  snapshot that shares a leaf shares its segments. All segments of a process live under one budget. When it is exceeded, those
+ *  that were not asked for the longest are dropped; a leaf that no snapshot holds any more is not asked for, so its segments go
+ *  first. The cache holds segments, never leaves, so that it keeps no entry alive. */
+
+/** What one leaf's entries became in one encoding. A link of two lists: its leaf's, and the cache's in order of use. */
+export class Segment {
+  readonly encoding: string
+  readonly bytes: number
+  /** `undefined` once dropped. */
+  data: unknown
+  nextOfLeaf: Segment | undefined
+  newer: Segment | undefined
+  older: Segment | undefined
+
+  constructor(encoding: string, bytes: number, data: unknown) {
+    this.encoding = encoding
+    this.bytes = bytes
+    this.data = data
+    this.nextOfLeaf = undefined
+    this.newer = undefined
+    this.older = undefined
+  }
+}
+
+/** What segments belong to: a leaf. */
+export interface SegmentHolder {
+  segments: Segment | undefined
+}
+
+/** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */
+export class SegmentCache<D extends object> {
+  readonly #maxBytes: number
+  #bytes = 0
+  #count = 0
+  #newest: Segment | undefined = undefined
+  #oldest: Segment | undefined = undefined
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  /** The bytes of all segments that are kept. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  /** How many segments are kept. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** What `set` was given for this leaf and encoding, unless it was dropped since. O(encodings of the leaf). */
+  get(leaf: SegmentHolder, encoding: string): D | undefined {
+    let segment = leaf.segments
+    while (segment !== undefined) {
+      if (segment.encoding === encoding && segment.data !== undefined) {
+        this.#touch(segment)
+        return segment.data as D
+      }
+      segment = segment.nextOfLeaf
+    }
+    return undefined
+  }
+
+  /** Keeps `data`, which weighs `bytes`, with the leaf, in place of what was kept for the same encoding. What exceeds the whole
+   *  budget is not kept. */
+  set(leaf: SegmentHolder, encoding: string, data: D, bytes: number): void {
+    let kept: Segment | undefined = undefined
+    for (let segment = leaf.segments; segment !== undefined;) {
+      const next: Segment | undefined = segment.nextOfLeaf
+      if (segment.encoding === encoding) this.#drop(segment)
+      if (segment.data !== undefined) {
+        segment.nextOfLeaf = kept
+        kept = segment
+      }
+      segment = next
+    }
+    leaf.segments = kept
+    if (bytes > this.#maxBytes) return
+    const segment = new Segment(encoding, bytes, data)
+    segment.nextOfLeaf = kept
+    leaf.segments = segment
+    this.#link(segment)
+    this.#bytes += bytes
+    this.#count++
+    this.dropTo(this.#maxBytes)
+  }
+
+  /** Drops what was not asked for the longest until at most `bytes` are left. */
+  dropTo(bytes: number): void {
+    while (this.#bytes > bytes && this.#oldest !== undefined) this.#drop(this.#oldest)
+  }
+
+  #drop(segment: Segment): void {
+    if (segment.data === undefined) return
+    segment.data = undefined
+    this.#unlink(segment)
+    this.#bytes -= segment.bytes
+    this.#count--
+  }
+
+  #touch(segment: Segment): void {
+    if (segment === this.#newest) return
+    this.#unlink(segment)
+    this.#link(segment)
+  }
+
+  #link(segment: Segment): void {
+    segment.older = this.#newest
+    if (this.#newest !== undefined) this.#newest.newer = segment
+    this.#newest = segment
+    this.#oldest ??= segment
+  }
+
+  #unlink(segment: Segment): void {
+    if (segment.newer === undefined) this.#newest = segment.older
+    else segment.newer.older = segment.older
+    if (segment.older === undefined) this.#oldest = segment.newer
+    else segment.older.newer = segment.newer
+    segment.newer = undefined
+    segment.older = undefined
+  }
+}

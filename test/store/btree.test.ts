@@ -1,0 +1,115 @@
+import assert from 'node:assert/strict'
+import t from 'tap'
+import { allKeys, type Key, keyFromText, type KeyRange } from '../../lib/base/keys.ts'
+import { createRandom, randomInt } from '../../lib/base/random.ts'
+import { BTreeBuilder } from '../../lib/store/btree-builder.ts'
+import { TreeEdit } from '../../lib/store/btree-edit.ts'
+import {
+  countOf,
+  type Inner,
+  Leaf,
+  maxFanOut,
+  minFanOut,
+  type Node,
+} from '../../lib/store/btree-nodes.ts'
+import { BTree } from '../../lib/store/btree.ts'
+
+const sizes = [0, 1, 2, 9, 10, 28, 31, 32, 33, 37, 38, 39, 65, 900, 1000, 1065, 5000, 40_000]
+
+t.test('a bulk load of any size makes a sound tree of what it was fed', async t => {
+  for (const size of sizes) {
+    const tree = treeOf(numberedKeys(size))
+    checkNodes(tree)
+    t.equal(tree.size, size)
+    t.same(tree.range(allKeys), numberedKeys(size))
+  }
+})
+
+t.test('keys that come and go at random leave a sound tree', async t => {
+  const random = createRandom(20)
+  const keys = numberedKeys(3000)
+  const expected = new Set<Key>()
+  let edit = new TreeEdit(BTree.empty<Key>())
+  for (const share of [0.9, 0.1, 0.5, 0.02]) {
+    for (let i = 0; i < 6000; i++) {
+      const key = keys[randomInt(random, 0, keys.length - 1)]!
+      const isThere = expected.has(key)
+      if (random.next() < share) {
+        assert.equal(edit.put(key, key), isThere ? key : undefined)
+        expected.add(key)
+      } else {
+        assert.equal(edit.delete(key), isThere ? key : undefined)
+        expected.delete(key)
+      }
+    }
+    const tree = edit.tree()
+    checkNodes(tree)
+    t.same(tree.range(allKeys), [...expected].sort())
+    edit = new TreeEdit(tree)
+  }
+})
+
+t.test('ranges, counts and ranks agree with a sorted array', async () => {
+  const random = createRandom(21)
+  const keys = numberedKeys(2000).filter(() => random.next() < 0.7)
+  const tree = treeOf(keys)
+  for (let i = 0; i < 3000; i++) {
+    const range = randomRange(random)
+    const reverse = random.next() < 0.5
+    const limit = random.next() < 0.5 ? undefined : randomInt(random, 0, 100)
+    const within = keys.filter(k => k >= range.start && (range.end === undefined || k < range.end))
+    assert.equal(tree.count(range), within.length)
+    const ordered = reverse ? within.toReversed() : within
+    assert.deepEqual(tree.range(range, { limit, reverse }), ordered.slice(0, limit))
+    assert.deepEqual([...tree.iterate(range, reverse)], ordered)
+  }
+})
+
+function randomRange(random: ReturnType<typeof createRandom>): KeyRange {
+  const start = numberedKey(randomInt(random, 0, 2000))
+  if (random.next() < 0.1) return { start, end: undefined }
+  return { start, end: numberedKey(randomInt(random, 0, 2000)) }
+}
+
+function numberedKeys(size: number): Key[] {
+  return Array.from({ length: size }, (_, i) => numberedKey(i))
+}
+
+function numberedKey(i: number): Key {
+  return keyFromText(`/k/${String(i).padStart(6, '0')}`)
+}
+
+function treeOf(keys: readonly Key[]): BTree<Key> {
+  const builder = new BTreeBuilder<Key>()
+  for (const key of keys) builder.add(key, key)
+  return builder.finish()
+}
+
+/** Every node within its bounds, its keys in order and between those of its parent, its count right. */
+function checkNodes<E>(tree: BTree<E>): void {
+  checkNode(tree.root, tree.height, { start: '' as Key, end: undefined }, true)
+}
+
+function checkNode<E>(node: Node<E>, level: number, range: KeyRange, isRoot: boolean): number {
+  const size = level === 0 ? node.keys.length : (node as Inner<E>).children.length
+  assert.ok(size <= maxFanOut)
+  assert.ok(isRoot ? level === 0 || size >= 2 : size >= minFanOut)
+  node.keys.forEach((key, i) => {
+    assert.ok(i === 0 || key > node.keys[i - 1]!)
+    assert.ok(key >= range.start && (range.end === undefined || key < range.end))
+  })
+  if (level === 0) {
+    assert.ok(node instanceof Leaf)
+    assert.equal(node.entries.length, node.keys.length)
+    return node.keys.length
+  }
+  const inner = node as Inner<E>
+  assert.equal(inner.keys.length, inner.children.length - 1)
+  let count = 0
+  inner.children.forEach((child, i) => {
+    const start = i === 0 ? range.start : inner.keys[i - 1]!
+    count += checkNode(child, level - 1, { start, end: inner.keys[i] ?? range.end }, false)
+  })
+  assert.equal(countOf(inner, level), count)
+  return count
+}
