@@ -4,7 +4,7 @@
 const minSlots = 16
 
 export class Ring<T> {
-  #slots: (T | undefined)[] = new Array<T | undefined>(minSlots).fill(undefined)
+  #slots: (T | undefined)[] = emptySlots(minSlots)
   #head = 0
   #size = 0
 
@@ -47,9 +47,13 @@ export class Ring<T> {
   }
 
   #resize(slots: number): void {
-    const items = new Array<T | undefined>(slots).fill(undefined)
+    const items = emptySlots<T>(slots)
     for (let i = 0; i < this.#size; i++) items[i] = this.at(i)
     this.#slots = items
     this.#head = 0
   }
+}
+
+function emptySlots<T>(length: number): (T | undefined)[] {
+  return Array.from({ length })
 }
