@@ -1,0 +1,218 @@
+/** Field paths, compiled against the wire schema into a tree of field numbers. The readers walk a message once, along that
+ *  tree, and skip everything that is not on it. */
+
+import { CacheError } from '../../base/errors.ts'
+
+/** What the compiler needs to know of one field of a message. */
+export interface WireField {
+  /** The JSON name; inline fields have none. */
+  readonly name: string
+  readonly number: number
+  /** As in the schema: a scalar, a special, a message's name, `[]T` or `{}T`. */
+  readonly type: string
+  /** Its JSON members belong to the parent; in protobuf it is a nested message. */
+  readonly inline: boolean
+}
+
+/** The fields of a message type; undefined if there is no such type. */
+export type WireTypes = (type: string) => readonly WireField[] | undefined
+
+/** What a slot holds, which decides how its value is read:
+ *  - `varint`: bool, int32, int64; for times, their seconds
+ *  - `float`: eight bytes
+ *  - `text`: strings, quantities
+ *  - `bytes`: bytes, and the text of raw JSON
+ *  - `message`: the window of a nested message, `intorstring` among them
+ *  - `list`, `map`: the windows of all elements, or of all map entries */
+export type SlotKind = 'varint' | 'float' | 'text' | 'bytes' | 'message' | 'list' | 'map'
+
+/** One message on the way to a slot. */
+export interface PathNode {
+  /** By field number: 0 is skipped, otherwise 1 + the position in `branches`. */
+  readonly branchOf: Int32Array
+  readonly branches: readonly PathBranch[]
+}
+
+/** One field of such a message. */
+export interface PathBranch {
+  /** Where its window goes; -1 if it only leads further. */
+  slot: number
+  kind: SlotKind
+  /** 0 varint, 1 eight bytes, 2 length-delimited. */
+  wire: number
+  /** Further fields inside it. */
+  child: PathNode | undefined
+  /** A list of which only the first element is entered (`[0]`). */
+  first: boolean
+}
+
+/** Paths as a tree, and which slot each path has. Equal paths share a slot. */
+export interface CompiledPaths {
+  readonly root: PathNode
+  readonly slots: readonly number[]
+  /** By slot. */
+  readonly kinds: readonly SlotKind[]
+}
+
+/** Field numbers are small: the largest of a message on a path must stay below this, as it sizes a table. */
+const maxFieldNumber = 4095
+/** The reader keeps a bit for each branch of a message in one number. */
+const maxBranches = 30
+
+interface Draft {
+  readonly branches: Map<number, PathBranch & { draft: Draft | undefined }>
+}
+
+/** Compiles dotted JSON paths such as `status.containerStatuses` or `status.podIPs[0].ip` for messages of `type`. A path that the
+ *  schema does not have is refused. */
+export function compilePaths(
+  types: WireTypes,
+  type: string,
+  paths: readonly string[],
+): CompiledPaths {
+  const root: Draft = { branches: new Map() }
+  const kinds: SlotKind[] = []
+  const slots = paths.map(path => addPath({ types, kinds, path }, root, type))
+  return { root: nodeFromDraft(root), slots, kinds }
+}
+
+/** A tree whose only way leads through `fields`, message by message, to `inner`: for envelopes. */
+export function wrapPaths(inner: CompiledPaths, fields: readonly number[]): CompiledPaths {
+  let root = inner.root
+  for (const number of [...fields].reverse()) {
+    const branchOf = new Int32Array(number + 1)
+    branchOf[number] = 1
+    const branch = { slot: -1, kind: 'message', wire: 2, child: root, first: false } as const
+    root = { branchOf, branches: [branch] }
+  }
+  return { ...inner, root }
+}
+
+interface PathContext {
+  readonly types: WireTypes
+  readonly kinds: SlotKind[]
+  readonly path: string
+}
+
+function addPath(context: PathContext, root: Draft, rootType: string): number {
+  let draft = root
+  let type = rootType
+  const segments = context.path.split('.')
+  for (const [depth, segment] of segments.entries()) {
+    const name = segment.replace(/\[0\]$/, '')
+    const isFirst = name !== segment
+    const steps = findField(context.types, type, name)
+    const field = steps?.at(-1)
+    if (steps === undefined || field === undefined) throw unknownPath(context.path, rootType)
+    for (const step of steps.slice(0, -1)) draft = enter(draft, step.number, false)
+    if (depth === segments.length - 1) return addSlot(context, draft, field)
+    type = isFirst ? field.type.replace(/^\[\]/, '') : field.type
+    if (/^(\[\]|\{\})/.test(type)) throw unknownPath(context.path, rootType)
+    draft = enter(draft, field.number, isFirst)
+  }
+  throw unknownPath(context.path, rootType)
+}
+
+/** The way to a JSON member: through inline messages to the field itself. */
+function findField(types: WireTypes, type: string, name: string): WireField[] | undefined {
+  for (const field of types(type) ?? []) {
+    if (field.inline) {
+      const rest = findField(types, field.type, name)
+      if (rest !== undefined) return [field, ...rest]
+    } else if (field.name === name) {
+      return [field]
+    }
+  }
+  return undefined
+}
+
+/** Specials whose value is one field of their message: its number, how it is read, its wire type. */
+const unwrapped: Readonly<Record<string, readonly [number, SlotKind, number]>> = {
+  quantity: [1, 'text', 2],
+  time: [1, 'varint', 0],
+  microtime: [1, 'varint', 0],
+  fieldsv1: [1, 'bytes', 2],
+  rawextension: [1, 'bytes', 2],
+  json: [1, 'bytes', 2],
+}
+
+const scalars: Readonly<Record<string, readonly [SlotKind, number]>> = {
+  string: ['text', 2],
+  bool: ['varint', 0],
+  int32: ['varint', 0],
+  int64: ['varint', 0],
+  float64: ['float', 1],
+  bytes: ['bytes', 2],
+}
+
+function addSlot(context: PathContext, draft: Draft, { number, type }: WireField): number {
+  const inner = unwrapped[type]
+  if (inner !== undefined) {
+    const [innerNumber, kind, wire] = inner
+    return addLeaf(context, enter(draft, number, false), { number: innerNumber, kind, wire })
+  }
+  if (type.startsWith('{}')) return addLeaf(context, draft, { number, kind: 'map', wire: 2 })
+  if (type.startsWith('[]')) {
+    const element = scalars[type.slice(2)]
+    if (element === undefined || element[1] === 2) {
+      return addLeaf(context, draft, { number, kind: 'list', wire: 2 })
+    }
+    throw new CacheError('unsupported', `field path ${context.path} is a list of numbers`)
+  }
+  const [kind, wire] = scalars[type] ?? (['message', 2] as const)
+  return addLeaf(context, draft, { number, kind, wire })
+}
+
+interface Leaf {
+  readonly number: number
+  readonly kind: SlotKind
+  readonly wire: number
+}
+
+function addLeaf(context: PathContext, draft: Draft, { number, kind, wire }: Leaf): number {
+  let branch = draft.branches.get(number)
+  if (branch === undefined) {
+    branch = { slot: -1, kind, wire, child: undefined, first: false, draft: undefined }
+    draft.branches.set(number, branch)
+  }
+  if (branch.slot < 0) {
+    branch.slot = context.kinds.length
+    branch.kind = kind
+    context.kinds.push(kind)
+  }
+  return branch.slot
+}
+
+function enter(draft: Draft, number: number, first: boolean): Draft {
+  let branch = draft.branches.get(number)
+  if (branch === undefined) {
+    branch = { slot: -1, kind: 'message', wire: 2, child: undefined, first, draft: undefined }
+    draft.branches.set(number, branch)
+  }
+  branch.first = first
+  branch.draft ??= { branches: new Map() }
+  return branch.draft
+}
+
+function nodeFromDraft(draft: Draft): PathNode {
+  const numbers = [...draft.branches.keys()]
+  const last = Math.max(0, ...numbers)
+  if (last > maxFieldNumber) {
+    throw new CacheError('unsupported', `field number ${last} is too large`)
+  }
+  if (numbers.length > maxBranches) {
+    throw new CacheError('unsupported', `${numbers.length} fields of one message are too many`)
+  }
+  const branchOf = new Int32Array(last + 1)
+  const branches = [...draft.branches].map(([number, branch], i) => {
+    branchOf[number] = i + 1
+    const { slot, kind, wire, first } = branch
+    const child = branch.draft === undefined ? undefined : nodeFromDraft(branch.draft)
+    return { slot, kind, wire, child, first }
+  })
+  return { branchOf, branches }
+}
+
+function unknownPath(path: string, type: string): CacheError {
+  return new CacheError('unsupported', `${type} has no field path ${path}`)
+}

@@ -1,0 +1,285 @@
+/** Fields of protobuf messages by path, without decoding the rest.
+ *
+ *      const pod = fieldReader('core/v1.Pod', { phase: 'status.phase', statuses: 'status.containerStatuses' })
+ *      const status = fieldReader('core/v1.ContainerStatus', { ready: 'ready', restarts: 'restartCount' })
+ *      if (!pod.readStored(entry.bytes, entry.start, entry.end)) ...      // malformed: nothing is set
+ *      pod.text(pod.slot.phase)                                          // '' when absent
+ *      for (let i = 0; i < pod.count(pod.slot.statuses); i++) {
+ *        status.readElement(pod, pod.slot.statuses, i)
+ *        restarts += status.integer(status.slot.restarts)
+ *      }
+ *
+ *  A reader is compiled once per type and set of paths. `read` walks the message once along the paths and notes windows; values
+ *  are decoded when they are asked for. One reader holds one message at a time, so a reader is not re-entrant: take another
+ *  for nested messages. Absent fields read as Go's zero values; `has` tells them apart from present ones.
+ *
+ *  Paths are dotted JSON names (`spec.nodeName`); inline messages are looked through; `list[0].x` enters the first element.
+ *  Times are their seconds, quantities their text, raw JSON its bytes, `intorstring` a message (see `intOrString`).
+ *
+ *  What is stored is taken as it is: defaults on read are the business of selectable.ts and view.ts. */
+
+import { assert } from '../../base/assert.ts'
+import { equalBytes, textFromBytes } from '../text.ts'
+import {
+  type CompiledPaths,
+  type PathNode,
+  type WireTypes,
+  compilePaths,
+  wrapPaths,
+} from './paths.ts'
+
+/** A reader of the fields at `paths` (name of a slot: dotted path) in messages of `type`. Compiling costs microseconds to
+ *  milliseconds: do it once. Throws `unsupported` for a path that the type does not have. */
+export function compileFields<Name extends string>(
+  types: WireTypes,
+  type: string,
+  paths: Readonly<Record<Name, string>>,
+): FieldReader<Name> {
+  const names = Object.keys(paths) as Name[]
+  const compiled = compilePaths(
+    types,
+    type,
+    names.map(name => paths[name]),
+  )
+  return new FieldReader(names, compiled)
+}
+
+/** `k8s\0`: what stored protobuf begins with. */
+const magic = 0x6b387300
+/** `raw` of the envelope behind the magic. */
+const envelopeRaw = 2
+
+export class FieldReader<Name extends string> {
+  /** Which slot each path has: pass it to the accessors. */
+  readonly slot: Readonly<Record<Name, number>>
+  readonly #paths: CompiledPaths
+  readonly #stored: CompiledPaths
+  readonly #starts: Int32Array
+  readonly #ends: Int32Array
+  /** By slot, for lists and maps: start, end, start, end, ... */
+  readonly #lists: (number[] | undefined)[]
+  #bytes: Uint8Array = new Uint8Array(0)
+
+  constructor(names: readonly Name[], paths: CompiledPaths) {
+    this.#paths = paths
+    this.#stored = wrapPaths(paths, [envelopeRaw])
+    const entries = names.map((name, i) => [name, paths.slots[i] as number])
+    this.slot = Object.fromEntries(entries) as Record<Name, number>
+    this.#starts = new Int32Array(paths.kinds.length)
+    this.#ends = new Int32Array(paths.kinds.length)
+    this.#lists = paths.kinds.map(kind => (kind === 'list' || kind === 'map' ? [] : undefined))
+  }
+
+  /** Reads the message in `bytes[start..end)`. False if it is malformed; then every field is absent. */
+  read(bytes: Uint8Array, start: number, end: number): boolean {
+    this.#clear(bytes)
+    if (this.#walk(this.#paths.root, start, end)) return true
+    this.#clear(bytes)
+    return false
+  }
+
+  /** Like `read`, for a value as etcd has it: `k8s\0` and the envelope around the message. */
+  readStored(bytes: Uint8Array, start: number, end: number): boolean {
+    this.#clear(bytes)
+    if (isStoredProtobuf(bytes, start, end) && this.#walk(this.#stored.root, start + 4, end)) {
+      return true
+    }
+    this.#clear(bytes)
+    return false
+  }
+
+  /** Reads an element of a list of another reader. */
+  readElement<Other extends string>(from: FieldReader<Other>, slot: number, i: number): boolean {
+    return this.read(from.#bytes, from.elementStart(slot, i), from.elementEnd(slot, i))
+  }
+
+  /** Reads a message field of another reader; an absent one reads as empty. */
+  readMessage<Other extends string>(from: FieldReader<Other>, slot: number): boolean {
+    return this.read(from.#bytes, from.start(slot), from.end(slot))
+  }
+
+  /** What is being read: windows are positions in it. */
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
+
+  has(slot: number): boolean {
+    const list = this.#lists[slot]
+    return list === undefined ? this.#ends[slot] !== 0 : list.length > 0
+  }
+
+  /** Where the field's value begins: after the tag, and after the length. 0 when absent. */
+  start(slot: number): number {
+    return this.#starts[slot] as number
+  }
+
+  end(slot: number): number {
+    return this.#ends[slot] as number
+  }
+
+  /** A string or quantity; '' when absent. */
+  text(slot: number): string {
+    return textFromBytes(this.#bytes, this.#starts[slot] as number, this.#ends[slot] as number)
+  }
+
+  /** True if a string field is exactly `wanted`, in UTF-8: the fastest way to compare. An absent one equals nothing but ''. */
+  textEquals(slot: number, wanted: Uint8Array): boolean {
+    return equalBytes(this.#bytes, this.#starts[slot] as number, this.#ends[slot] as number, wanted)
+  }
+
+  boolean(slot: number): boolean {
+    return this.has(slot) && readLow(this.#bytes, this.start(slot), this.end(slot)) !== 0
+  }
+
+  /** An int32, int64, or the seconds of a time; 0 when absent. Above 2^53 it is rounded: see `bigint`. */
+  integer(slot: number): number {
+    const start = this.start(slot)
+    const end = this.end(slot)
+    if (end - start <= 4) return readLow(this.#bytes, start, end)
+    return Number(readBigint(this.#bytes, start, end))
+  }
+
+  bigint(slot: number): bigint {
+    return readBigint(this.#bytes, this.start(slot), this.end(slot))
+  }
+
+  /** How many elements a list, or entries a map, has. */
+  count(slot: number): number {
+    return this.#list(slot).length / 2
+  }
+
+  elementStart(slot: number, i: number): number {
+    return this.#list(slot)[2 * i] as number
+  }
+
+  elementEnd(slot: number, i: number): number {
+    return this.#list(slot)[2 * i + 1] as number
+  }
+
+  /** An element of a list of strings. */
+  elementText(slot: number, i: number): string {
+    return textFromBytes(this.#bytes, this.elementStart(slot, i), this.elementEnd(slot, i))
+  }
+
+  #list(slot: number): number[] {
+    const list = this.#lists[slot]
+    assert(list !== undefined, 'this slot is neither a list nor a map')
+    return list
+  }
+
+  #clear(bytes: Uint8Array): void {
+    this.#bytes = bytes
+    this.#starts.fill(0)
+    this.#ends.fill(0)
+    for (const list of this.#lists) {
+      if (list !== undefined) list.length = 0
+    }
+  }
+
+  /** Walks one message. Go merges a message field that comes twice and keeps the last of a scalar; noting windows in order does
+   *  the same. */
+  #walk(node: PathNode, start: number, end: number): boolean {
+    const bytes = this.#bytes
+    let position = start
+    let entered = 0
+    while (position < end) {
+      let tag = bytes[position++] as number
+      if (tag >= 0x80) {
+        const next = skipVarint(bytes, position - 1, end)
+        if (next < 0) return false
+        tag = readLow(bytes, position - 1, next)
+        position = next
+      }
+      const number = tag >>> 3
+      const valueStart = position
+      let from = position
+      switch (tag & 7) {
+        case 0:
+          position = skipVarint(bytes, position, end)
+          break
+        case 1:
+          position += 8
+          break
+        case 2: {
+          let length = position < end ? (bytes[position++] as number) : -1
+          if (length >= 0x80) {
+            position = skipVarint(bytes, valueStart, end)
+            length =
+              position < 0 || position - valueStart > 5 ? -1 : readLow(bytes, valueStart, position)
+          }
+          if (length < 0) return false
+          from = position
+          position += length
+          break
+        }
+        case 5:
+          position += 4
+          break
+        default:
+          return false
+      }
+      if (position < 0 || position > end || number === 0) return false
+      const place = number < node.branchOf.length ? (node.branchOf[number] as number) : 0
+      if (place === 0) continue
+      const branch = node.branches[place - 1]
+      if (branch === undefined || branch.wire !== (tag & 7)) return false
+      if (branch.slot >= 0) this.#note(branch.slot, from, position)
+      if (branch.child !== undefined) {
+        if (branch.first) {
+          if (((entered >>> place) & 1) === 1) continue
+          entered |= 1 << place
+        }
+        if (!this.#walk(branch.child, from, position)) return false
+      }
+    }
+    return position === end
+  }
+
+  #note(slot: number, start: number, end: number): void {
+    const list = this.#lists[slot]
+    if (list !== undefined) {
+      list.push(start, end)
+    } else {
+      this.#starts[slot] = start
+      this.#ends[slot] = end
+    }
+  }
+}
+
+/** True if a stored value is protobuf in Kubernetes' envelope. */
+export function isStoredProtobuf(bytes: Uint8Array, start: number, end: number): boolean {
+  return (
+    end - start >= 4 &&
+    (((bytes[start] as number) << 24) |
+      ((bytes[start + 1] as number) << 16) |
+      ((bytes[start + 2] as number) << 8) |
+      (bytes[start + 3] as number)) ===
+      magic
+  )
+}
+
+/** After the varint at `position`; -1 if it does not end in time. */
+function skipVarint(bytes: Uint8Array, position: number, end: number): number {
+  const last = Math.min(end, position + 10)
+  for (let i = position; i < last; i++) {
+    if ((bytes[i] as number) < 0x80) return i + 1
+  }
+  return -1
+}
+
+/** The low 32 bits of a varint, as a signed number when it has more than 31. */
+function readLow(bytes: Uint8Array, start: number, end: number): number {
+  let value = 0
+  const last = Math.min(end, start + 5)
+  for (let i = start; i < last; i++) value |= ((bytes[i] as number) & 0x7f) << (7 * (i - start))
+  return value
+}
+
+/** A varint as int64. */
+function readBigint(bytes: Uint8Array, start: number, end: number): bigint {
+  let value = 0n
+  for (let i = start; i < end; i++) {
+    value |= BigInt((bytes[i] as number) & 0x7f) << BigInt(7 * (i - start))
+  }
+  return BigInt.asIntN(64, value)
+}
