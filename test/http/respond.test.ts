@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import type { Exchange, ResponseHeaders } from '../../lib/http/exchange.ts'
 import { sendPieces, sendWhole, slowReaderTimeoutMs } from '../../lib/http/respond.ts'
-import { ManualClock } from '../support/manual-clock.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 /** An exchange whose client reads when told to. */
 class ScriptedExchange extends EventEmitter implements Exchange {
@@ -67,7 +67,7 @@ t.test('a short body is sent whole, with its length', async t => {
     exchange,
     response,
     repeated('x', 2_048, { count: 0 }),
-    new ManualClock(),
+    new FakeClock(),
   )
   t.equal(outcome, 'sent')
   t.match(exchange, {
@@ -83,7 +83,7 @@ t.test('a long body is sent as it is made, without a length', async t => {
     exchange,
     response,
     repeated('x'.repeat(1_000), 5, { count: 0 }),
-    new ManualClock(),
+    new FakeClock(),
   )
   t.equal(outcome, 'sent')
   t.strictSame(exchange.responded, response)
@@ -95,7 +95,7 @@ t.test('no more is made than the client takes', async t => {
   const exchange = new ScriptedExchange()
   const made = { count: 0 }
   exchange.isFull = true
-  const clock = new ManualClock()
+  const clock = new FakeClock()
   const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, made), clock)
   t.equal(made.count, 1)
   exchange.isFull = false
@@ -109,12 +109,7 @@ t.test('a client that leaves ends the work', async t => {
   const exchange = new ScriptedExchange()
   const made = { count: 0 }
   exchange.isFull = true
-  const sent = sendPieces(
-    exchange,
-    response,
-    repeated('x'.repeat(3_000), 3, made),
-    new ManualClock(),
-  )
+  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, made), new FakeClock())
   exchange.leave()
   t.equal(await sent, 'left')
   t.equal(made.count, 1)
@@ -123,9 +118,9 @@ t.test('a client that leaves ends the work', async t => {
 t.test('a client that takes nothing is cut off', async t => {
   const exchange = new ScriptedExchange()
   exchange.isFull = true
-  const clock = new ManualClock()
+  const clock = new FakeClock()
   const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 3, { count: 0 }), clock)
-  clock.advance(slowReaderTimeoutMs)
+  await clock.advance(slowReaderTimeoutMs)
   t.equal(await sent, 'slow')
   t.ok(exchange.isClosed)
 })

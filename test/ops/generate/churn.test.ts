@@ -3,19 +3,15 @@ import { createRandom } from '../../../lib/base/random.ts'
 import { startChurn, parseRate } from '../../../lib/ops/generate/churn.ts'
 import { Cluster } from '../../../lib/ops/generate/cluster.ts'
 import { parsePlan } from '../../../lib/ops/generate/plan.ts'
-import { ManualClock } from '../../support/manual-clock.ts'
-
-async function settle(clock: ManualClock): Promise<void> {
-  for (let i = 0; i < 20; i++) await clock.yield()
-}
+import { FakeClock } from '../../support/fake-clock.ts'
 
 function churning(onWrite: () => Promise<void> = async () => {}): {
-  clock: ManualClock
+  clock: FakeClock
   written: () => number
   failures: string[]
   stop: () => void
 } {
-  const clock = new ManualClock()
+  const clock = new FakeClock()
   const failures: string[] = []
   let count = 0
   const stop = startChurn({
@@ -40,33 +36,31 @@ function churning(onWrite: () => Promise<void> = async () => {}): {
 t.test('changes come at the rate asked for, until they are stopped', async t => {
   const { clock, written, stop } = churning()
   for (let i = 0; i < 100; i++) {
-    clock.advance(20)
-    await settle(clock)
+    await clock.advance(20)
   }
   t.equal(written(), 200)
   stop()
-  clock.advance(1_000)
-  await settle(clock)
+  await clock.advance(1_000)
   t.equal(written(), 200)
   t.equal(clock.pendingTimers, 0)
 })
 
 t.test('a long stall is not made up for by a burst', async t => {
-  const { clock, written, stop } = churning()
-  clock.advance(20)
-  await settle(clock)
-  clock.advance(60_000)
-  for (let i = 0; i < 10; i++) await settle(clock)
-  t.ok(written() <= 2 + 100 + 2, `${written()} changes`)
+  let release = (): void => {}
+  const stalled = new Promise<void>(resolve => (release = resolve))
+  const { clock, written, stop } = churning(() => stalled)
+  await clock.advance(60_000)
+  t.equal(written(), 1)
+  release()
+  await clock.advance(20)
   stop()
+  t.ok(written() <= 2 + 100 + 2, `${written()} changes`)
 })
 
 t.test('a failed write is reported, and churn goes on', async t => {
   const { clock, written, failures, stop } = churning(() => Promise.reject(new Error('no space')))
-  clock.advance(20)
-  await settle(clock)
-  clock.advance(20)
-  await settle(clock)
+  await clock.advance(20)
+  await clock.advance(20)
   stop()
   t.equal(written(), 4)
   t.strictSame(failures, ['no space', 'no space', 'no space', 'no space'])

@@ -1,0 +1,106 @@
+/** Fan-out of one keyspace: publishes each batch once to the watchers whom it concerns, and lets those that have fallen behind catch
+ *  up, a slice at a time. Knows no sockets and no clock: whoever owns a watcher's sink resumes it, and whoever owns the event loop
+ *  runs the slices. */
+
+import { CacheError } from '../base/errors.ts'
+import type { Revision } from '../base/revision.ts'
+import type { Batch } from '../store/event.ts'
+import type { TermsOf } from '../store/index.ts'
+import { Audience, type Selection } from './audience.ts'
+import { Interest } from './interest.ts'
+import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
+
+export interface HubOptions {
+  readonly history: WatchedHistory
+  /** The indexes in which selections may require terms, by name. */
+  readonly indexes: ReadonlyMap<string, TermsOf>
+  /** Called when there is work for `run`, once until `run` was called. */
+  readonly onWork: () => void
+}
+
+export class Hub {
+  readonly #history: WatchedHistory
+  readonly #onWork: () => void
+  readonly #interest: Interest
+  readonly #audiences = new Map<string, Audience>()
+  /** Lagging watchers whose sinks take more, the longest waiting first. */
+  readonly #catchingUp = new Set<Watcher>()
+  #size = 0
+
+  constructor({ history, indexes, onWork }: HubOptions) {
+    this.#history = history
+    this.#onWork = onWork
+    this.#interest = new Interest(indexes)
+  }
+
+  /** How many watchers there are. */
+  get size(): number {
+    return this.#size
+  }
+
+  /** Adds a watcher that has everything up to `position`. Its frames begin with the next `run`. Refuses a position that history
+   *  does not reach back to with `expired`. */
+  add(selection: Selection, position: Revision, sink: WatcherSink): Watcher {
+    const { oldest } = this.#history
+    if (position < oldest) {
+      throw new CacheError('expired', `revision ${position} is below oldest ${oldest}`, { oldest })
+    }
+    let audience = this.#audiences.get(selection.id)
+    if (audience === undefined) {
+      audience = new Audience(selection)
+      this.#audiences.set(selection.id, audience)
+      this.#interest.add(audience)
+    }
+    const watcher = new Watcher(audience, this.#history, sink, position)
+    audience.watchers.add(watcher)
+    this.#size++
+    this.resume(watcher)
+    return watcher
+  }
+
+  /** Ends a watcher and forgets it. Harmless when it has ended. */
+  delete(watcher: Watcher): void {
+    const { audience } = watcher
+    watcher.end()
+    this.#catchingUp.delete(watcher)
+    if (!audience.watchers.delete(watcher)) return
+    this.#size--
+    if (audience.watchers.size > 0) return
+    this.#audiences.delete(audience.selection.id)
+    this.#interest.delete(audience)
+  }
+
+  /** Hands a batch, which the history has by now, to the live watchers whom it may concern. */
+  publish(batch: Batch): void {
+    for (const [audience, events] of this.#interest.concerned(batch.events)) {
+      const frames = audience.framesOf(batch, events)
+      if (frames.length === 0) continue
+      for (const watcher of audience.watchers) if (watcher.state === 'live') watcher.deliver(batch)
+    }
+  }
+
+  /** The sink of a lagging watcher takes more. */
+  resume(watcher: Watcher): void {
+    if (watcher.state !== 'lagging') return
+    watcher.resume()
+    const hadWork = this.#catchingUp.size > 0
+    this.#catchingUp.add(watcher)
+    if (!hadWork) this.#onWork()
+  }
+
+  /** Lets watchers catch up, up to about `maxEvents` events of the history in all. Calls `onWork` when some is left. */
+  run(maxEvents: number): void {
+    let rest = maxEvents
+    for (const watcher of this.#catchingUp) {
+      if (rest <= 0) break
+      this.#catchingUp.delete(watcher)
+      rest -= 1 + watcher.catchUp(Math.min(rest, shareOfRun))
+      // What is left comes after the others, so that nobody waits for somebody who is far behind.
+      if (watcher.state === 'lagging' && !watcher.isFull) this.#catchingUp.add(watcher)
+    }
+    if (this.#catchingUp.size > 0) this.#onWork()
+  }
+}
+
+/** What one watcher may take of the history before the next has its turn. */
+const shareOfRun = 64

@@ -1,0 +1,130 @@
+/** One consumer of a watch: a position in the history, and an audience that it shares frames with.
+ *
+ *  ```
+ *              caught up                   the sink is full
+ *    lagging ─────────────▶ live    live ──────────────────▶ lagging    any ── end() ──▶ ended
+ *  ```
+ *
+ *  A live watcher has been sent everything up to the history's revision, and is handed new frames as they come. A lagging one is
+ *  behind: it holds nothing but its position, and catches up from the history when its sink takes more. */
+
+import type { Revision } from '../base/revision.ts'
+import type { Batch } from '../store/event.ts'
+import type { Audience } from './audience.ts'
+
+/** Where a watcher's frames go. */
+export interface WatcherSink {
+  /** Takes a frame. False when it is full from now on: `Hub.resume` tells when it takes more. */
+  write(frame: Uint8Array): boolean
+  /** History has moved on past the position: no more frames come. */
+  expired(oldest: Revision): void
+  /** The batch at `revision` cannot be told exactly: no more frames come. Everything before it was written, and nothing of it. */
+  inexact(revision: Revision): void
+}
+
+/** The history that a watcher reads. */
+export interface WatchedHistory {
+  readonly revision: Revision
+  readonly oldest: Revision
+  next(revision: Revision): Batch | 'expired' | undefined
+}
+
+export type WatcherState = 'lagging' | 'live' | 'ended'
+
+export class Watcher {
+  readonly audience: Audience
+  readonly #history: WatchedHistory
+  readonly #sink: WatcherSink
+  #state: WatcherState = 'lagging'
+  /** Everything up to here was sent. Of a live watcher it is not kept up: the history's revision is its position. */
+  #position: Revision
+  /** How many frames of the batch above the position were sent already. */
+  #sentOfNext = 0
+  #isFull = false
+
+  /** A watcher that has everything up to `position`. */
+  constructor(audience: Audience, history: WatchedHistory, sink: WatcherSink, position: Revision) {
+    this.audience = audience
+    this.#history = history
+    this.#sink = sink
+    this.#position = position
+  }
+
+  get state(): WatcherState {
+    return this.#state
+  }
+
+  /** The revision up to which everything was sent. */
+  get position(): Revision {
+    return this.#state === 'live' ? this.#history.revision : this.#position
+  }
+
+  /** Lagging because the sink is full, so that catching up waits for `resume`. */
+  get isFull(): boolean {
+    return this.#isFull
+  }
+
+  /** The sink takes more. */
+  resume(): void {
+    this.#isFull = false
+  }
+
+  /** Writes the frames of the newest batch to a live watcher. */
+  deliver(batch: Batch): void {
+    this.#send(batch)
+  }
+
+  /** Sends what has come since the position, up to about `maxEvents` events of the history, and is live once nothing is left. Says
+   *  how many events it went through. */
+  catchUp(maxEvents: number): number {
+    let passed = 0
+    while (this.#state === 'lagging' && passed < maxEvents) {
+      const batch = this.#history.next(this.#position)
+      if (batch === 'expired') {
+        this.#state = 'ended'
+        this.#sink.expired(this.#history.oldest)
+      } else if (batch === undefined) {
+        this.#state = 'live'
+      } else {
+        passed += batch.events.length
+        if (!this.#send(batch)) break
+        this.#position = batch.revision
+      }
+    }
+    return passed
+  }
+
+  /** Nothing is written from now on. */
+  end(): void {
+    this.#state = 'ended'
+  }
+
+  /** Writes the frames of a batch that were not written yet. False when no more can be written for now, or ever. */
+  #send(batch: Batch): boolean {
+    const frames = this.audience.framesOf(batch)
+    if (frames === 'inexact') {
+      this.#state = 'ended'
+      this.#sink.inexact(batch.revision)
+      return false
+    }
+    for (let i = this.#sentOfNext; i < frames.length; i++) {
+      if (!this.#sink.write(frames[i]!)) {
+        this.#pause(batch, i + 1 < frames.length ? i + 1 : 0)
+        return false
+      }
+      // Whoever takes a frame may end the watch.
+      if (this.#state === 'ended') return false
+    }
+    this.#sentOfNext = 0
+    return true
+  }
+
+  /** Falls behind after `sent` frames of a batch, 0 for all of them. */
+  #pause(batch: Batch, sent: number): void {
+    if (this.#state !== 'ended') this.#state = 'lagging'
+    this.#isFull = true
+    this.#sentOfNext = sent
+    // There is no revision between the batch before and this one, as far as the history is concerned.
+    this.#position = sent === 0 ? batch.revision : ((batch.revision - 1) as Revision)
+  }
+}

@@ -1,0 +1,311 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { allKeys, type Key, keyFromText, prefixRange, singleKey } from '../../lib/base/keys.ts'
+import { createRandom, randomInt } from '../../lib/base/random.ts'
+import { type Revision, revision } from '../../lib/base/revision.ts'
+import { type Change, type Event, KeyValue, noLease } from '../../lib/store/event.ts'
+import { Keyspace } from '../../lib/store/keyspace.ts'
+import type { Framed, Selection } from '../../lib/watch/audience.ts'
+import { Hub } from '../../lib/watch/hub.ts'
+import type { Watcher, WatcherSink } from '../../lib/watch/watcher.ts'
+
+const roomy = { maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 }
+
+/** The value's first character is the term by which `byTerm` knows an entry. */
+const byTerm = new Map([['first', (entry: KeyValue): string[] => [textOf(entry).slice(0, 1)]]])
+
+function textOf(entry: KeyValue | undefined): string {
+  return entry === undefined ? '' : Buffer.from(entry.value).toString()
+}
+
+function put(key: string, value: string, at: number): Change {
+  const bytes = Buffer.from(value)
+  const meta = {
+    createRevision: revision(at),
+    modRevision: revision(at),
+    version: 1,
+    lease: noLease,
+  }
+  return {
+    type: 'put',
+    entry: new KeyValue(keyFromText(key), { bytes, start: 0, end: bytes.length }, meta),
+  }
+}
+
+/** Frames say key, revision and value. A value that begins with `!` cannot be told. */
+function frameOf(event: Event, at: Revision): Framed {
+  const value = textOf(event.after)
+  return value.startsWith('!') ? 'inexact' : Buffer.from(`${event.key}@${at}=${value}`)
+}
+
+function selection(part: Partial<Selection> & { id: string }): Selection {
+  return { range: allKeys, frameOf, ...part }
+}
+
+/** A sink that takes so many frames and then is full. */
+class CountingSink implements WatcherSink {
+  readonly frames: string[] = []
+  room: number
+  expiredAt: number | undefined
+  inexactAt: number | undefined
+
+  constructor(room = Infinity) {
+    this.room = room
+  }
+  write(frame: Uint8Array): boolean {
+    assert.ok(this.room > 0, 'a full sink is not written to')
+    this.frames.push(Buffer.from(frame).toString())
+    return --this.room > 0
+  }
+  expired(oldest: Revision): void {
+    this.expiredAt = oldest
+  }
+  inexact(at: Revision): void {
+    this.inexactAt = at
+  }
+}
+
+class World {
+  readonly keyspace: Keyspace
+  readonly hub: Hub
+  work = 0
+
+  constructor(bounds = roomy) {
+    this.keyspace = new Keyspace(bounds)
+    this.hub = new Hub({ history: this.keyspace, indexes: byTerm, onWork: () => this.work++ })
+  }
+  apply(at: number, ...changes: Change[]): void {
+    this.hub.publish(this.keyspace.apply(revision(at), changes, at))
+  }
+  watch(sink: WatcherSink, part: Partial<Selection> & { id: string }, from = 0): Watcher {
+    return this.hub.add(selection(part), revision(from), sink)
+  }
+}
+
+t.test('a watcher is sent what comes after its position, and then what comes', async t => {
+  const world = new World()
+  world.apply(1, put('a', '1', 1))
+  world.apply(2, put('b', '2', 2))
+  const sink = new CountingSink()
+  const watcher = world.watch(sink, { id: 'all' }, 1)
+  t.equal(watcher.state, 'lagging')
+  t.equal(world.work, 1)
+  world.hub.run(100)
+  t.equal(watcher.state, 'live')
+  world.apply(5, put('a', '5', 5), { type: 'delete', key: keyFromText('b') })
+  t.strictSame(sink.frames, ['b@2=2', 'a@5=5', 'b@5='])
+  t.equal(watcher.position, 5)
+})
+
+t.test('watchers of one audience share their frames', async t => {
+  const world = new World()
+  let encoded = 0
+  const counting = (event: Event, at: Revision): Framed => {
+    encoded++
+    return frameOf(event, at)
+  }
+  const sinks = [new CountingSink(), new CountingSink(), new CountingSink()]
+  for (const sink of sinks) world.watch(sink, { id: 'all', frameOf: counting })
+  world.hub.run(100)
+  world.apply(1, put('a', '1', 1))
+  t.equal(encoded, 1)
+  t.strictSame(
+    sinks.map(sink => sink.frames),
+    [['a@1=1'], ['a@1=1'], ['a@1=1']],
+  )
+})
+
+t.test('an event is offered only to audiences that it may concern', async t => {
+  const world = new World()
+  const offered: string[] = []
+  const noting = (id: string): Selection => ({
+    ...selection({ id }),
+    frameOf: event => {
+      offered.push(`${id}:${event.key}`)
+      return undefined
+    },
+  })
+  const watch = (part: Partial<Selection> & { id: string }): Watcher =>
+    world.hub.add({ ...noting(part.id), ...part }, revision(0), new CountingSink())
+  watch({ id: 'x', requires: { index: 'first', term: 'x' } })
+  watch({ id: 'y', requires: { index: 'first', term: 'y' } })
+  watch({ id: 'key a', range: singleKey(keyFromText('a')) })
+  watch({ id: 'prefix b', range: prefixRange(keyFromText('b')) })
+  world.hub.run(100)
+  world.apply(1, put('a', 'x', 1))
+  world.apply(2, put('b1', 'y', 2))
+  world.apply(3, put('b1', 'x', 3))
+  t.strictSame(
+    offered.sort((a, b) => (a < b ? -1 : 1)),
+    ['key a:a', 'prefix b:b1', 'prefix b:b1', 'x:a', 'x:b1', 'y:b1', 'y:b1'],
+  )
+})
+
+t.test('a slow watcher is a position, and catches up when it can', async t => {
+  const world = new World()
+  const sink = new CountingSink(2)
+  const watcher = world.watch(sink, { id: 'all' })
+  world.hub.run(100)
+  world.apply(1, put('a', '1', 1))
+  world.apply(2, put('b', '2', 2), put('c', '2', 2))
+  t.equal(watcher.state, 'lagging')
+  t.equal(watcher.position, 1)
+  world.apply(3, put('d', '3', 3))
+  sink.room = 10
+  world.hub.resume(watcher)
+  world.hub.run(100)
+  t.strictSame(sink.frames, ['a@1=1', 'b@2=2', 'c@2=2', 'd@3=3'])
+  t.equal(watcher.state, 'live')
+})
+
+t.test('a watcher that falls out of the history is told so, and gets no more', async t => {
+  const world = new World({ ...roomy, maxBatches: 2 })
+  const sink = new CountingSink(1)
+  const watcher = world.watch(sink, { id: 'all' })
+  world.hub.run(100)
+  for (let at = 1; at <= 5; at++) world.apply(at, put('a', String(at), at))
+  sink.room = 10
+  world.hub.resume(watcher)
+  world.hub.run(100)
+  t.equal(sink.expiredAt, 3)
+  t.strictSame(sink.frames, ['a@1=1'])
+  t.equal(watcher.state, 'ended')
+  t.throws(() => world.watch(new CountingSink(), { id: 'other' }, 2), {
+    code: 'expired',
+    details: { oldest: 3 },
+  })
+})
+
+t.test('a batch that cannot be told exactly ends the watch before it', async t => {
+  const world = new World()
+  const sink = new CountingSink()
+  const watcher = world.watch(sink, { id: 'all' })
+  world.hub.run(100)
+  world.apply(1, put('a', '1', 1))
+  world.apply(2, put('b', '2', 2), put('c', '!', 2))
+  world.apply(3, put('d', '3', 3))
+  t.strictSame(sink.frames, ['a@1=1'])
+  t.equal(sink.inexactAt, 2)
+  t.equal(watcher.state, 'ended')
+})
+
+t.test('a deleted watcher leaves nothing behind', async t => {
+  const world = new World()
+  const sink = new CountingSink()
+  const watcher = world.watch(sink, { id: 'all' })
+  t.equal(world.hub.size, 1)
+  world.hub.delete(watcher)
+  world.hub.delete(watcher)
+  world.hub.run(100)
+  world.apply(1, put('a', '1', 1))
+  t.equal(world.hub.size, 0)
+  t.strictSame(sink.frames, [])
+})
+
+t.test('catching up is done in slices, in turns', async t => {
+  const world = new World()
+  for (let at = 1; at <= 300; at++) world.apply(at, put('a', String(at), at))
+  const sinks = [new CountingSink(), new CountingSink()]
+  for (const sink of sinks) world.watch(sink, { id: 'all' })
+  world.hub.run(130)
+  t.strictSame(
+    sinks.map(sink => sink.frames.length),
+    [64, 64],
+  )
+  while (sinks.some(sink => sink.frames.length < 300)) {
+    const before = world.work
+    world.hub.run(128)
+    t.ok(world.work > before || sinks.every(sink => sink.frames.length === 300))
+  }
+})
+
+t.test('whatever happens, each watcher gets what its selection has, once and in order', async t => {
+  const seeds = fc.integer({ min: 0, max: 2 ** 31 })
+  fc.assert(fc.property(seeds, checkRandomWorld), { numRuns: 300 })
+  t.pass()
+})
+
+/** Random batches, sinks that fill up and empty, watchers that come at random positions. */
+function checkRandomWorld(seed: number): void {
+  const random = createRandom(seed)
+  const world = new World()
+  const keys = ['a', 'b', 'b1', 'b2', 'c']
+  const selections: (Partial<Selection> & { id: string; wants: (event: Event) => boolean })[] = [
+    { id: 'all', wants: () => true },
+    {
+      id: 'key',
+      range: singleKey(keyFromText('b')),
+      wants: event => event.key === keyFromText('b'),
+    },
+    {
+      id: 'prefix',
+      range: prefixRange(keyFromText('b')),
+      wants: event => event.key.startsWith('b'),
+    },
+    {
+      id: 'term',
+      requires: { index: 'first', term: '1' },
+      wants: event => [event.before, event.after].some(entry => textOf(entry).startsWith('1')),
+    },
+  ]
+  const watched: {
+    sink: CountingSink
+    watcher: Watcher
+    from: number
+    wants: (event: Event) => boolean
+  }[] = []
+  for (let at = 1; at <= 60; at++) {
+    const present = new Set(
+      keys.filter(key => world.keyspace.latest().get(key as Key) !== undefined),
+    )
+    const chosen = keys.filter(() => random.next() < 0.3)
+    const changes = chosen.map((key): Change =>
+      present.has(key) && random.next() < 0.3
+        ? { type: 'delete', key: keyFromText(key) }
+        : put(key, String(randomInt(random, 0, 3)), at),
+    )
+    if (changes.length > 0) world.apply(at, ...changes)
+    else world.keyspace.advance(revision(at), at)
+    if (random.next() < 0.15) {
+      const { wants, ...part } = selections[randomInt(random, 0, 3)]!
+      const framed = (event: Event, rev: Revision): Framed =>
+        wants(event) ? frameOf(event, rev) : undefined
+      const sink = new CountingSink(randomInt(random, 1, 4))
+      const from = randomInt(random, 0, at)
+      watched.push({
+        sink,
+        from,
+        wants,
+        watcher: world.watch(sink, { ...part, frameOf: framed }, from),
+      })
+    }
+    for (const { sink, watcher } of watched) {
+      if (random.next() < 0.3 && sink.room === 0) {
+        sink.room = randomInt(random, 1, 5)
+        world.hub.resume(watcher)
+      }
+    }
+    if (random.next() < 0.5) world.hub.run(randomInt(random, 1, 200))
+  }
+  for (const { sink, watcher } of watched) {
+    sink.room = Infinity
+    world.hub.resume(watcher)
+  }
+  for (let i = 0; i < 100; i++) world.hub.run(100)
+  for (const { sink, watcher, from, wants } of watched) {
+    const batches = [
+      ...(world.keyspace.since(revision(from)) as Iterable<{
+        revision: Revision
+        events: Event[]
+      }>),
+    ]
+    const expected = batches.flatMap(batch =>
+      batch.events
+        .filter(wants)
+        .map(event => Buffer.from(frameOf(event, batch.revision) as Uint8Array).toString()),
+    )
+    assert.deepEqual(sink.frames, expected, `seed ${seed}`)
+    assert.equal(watcher.state, 'live', `seed ${seed}`)
+  }
+}
