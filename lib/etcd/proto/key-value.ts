@@ -1,0 +1,157 @@
+/** The messages that come by the million, read and written by hand: entries, and the events that carry them. */
+
+import type { Key } from '../../base/keys.ts'
+import { type Revision, revision } from '../../base/revision.ts'
+import { KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
+import { type Codec, createCodec } from './codec.ts'
+import { type ProtoReader, wireType } from './reader.ts'
+import type { ProtoWriter } from './writer.ts'
+
+/** Where the value that lies at `bytes` from `start` to `end` is to be kept: there, or copied to somewhere else. */
+export type PlaceValue = (bytes: Uint8Array, start: number, end: number) => ValueWindow
+
+/** Leaves a value in the message that it came in, which lives as long as the value then. */
+export const leaveInMessage: PlaceValue = (bytes, start, end) => ({ bytes, start, end })
+
+/** An event as etcd sends it: a put with its entry, or a delete of which only the key and the revision are known; and what was
+ *  there before, if that was asked for. */
+export interface WatchEvent {
+  readonly key: Key
+  /** The revision of the event. */
+  readonly revision: Revision
+  /** The entry that a put left; a delete has none. */
+  readonly after: KeyValue | undefined
+  readonly previous: KeyValue | undefined
+}
+
+const varint = wireType.varint
+const delimited = wireType.delimited
+
+/** The codec of entries whose values are kept where `place` says. */
+export function keyValueCodec(place: PlaceValue): Codec<KeyValue> {
+  return createCodec(reader => readKeyValue(reader, place), writeKeyValue)
+}
+
+/** The codec of events whose values are kept where `place` says. */
+export function eventCodec(place: PlaceValue): Codec<WatchEvent> {
+  return createCodec(reader => readEvent(reader, place), writeEvent)
+}
+
+function readKeyValue(reader: ProtoReader, place: PlaceValue): KeyValue {
+  let key = '' as Key
+  let start = reader.end
+  let end = start
+  let createRevision = 0
+  let modRevision = 0
+  let version = 0
+  let lease = noLease
+  while (reader.hasMore()) {
+    const tag = reader.uint32()
+    switch (tag) {
+      case (1 << 3) | delimited:
+        key = reader.key()
+        break
+      case (2 << 3) | varint:
+        createRevision = reader.int64()
+        break
+      case (3 << 3) | varint:
+        modRevision = reader.int64()
+        break
+      case (4 << 3) | varint:
+        version = reader.int64()
+        break
+      case (5 << 3) | delimited: {
+        const length = reader.delimited()
+        end = reader.at
+        start = end - length
+        break
+      }
+      case (6 << 3) | varint:
+        lease = reader.bigint64()
+        break
+      default:
+        reader.skip(tag & 7)
+    }
+  }
+  return new KeyValue(key, place(reader.bytes, start, end), {
+    createRevision: revision(createRevision),
+    modRevision: revision(modRevision),
+    version,
+    lease,
+  })
+}
+
+function writeKeyValue(writer: ProtoWriter, entry: KeyValue): void {
+  if (entry.lease !== noLease) {
+    writer.bigint64(entry.lease)
+    writer.uint((6 << 3) | varint)
+  }
+  if (entry.end > entry.start) {
+    writer.window(entry.bytes, entry.start, entry.end)
+    writer.uint((5 << 3) | delimited)
+  }
+  if (entry.version !== 0) {
+    writer.uint(entry.version)
+    writer.uint((4 << 3) | varint)
+  }
+  if (entry.modRevision !== 0) {
+    writer.uint(entry.modRevision)
+    writer.uint((3 << 3) | varint)
+  }
+  if (entry.createRevision !== 0) {
+    writer.uint(entry.createRevision)
+    writer.uint((2 << 3) | varint)
+  }
+  writer.key(entry.key)
+  writer.uint((1 << 3) | delimited)
+}
+
+function readEvent(reader: ProtoReader, place: PlaceValue): WatchEvent {
+  let isDelete = false
+  let entry: KeyValue | undefined
+  let previous: KeyValue | undefined
+  const readEntry = (inner: ProtoReader): KeyValue => readKeyValue(inner, place)
+  while (reader.hasMore()) {
+    const tag = reader.uint32()
+    switch (tag) {
+      case (1 << 3) | varint:
+        isDelete = reader.int64() === 1
+        break
+      case (2 << 3) | delimited:
+        entry = reader.message(readEntry)
+        break
+      case (3 << 3) | delimited:
+        previous = reader.message(readEntry)
+        break
+      default:
+        reader.skip(tag & 7)
+    }
+  }
+  return {
+    key: entry?.key ?? ('' as Key),
+    revision: entry?.modRevision ?? revision(0),
+    after: isDelete ? undefined : entry,
+    previous,
+  }
+}
+
+function writeEvent(writer: ProtoWriter, event: WatchEvent): void {
+  if (event.previous !== undefined) {
+    const before = writer.length
+    writeKeyValue(writer, event.previous)
+    writer.closeMessage(3, before)
+  }
+  const before = writer.length
+  if (event.after !== undefined) {
+    writeKeyValue(writer, event.after)
+    writer.closeMessage(2, before)
+    return
+  }
+  writer.uint(event.revision)
+  writer.uint((3 << 3) | varint)
+  writer.key(event.key)
+  writer.uint((1 << 3) | delimited)
+  writer.closeMessage(2, before)
+  writer.uint(1)
+  writer.uint((1 << 3) | varint)
+}
