@@ -9,12 +9,12 @@ import { ProtoWriter } from './writer.ts'
 /** Reads and writes one kind of message. */
 export interface Codec<T> {
   /** The message that `bytes` holds; `invalid_request` when they are malformed. Bytes fields are views of `bytes`. */
-  decode(bytes: Uint8Array): T
-  encode(message: T): Buffer
+  readonly decode: (bytes: Uint8Array) => T
+  readonly encode: (message: T) => Buffer
   /** Reads all that the reader's message under way has left. */
-  read(reader: ProtoReader): T
+  readonly read: (reader: ProtoReader) => T
   /** Writes all fields, without a tag or length of the message itself. */
-  write(writer: ProtoWriter, message: T): void
+  readonly write: (writer: ProtoWriter, message: T) => void
 }
 
 /** One field of a message. */

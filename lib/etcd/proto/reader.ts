@@ -19,7 +19,7 @@ export class ProtoReader {
       bytes instanceof Buffer
         ? bytes
         : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    this.at = after - length
+    this.at = start
     this.end = end
   }
 
@@ -67,7 +67,7 @@ export class ProtoReader {
     if (first < 0x80) return BigInt(first)
     this.at = at
     const [low, middle, high] = this.#parts()
-    return BigInt(low + middle * 0x1000_0000) | (BigInt(high) << 56n)
+    return BigInt(low) | (BigInt(middle) << 28n) | (BigInt(high) << 56n)
   }
 
   bool(): boolean {

@@ -1,0 +1,344 @@
+/** The embedded engine: etcd's semantics in memory, in one process, on the store. For trying Watchglass, for tests, simulations and
+ *  load tests; it keeps nothing on disk and is no replacement for etcd.
+ *
+ *  The engine is what a cluster has decided: contents with their history, leases, the compacted revision. Its members answer
+ *  clients from what they have applied of that (member.ts). Everything is synchronous; time, chance and the order of messages come
+ *  from outside, so that a seed replays everything. */
+
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { allKeys } from '../../base/keys.ts'
+import { type Random, randomInt } from '../../base/random.ts'
+import { nextRevision, type Revision, revision } from '../../base/revision.ts'
+import type { Batch, Change, Event, KeyValue } from '../../store/event.ts'
+import type { HistoryBounds } from '../../store/history.ts'
+import { Keyspace } from '../../store/keyspace.ts'
+import { SlabWriter } from '../../store/slab.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { RevisionChanges } from '../client.ts'
+import { EtcdError } from '../proto/failures.ts'
+import type { HeaderMessage } from '../proto/kv-messages.ts'
+import { Transaction, type VersionedView } from './kv.ts'
+import { type Lease, Lessor } from './lease.ts'
+import { Member, type MemberOptions } from './member.ts'
+import type { Scheduler } from './scheduler.ts'
+import type { WatchStreamParts } from './watch.ts'
+
+export interface EngineOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly scheduler: Scheduler
+  /** One member by default; the first one leads. */
+  readonly members?: readonly Partial<MemberOptions>[] | undefined
+  readonly clusterId?: bigint | undefined
+  /** The version that `status` reports. */
+  readonly version?: string | undefined
+  /** How often watchers that ask for it are told progress: 10 minutes by default, as in etcd. */
+  readonly progressIntervalMs?: number | undefined
+  /** When the history weighs more, its older half is compacted, as etcd's automatic compaction would; unbounded by default. */
+  readonly historyMaxBytes?: number | undefined
+  /** Progress answers overtake events, as in etcd before 3.4.25 and 3.5.8: for simulations. */
+  readonly progressOvertakesEvents?: boolean | undefined
+}
+
+/** What a cluster has decided, in order: members apply these. */
+export type Entry =
+  | { readonly type: 'batch'; readonly batch: Batch }
+  | { readonly type: 'compaction'; readonly revision: number }
+
+/** A copy of everything the engine holds at one revision. It shares all entries with the engine. */
+export interface Backup {
+  readonly base: Snapshot
+  readonly batches: readonly Batch[]
+  readonly compactRevision: number
+  readonly oldestBatch: number
+  readonly leases: readonly Pick<Lease, 'id' | 'ttlSeconds'>[]
+}
+
+/** The version of etcd whose behaviour this is. */
+export const embeddedVersion = '3.5.30'
+
+const unbounded: HistoryBounds = { maxBatches: Infinity, maxAgeMs: Infinity, maxBytes: Infinity }
+
+const defaultProgressIntervalMs = 600_000
+
+/** etcd begins at this revision. */
+const firstRevision = revision(1)
+
+export class Engine {
+  readonly clock: Clock
+  readonly members: readonly Member[]
+  readonly version: string
+  /** See the option; a simulation may switch it. */
+  progressOvertakesEvents: boolean
+  readonly #options: EngineOptions
+  readonly #lessor: Lessor
+  readonly #slab = new SlabWriter()
+  #keyspace = new Keyspace(unbounded)
+  #clusterId: bigint
+  #raftTerm = 2n
+  #leader: Member
+  #index = 0
+  #compactRevision = -1
+  #oldestBatch = 0
+  #contentBytes = 0
+
+  constructor(options: EngineOptions) {
+    this.#options = options
+    this.clock = options.clock
+    this.version = options.version ?? embeddedVersion
+    this.progressOvertakesEvents = options.progressOvertakesEvents ?? false
+    this.#clusterId = options.clusterId ?? this.#newId()
+    this.#lessor = new Lessor(options.clock, options.random, lease => this.#end(lease))
+    this.#keyspace.restore([], firstRevision)
+    this.members = (options.members ?? [{}]).map(
+      ({ name, id, endpoint }, i) =>
+        new Member(
+          this,
+          {
+            name: name ?? `embedded${i}`,
+            id: id ?? this.#newId(),
+            endpoint: endpoint ?? `engine:${i}`,
+          },
+          options.scheduler.createLane(),
+        ),
+    )
+    const [leader] = this.members
+    if (leader === undefined) throw new CacheError('invalid_request', 'an engine without members')
+    this.#leader = leader
+  }
+
+  /** Up to which revision the cluster has decided. */
+  get revision(): Revision {
+    return this.#keyspace.revision
+  }
+
+  /** Below it nothing can be read; -1 before the first compaction, as in etcd. */
+  get compactRevision(): number {
+    return this.#compactRevision
+  }
+
+  /** The first revision whose batch may still be there: contents that were loaded come without their past. */
+  get oldestBatch(): number {
+    return this.#oldestBatch
+  }
+
+  /** How many entries the cluster has decided. */
+  get index(): number {
+    return this.#index
+  }
+
+  get leader(): Member {
+    return this.#leader
+  }
+
+  get clusterId(): bigint {
+    return this.#clusterId
+  }
+
+  get raftTerm(): bigint {
+    return this.#raftTerm
+  }
+
+  get lessor(): Lessor {
+    return this.#lessor
+  }
+
+  /** What keys and values weigh, without their past. */
+  get contentBytes(): number {
+    return this.#contentBytes
+  }
+
+  /** What keys, values and their past weigh. */
+  get bytes(): number {
+    return this.#contentBytes + this.#keyspace.historyBytes
+  }
+
+  header(memberId: bigint, revision: number): HeaderMessage {
+    return { clusterId: this.#clusterId, memberId, revision, raftTerm: this.#raftTerm }
+  }
+
+  /** The contents at a revision that has not been compacted by all members. */
+  at(revision: Revision): Snapshot {
+    return this.#keyspace.at(revision)
+  }
+
+  /** The batches from a revision on; `from` is neither below `oldestBatch` nor compacted. */
+  batches(from: Revision): Iterable<Batch> {
+    const after = revision(Math.max(from - 1, this.#keyspace.oldest))
+    const batches = this.#keyspace.since(after)
+    return batches === 'expired' ? [] : batches
+  }
+
+  /** What every watch stream needs. */
+  watchParts(): Pick<WatchStreamParts, 'clock' | 'random' | 'lane' | 'progressIntervalMs'> {
+    const { clock, random, scheduler, progressIntervalMs } = this.#options
+    return {
+      clock,
+      random,
+      lane: scheduler.createLane(),
+      progressIntervalMs: progressIntervalMs ?? defaultProgressIntervalMs,
+    }
+  }
+
+  /** Does a write: what `evaluate` has gathered becomes the next revision, if it is anything. */
+  write<T>(evaluate: (transaction: Transaction) => T): T {
+    const transaction = this.#transaction()
+    const response = evaluate(transaction)
+    if (transaction.changes.length > 0) {
+      this.#append(nextRevision(this.revision), transaction.changes)
+      this.#boundHistory()
+    }
+    return response
+  }
+
+  /** Makes `at` the oldest revision that can be read. */
+  compact(at: number): void {
+    if (at <= this.#compactRevision) {
+      throw new EtcdError('compacted', { oldest: this.#compactRevision })
+    }
+    if (at > this.revision) throw new EtcdError('futureRevision', { latest: this.revision })
+    this.#compactRevision = at
+    this.#decided({ type: 'compaction', revision: at })
+  }
+
+  /** Lets go of what no member can be asked for any more. The batch of the compacted revision itself is kept: a watch may begin
+   *  there. */
+  compactApplied(): void {
+    const floor = Math.min(...this.members.map(({ compactRevision }) => compactRevision)) - 1
+    if (floor > this.#keyspace.oldest) this.#keyspace.compact(revision(floor))
+  }
+
+  /** Ends a lease and deletes its keys, in order, at one revision. */
+  revokeLease(id: bigint): void {
+    const lease = this.#lessor.get(id)
+    if (lease === undefined) throw new EtcdError('leaseNotFound')
+    this.#end(lease)
+  }
+
+  /** Makes another member lead, in a new term. */
+  elect(member: Member): void {
+    member.catchUp()
+    this.#leader = member
+    this.#raftTerm++
+  }
+
+  /** Loads recorded contents and history into an engine that nobody has written to, every field as it was recorded. */
+  load(batches: Iterable<RevisionChanges>, base?: LoadedBase): void {
+    if (this.revision !== firstRevision) {
+      throw new CacheError('conflict', `the engine is at revision ${this.revision} already`)
+    }
+    if (base !== undefined) {
+      this.#restoreBase(base.entries, base.revision)
+      for (const member of this.members) member.reset()
+    }
+    for (const { revision, changes } of batches) this.#append(revision, changes)
+  }
+
+  /** A copy of everything, as an etcd snapshot file is. */
+  backup(): Backup {
+    const { oldest } = this.#keyspace
+    return {
+      base: this.#keyspace.at(oldest),
+      batches: [...this.batches(nextRevision(oldest))],
+      compactRevision: this.#compactRevision,
+      oldestBatch: this.#oldestBatch,
+      leases: this.#lessor.all(),
+    }
+  }
+
+  /** Replaces everything by a backup: revisions go back. Every connection is lost, and the cluster gets a new id, unless told to
+   *  keep the old one. */
+  restore(backup: Backup, options: { keepClusterId?: boolean } = {}): void {
+    if (options.keepClusterId !== true) this.#clusterId = this.#newId()
+    this.#lessor.clear()
+    for (const { id, ttlSeconds } of backup.leases) this.#lessor.grant(id, ttlSeconds)
+    this.#keyspace = new Keyspace(unbounded)
+    this.#restoreBase(backup.base.tree.iterate(allKeys), backup.base.revision)
+    this.#oldestBatch = backup.oldestBatch
+    this.#compactRevision = backup.compactRevision
+    for (const { revision, events } of backup.batches) this.#apply(revision, events.map(changeOf))
+    for (const entry of this.#keyspace.latest().iterate(allKeys)) {
+      this.#lessor.attach(entry.lease, entry.key)
+    }
+    this.#raftTerm++
+    for (const member of this.members) {
+      member.reset()
+      member.dropConnections(new CacheError('source_failed', 'the cluster was restored'))
+    }
+  }
+
+  #transaction(): Transaction {
+    const view: VersionedView = this.#leader
+    return new Transaction(view, {
+      snapshot: this.#keyspace.latest(),
+      lessor: this.#lessor,
+      slab: this.#slab,
+    })
+  }
+
+  #append(revision: Revision, changes: readonly Change[]): void {
+    this.#decided({ type: 'batch', batch: this.#apply(revision, changes) })
+  }
+
+  #apply(revision: Revision, changes: readonly Change[]): Batch {
+    const batch = this.#keyspace.apply(revision, changes, this.clock.monotonicMs())
+    for (const event of batch.events) this.#contentBytes += growthOf(event)
+    return batch
+  }
+
+  #decided(entry: Entry): void {
+    this.#index++
+    for (const member of this.members) member.learn(entry)
+  }
+
+  #end(lease: Lease): void {
+    this.#lessor.remove(lease.id)
+    const keys = [...lease.keys].sort()
+    this.write(transaction => {
+      for (const key of keys) {
+        const entry = transaction.get(key)
+        if (entry !== undefined) transaction.delete(entry)
+      }
+    })
+  }
+
+  #boundHistory(): void {
+    const { historyMaxBytes } = this.#options
+    if (historyMaxBytes === undefined || this.#keyspace.historyBytes <= historyMaxBytes) return
+    const middle = Math.floor((this.#keyspace.oldest + this.revision) / 2)
+    if (middle > this.#compactRevision) this.compact(middle)
+  }
+
+  #restoreBase(entries: Iterable<KeyValue>, at: Revision): void {
+    this.#keyspace.restore(entries, at)
+    this.#oldestBatch = at + 1
+    this.#contentBytes = 0
+    for (const entry of this.#keyspace.latest().iterate(allKeys)) {
+      this.#contentBytes += weightOf(entry)
+    }
+  }
+
+  #newId(): bigint {
+    const part = (): bigint => BigInt(randomInt(this.#options.random, 1, 0xffff_ffff))
+    return (part() << 32n) | part()
+  }
+}
+
+/** Contents at a revision, in key order. */
+export interface LoadedBase {
+  readonly revision: Revision
+  readonly entries: Iterable<KeyValue>
+}
+
+function changeOf({ key, after }: Event): Change {
+  return after === undefined ? { type: 'delete', key } : { type: 'put', entry: after }
+}
+
+function growthOf({ before, after }: Event): number {
+  return weightOf(after) - weightOf(before)
+}
+
+function weightOf(entry: KeyValue | undefined): number {
+  return entry === undefined ? 0 : entry.key.length + entry.valueLength
+}

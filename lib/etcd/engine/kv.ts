@@ -1,0 +1,215 @@
+/** What etcd's ranges, puts and deletes mean, on snapshots of the store. A range reads a view: a snapshot, or a transaction that is
+ *  under way, which shows its own writes. A transaction gathers changes; its owner applies them at one revision. */
+
+import { type Key, type KeyRange, inRange } from '../../base/keys.ts'
+import { nextRevision, type Revision } from '../../base/revision.ts'
+import { type Change, KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
+import type { SlabWriter } from '../../store/slab.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { EtcdError } from '../proto/failures.ts'
+import type {
+  DeleteRangeMessage,
+  DeleteRangeResponseMessage,
+  HeaderMessage,
+  PutMessage,
+  PutResponseMessage,
+  RangeMessage,
+  RangeResponseMessage,
+} from '../proto/kv-messages.ts'
+import type { Lessor } from './lease.ts'
+import { filterEntries, needsAll, sortEntries } from './range-order.ts'
+
+/** Contents to read. */
+export interface View {
+  readonly revision: Revision
+  get(key: Key): KeyValue | undefined
+  /** In key order. */
+  range(range: KeyRange, options: { limit?: number | undefined }): KeyValue[]
+  count(range: KeyRange): number
+}
+
+/** Contents with a past. */
+export interface VersionedView extends View {
+  /** Below it nothing can be read; -1 before the first compaction. */
+  readonly compactRevision: number
+  /** The contents at a revision that is neither compacted nor in the future. */
+  at(revision: Revision): View
+}
+
+/** The range that etcd means by a key and a range end: `undefined` when it means the one key. */
+export function rangeFromWire(key: Key, rangeEnd: Key): KeyRange | undefined {
+  if (rangeEnd === '') return undefined
+  return { start: key, end: rangeEnd === '\0' ? undefined : rangeEnd }
+}
+
+/** A header in which only the revision is known: what etcd gives to the parts of a transaction's answer. */
+export function partialHeader(revision: number): HeaderMessage {
+  return { clusterId: 0n, memberId: 0n, revision, raftTerm: 0n }
+}
+
+/** The view that a range with this revision reads; refuses what is compacted or in the future. */
+export function viewAt(view: VersionedView, revision: number): View {
+  if (revision > view.revision) {
+    throw new EtcdError('futureRevision', { latest: view.revision })
+  }
+  if (revision <= 0 || revision === view.revision) return view
+  if (revision < view.compactRevision) {
+    throw new EtcdError('compacted', { oldest: view.compactRevision })
+  }
+  return view.at(revision as Revision)
+}
+
+/** Answers a range as etcd does. */
+export function evaluateRange(now: VersionedView, request: RangeMessage): RangeResponseMessage {
+  const view = viewAt(now, request.revision)
+  const range = rangeFromWire(request.key, request.rangeEnd)
+  const header = partialHeader(now.revision)
+  if (range === undefined) return evaluateGet(view, request, header)
+  const count = view.count(range)
+  if (request.countOnly) return { header, entries: [], more: false, count }
+  const limit = request.limit > 0 ? request.limit : Infinity
+  let entries: KeyValue[]
+  if (needsAll(request)) {
+    entries = sortEntries(filterEntries(view.range(range, {}), request), request)
+    return finishRange(request, { header, entries: entries.slice(0, limit), count }, entries.length)
+  }
+  entries = view.range(range, { limit })
+  return finishRange(request, { header, entries, count }, count)
+}
+
+function evaluateGet(view: View, request: RangeMessage, header: HeaderMessage) {
+  const entry = view.get(request.key)
+  const found = entry === undefined ? [] : [entry]
+  if (request.countOnly) return { header, entries: [], more: false, count: found.length }
+  const entries = filterEntries(found, request)
+  return finishRange(request, { header, entries, count: found.length }, entries.length)
+}
+
+function finishRange(
+  request: RangeMessage,
+  found: Omit<RangeResponseMessage, 'more'>,
+  available: number,
+): RangeResponseMessage {
+  const more = request.limit > 0 && available > request.limit
+  const entries = request.keysOnly ? found.entries.map(withoutValue) : found.entries
+  return { header: found.header, entries, more, count: found.count }
+}
+
+const noValue: ValueWindow = { bytes: new Uint8Array(0), start: 0, end: 0 }
+
+function withoutValue(entry: KeyValue): KeyValue {
+  return new KeyValue(entry.key, noValue, entry)
+}
+
+/** Writes on top of a snapshot, gathered until they are applied as one revision. */
+export class Transaction implements VersionedView {
+  readonly #base: VersionedView
+  readonly #snapshot: Snapshot
+  readonly #lessor: Lessor
+  readonly #slab: SlabWriter
+  readonly #changes: Change[] = []
+  /** What the changes have left of each key that they touched. */
+  readonly #touched = new Map<Key, KeyValue | undefined>()
+
+  constructor(
+    base: VersionedView,
+    { snapshot, lessor, slab }: { snapshot: Snapshot; lessor: Lessor; slab: SlabWriter },
+  ) {
+    this.#base = base
+    this.#snapshot = snapshot
+    this.#lessor = lessor
+    this.#slab = slab
+  }
+
+  get changes(): readonly Change[] {
+    return this.#changes
+  }
+
+  /** The revision of the snapshot, or the next one once there is a change. */
+  get revision(): Revision {
+    const { revision } = this.#snapshot
+    return this.#changes.length === 0 ? revision : nextRevision(revision)
+  }
+
+  get compactRevision(): number {
+    return this.#base.compactRevision
+  }
+
+  at(revision: Revision): View {
+    return revision === this.#snapshot.revision ? this.#snapshot : this.#base.at(revision)
+  }
+
+  get(key: Key): KeyValue | undefined {
+    return this.#touched.has(key) ? this.#touched.get(key) : this.#snapshot.get(key)
+  }
+
+  range(range: KeyRange, { limit }: { limit?: number | undefined }): KeyValue[] {
+    if (this.#touched.size === 0) return this.#snapshot.range(range, { limit })
+    const untouched = this.#snapshot.range(range).filter(entry => !this.#touched.has(entry.key))
+    const written = [...this.#touched.values()].filter(
+      entry => entry !== undefined && inRange(entry.key, range),
+    ) as KeyValue[]
+    const merged = untouched.concat(written).sort((a, b) => (a.key < b.key ? -1 : 1))
+    return limit === undefined ? merged : merged.slice(0, limit)
+  }
+
+  count(range: KeyRange): number {
+    if (this.#touched.size === 0) return this.#snapshot.count(range)
+    return this.range(range, {}).length
+  }
+
+  /** Refuses a put that could not be done; changes nothing. */
+  checkPut(request: PutMessage): void {
+    const needsEntry = request.ignoreValue || request.ignoreLease
+    if (needsEntry && this.get(request.key) === undefined) throw new EtcdError('keyNotFound')
+    if (request.lease !== noLease && !this.#lessor.has(request.lease)) {
+      throw new EtcdError('leaseNotFound')
+    }
+  }
+
+  /** Puts an entry; the request has been checked. */
+  put(request: PutMessage): PutResponseMessage {
+    const { key } = request
+    const before = this.get(key)
+    const modRevision = nextRevision(this.#snapshot.revision)
+    const lease = request.ignoreLease && before !== undefined ? before.lease : request.lease
+    const entry = new KeyValue(
+      key,
+      request.ignoreValue && before !== undefined ? before : this.#slab.copy(request.value),
+      {
+        createRevision: before?.createRevision ?? modRevision,
+        modRevision,
+        version: (before?.version ?? 0) + 1,
+        lease,
+      },
+    )
+    if (before !== undefined) this.#lessor.detach(before.lease, key)
+    this.#lessor.attach(lease, key)
+    this.#changes.push({ type: 'put', entry })
+    this.#touched.set(key, entry)
+    return {
+      header: partialHeader(this.revision),
+      previous: request.previous ? before : undefined,
+    }
+  }
+
+  deleteRange(request: DeleteRangeMessage): DeleteRangeResponseMessage {
+    const range = rangeFromWire(request.key, request.rangeEnd)
+    const single = this.get(request.key)
+    const found =
+      range === undefined ? (single === undefined ? [] : [single]) : this.range(range, {})
+    for (const entry of found) this.delete(entry)
+    return {
+      header: partialHeader(this.revision),
+      deleted: found.length,
+      previous: request.previous ? found : [],
+    }
+  }
+
+  /** Deletes an entry that is there. */
+  delete(entry: KeyValue): void {
+    this.#lessor.detach(entry.lease, entry.key)
+    this.#changes.push({ type: 'delete', key: entry.key })
+    this.#touched.set(entry.key, undefined)
+  }
+}

@@ -1,0 +1,68 @@
+/** Filters and sorts of a range, as etcd does them after it has read all entries of the range. */
+
+import type { KeyValue } from '../../store/event.ts'
+import { type RangeMessage, sortOrder, sortTarget } from '../proto/kv-messages.ts'
+import { sortUnstably } from './go-sort.ts'
+
+/** True when the limit applies after filters or sorting, so that every entry has to be read first. */
+export function needsAll(request: RangeMessage): boolean {
+  return (
+    request.sortOrder !== sortOrder.none ||
+    request.sortTarget !== sortTarget.key ||
+    hasFilter(request)
+  )
+}
+
+/** The entries that pass the bounds on revisions. */
+export function filterEntries(entries: KeyValue[], request: RangeMessage): KeyValue[] {
+  if (!hasFilter(request)) return entries
+  const { minModRevision, maxModRevision, minCreateRevision, maxCreateRevision } = request
+  return entries.filter(
+    ({ modRevision, createRevision }) =>
+      (maxModRevision === 0 || modRevision <= maxModRevision) &&
+      (minModRevision === 0 || modRevision >= minModRevision) &&
+      (maxCreateRevision === 0 || createRevision <= maxCreateRevision) &&
+      (minCreateRevision === 0 || createRevision >= minCreateRevision),
+  )
+}
+
+function hasFilter(request: RangeMessage): boolean {
+  return (
+    request.minModRevision !== 0 ||
+    request.maxModRevision !== 0 ||
+    request.minCreateRevision !== 0 ||
+    request.maxCreateRevision !== 0
+  )
+}
+
+/** The entries, which come in key order, as the request wants them sorted. A target without an order is sorted ascending. */
+export function sortEntries(entries: KeyValue[], request: RangeMessage): KeyValue[] {
+  if (request.sortOrder === sortOrder.none && request.sortTarget === sortTarget.key) return entries
+  const isLess = lessBy(request.sortTarget)
+  const sorted = entries.slice()
+  if (request.sortOrder === sortOrder.descend) sortUnstably(sorted, (a, b) => isLess(b, a))
+  else sortUnstably(sorted, isLess)
+  return sorted
+}
+
+type IsLess = (a: KeyValue, b: KeyValue) => boolean
+
+function lessBy(target: number): IsLess {
+  switch (target) {
+    case sortTarget.version:
+      return (a, b) => a.version < b.version
+    case sortTarget.create:
+      return (a, b) => a.createRevision < b.createRevision
+    case sortTarget.mod:
+      return (a, b) => a.modRevision < b.modRevision
+    case sortTarget.value:
+      return (a, b) => compareValues(a, b) < 0
+    default:
+      return (a, b) => a.key < b.key
+  }
+}
+
+/** Byte order of the values. */
+export function compareValues(a: KeyValue, b: KeyValue): number {
+  return Buffer.compare(a.value, b.value)
+}

@@ -1,0 +1,179 @@
+/** How the engine's messages travel in process: requests, answers, watch responses, and what members tell each other. Messages of
+ *  one lane arrive in order; lanes know nothing of each other. Whoever makes the scheduler decides what arrives next, so that a
+ *  simulation can deliver in any order, hold lanes back and lose what is in them. */
+
+import type { Random } from '../../base/random.ts'
+
+export interface Scheduler {
+  createLane(): Lane
+}
+
+/** An ordered way for messages. */
+export interface Lane {
+  /** Delivers `task` some time later, after everything that was posted before. Lost once the lane is closed. */
+  post(task: () => void): void
+  /** Delivers `task` before everything that still waits: what etcd before 3.4.25 and 3.5.8 did with progress. */
+  postFirst(task: () => void): void
+  /** Loses what waits, and all that is posted from now on. */
+  close(): void
+}
+
+/** Delivers in the order of posting, a little later, and gives way to input and output between slices. */
+export function createDirectScheduler(): Scheduler {
+  const queue: DirectMessage[] = []
+  /** Where in the queue the next message is, while a slice is delivered. */
+  let at = 0
+  let isScheduled = false
+  const drain = (): void => {
+    for (let next = queue[at]; next !== undefined && at < sliceMessages; next = queue[at]) {
+      at++
+      if (!next.lane.isClosed) next.task()
+    }
+    queue.splice(0, at)
+    at = 0
+    isScheduled = queue.length > 0
+    if (isScheduled) setImmediate(drain)
+  }
+  const schedule = (): void => {
+    if (isScheduled) return
+    isScheduled = true
+    queueMicrotask(drain)
+  }
+  return {
+    createLane() {
+      const lane = { isClosed: false }
+      return {
+        post(task) {
+          queue.push({ lane, task })
+          schedule()
+        },
+        postFirst(task) {
+          queue.splice(at, 0, { lane, task })
+          schedule()
+        },
+        close() {
+          lane.isClosed = true
+        },
+      }
+    },
+  }
+}
+
+/** How many messages are delivered before input and output get their turn: about a millisecond of work. */
+const sliceMessages = 256
+
+interface DirectMessage {
+  readonly lane: { isClosed: boolean }
+  readonly task: () => void
+}
+
+/** Delivers what the seed says: each step, the first message of a lane chosen at random. The same seed and the same calls give the
+ *  same deliveries. */
+export class SeededScheduler implements Scheduler {
+  readonly #random: Random
+  /** Lanes with messages that are not held back, in no order. */
+  readonly #ready: SeededLane[] = []
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  createLane(): SeededLane {
+    return new SeededLane(this.#ready)
+  }
+
+  /** How many lanes have something to deliver. */
+  get readyLanes(): number {
+    return this.#ready.length
+  }
+
+  /** Delivers one message; false when there was none. */
+  step(): boolean {
+    const { length } = this.#ready
+    if (length === 0) return false
+    const lane = this.#ready[length === 1 ? 0 : Math.floor(this.#random.next() * length)]
+    lane?.deliver()
+    return true
+  }
+}
+
+/** A lane of a `SeededScheduler`, which a simulation may hold back. */
+export class SeededLane implements Lane {
+  readonly #ready: SeededLane[]
+  /** What waits, from `#next` on. */
+  #messages: (() => void)[] = []
+  #next = 0
+  /** Where among the ready lanes this one is; -1 when it is not. */
+  #index = -1
+  #isHeld = false
+  #isClosed = false
+
+  constructor(ready: SeededLane[]) {
+    this.#ready = ready
+  }
+
+  /** How many messages wait. */
+  get waiting(): number {
+    return this.#messages.length - this.#next
+  }
+
+  post(task: () => void): void {
+    if (this.#isClosed) return
+    this.#messages.push(task)
+    this.#update()
+  }
+
+  postFirst(task: () => void): void {
+    if (this.#isClosed) return
+    this.#messages.splice(this.#next, 0, task)
+    this.#update()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#messages = []
+    this.#next = 0
+    this.#update()
+  }
+
+  /** Delivers nothing until `release`. */
+  hold(): void {
+    this.#isHeld = true
+    this.#update()
+  }
+
+  release(): void {
+    this.#isHeld = false
+    this.#update()
+  }
+
+  /** Delivers the first message. For the scheduler. */
+  deliver(): void {
+    const task = this.#messages[this.#next++]
+    if (this.#next === this.#messages.length) {
+      this.#messages.length = 0
+      this.#next = 0
+      this.#update()
+    } else if (this.#next > 1024) {
+      this.#messages = this.#messages.slice(this.#next)
+      this.#next = 0
+    }
+    task?.()
+  }
+
+  /** Joins or leaves the ready lanes, as it must be. */
+  #update(): void {
+    const shouldBeReady = this.waiting > 0 && !this.#isHeld
+    if (shouldBeReady === this.#index >= 0) return
+    if (shouldBeReady) {
+      this.#index = this.#ready.push(this) - 1
+      return
+    }
+    const last = this.#ready.pop()
+    if (last !== undefined && last !== this) {
+      this.#ready[this.#index] = last
+      last.#index = this.#index
+    }
+    this.#index = -1
+  }
+}

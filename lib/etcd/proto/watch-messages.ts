@@ -1,0 +1,99 @@
+/** The messages of etcd's Watch service. */
+
+import type { Key } from '../../base/keys.ts'
+import {
+  bigint,
+  bool,
+  type Codec,
+  embedded,
+  int,
+  key,
+  message,
+  type OneOf,
+  oneOf,
+  repeated,
+  repeatedInt,
+  text,
+} from './codec.ts'
+import { eventCodec, leaveInMessage, type WatchEvent } from './key-value.ts'
+import { type HeaderMessage, headerCodec } from './kv-messages.ts'
+
+/** What a watcher does not want to see. */
+export const watchFilter = { noPut: 0, noDelete: 1 } as const
+
+/** The watch id of what concerns no watcher, or all of a stream. */
+export const noWatchId = -1n
+
+export interface WatchCreateMessage {
+  readonly key: Key
+  readonly rangeEnd: Key
+  readonly startRevision: number
+  readonly progressNotify: boolean
+  readonly filters: readonly number[]
+  readonly previous: boolean
+  readonly watchId: bigint
+  readonly fragment: boolean
+}
+
+const createCodec = message<WatchCreateMessage>({
+  key: key(1),
+  rangeEnd: key(2),
+  startRevision: int(3),
+  progressNotify: bool(4),
+  filters: repeatedInt(5),
+  previous: bool(6),
+  watchId: bigint(7),
+  fragment: bool(8),
+})
+
+export interface WatchCancelMessage {
+  readonly watchId: bigint
+}
+
+export type WatchRequestMessage = OneOf<{
+  create: WatchCreateMessage
+  cancel: WatchCancelMessage
+  progress: object
+}>
+
+/** A request on a watch stream; an empty one is ignored, as etcd does it. */
+export interface WatchRequestHolder {
+  readonly request: WatchRequestMessage | undefined
+}
+
+export const watchRequestCodec: Codec<WatchRequestHolder> = message<WatchRequestHolder>({
+  request: oneOf({
+    create: [1, createCodec],
+    cancel: [2, message<WatchCancelMessage>({ watchId: bigint(1) })],
+    progress: [3, message<object>({})],
+  }),
+})
+
+export interface WatchResponseMessage {
+  readonly header: HeaderMessage | undefined
+  readonly watchId: bigint
+  readonly created: boolean
+  readonly canceled: boolean
+  readonly compactRevision: number
+  readonly cancelReason: string
+  readonly fragment: boolean
+  readonly events: readonly WatchEvent[]
+}
+
+/** The codec of watch responses whose events are read by `events`. */
+export function createWatchResponseCodec(events: Codec<WatchEvent>): Codec<WatchResponseMessage> {
+  return message<WatchResponseMessage>({
+    header: embedded(1, headerCodec),
+    watchId: bigint(2),
+    created: bool(3),
+    canceled: bool(4),
+    compactRevision: int(5),
+    cancelReason: text(6),
+    fragment: bool(7),
+    events: repeated(11, events),
+  })
+}
+
+export const watchResponseCodec: Codec<WatchResponseMessage> = createWatchResponseCodec(
+  eventCodec(leaveInMessage),
+)
