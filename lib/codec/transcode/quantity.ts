@@ -1,0 +1,113 @@
+/** Quantities, as `500m` or `128Mi`, in the one form that the API server writes: it reads whatever number was stored and prints
+ *  it anew, so `0.5` becomes `500m`, and `1.5Gi` becomes `1536Mi`. */
+
+/** The canonical form of a quantity, or `undefined` if it is none, or one whose form we are not sure of. */
+export function canonicalQuantity(text: string): string | undefined {
+  const match = pattern.exec(text)
+  if (match === null) return undefined
+  const [, sign = '', whole = '', fraction = '', suffix = ''] = match
+  if (whole + fraction === '' || whole.length + fraction.length > maxDigits) return undefined
+  const digits = BigInt(whole + fraction)
+  if (digits === 0n) return '0'
+  const binary = binarySuffixes.indexOf(suffix)
+  let number: Decimal
+  if (binary > 0) {
+    number = { value: digits << BigInt(10 * binary), exponent: -fraction.length }
+  } else {
+    const exponent = decimalExponent(suffix)
+    if (exponent === undefined) return undefined
+    number = { value: digits, exponent: exponent - fraction.length }
+  }
+  number = roundedUpToNano(number)
+  const isExponent = binary <= 0 && /^[eE]./.test(suffix)
+  const form =
+    binary > 0 ? binaryForm(number) : decimalForm(number, isExponent ? 'exponent' : 'suffix')
+  return form === undefined ? undefined : sign === '-' ? `-${form}` : form
+}
+
+/** True if `bytes[start..end)` is surely canonical: a few digits and a suffix, and no smaller number with the next larger
+ *  suffix says the same. False means only that it is not obvious. */
+export function isPlainQuantity(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = start
+  let value = 0
+  for (; at < end; at++) {
+    const digit = (bytes[at] as number) - 0x30
+    if (!(digit >= 0 && digit <= 9)) break
+    value = value * 10 + digit
+  }
+  const digits = at - start
+  if (digits === 0 || digits > 12) return false
+  if (bytes[start] === 0x30) return digits === 1 && at === end
+  if (at === end) return value % 1000 !== 0
+  const suffix = bytes[at] as number
+  if (at + 1 === end) return value % 1000 !== 0 && plainSuffixes[suffix] === 1
+  return (
+    at + 2 === end &&
+    bytes[at + 1] === 0x69 &&
+    plainSuffixes[suffix] === 1 &&
+    value % 1024 !== 0 &&
+    (suffix === 0x4d || suffix === 0x47 ? digits <= 6 : suffix === 0x4b && digits <= 12)
+  )
+}
+
+/** `value` times ten to the power of `exponent`. */
+interface Decimal {
+  readonly value: bigint
+  readonly exponent: number
+}
+
+const pattern = /^([+-]?)(\d*)\.?(\d*)([numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,9})?$/
+/** Far above what a 64-bit number holds, and small enough to compute with. */
+const maxDigits = 60
+const binarySuffixes = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei']
+const decimalSuffixes = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E']
+/** Larger binary quantities are capped. */
+const maxBinary = 2n ** 63n - 1n
+
+/** The suffixes of one letter that `isPlainQuantity` accepts. */
+const plainSuffixes: Uint8Array = new Uint8Array(256)
+for (const suffix of 'mkKMGTPEun') plainSuffixes[suffix.charCodeAt(0)] = 1
+
+function decimalExponent(suffix: string): number | undefined {
+  const index = decimalSuffixes.indexOf(suffix)
+  if (index >= 0) return index * 3 - 9
+  const exponent = Number(suffix.slice(1))
+  return Math.abs(exponent) <= maxDigits ? exponent : undefined
+}
+
+/** What is smaller than a billionth is rounded away from zero. */
+function roundedUpToNano(number: Decimal): Decimal {
+  if (number.exponent >= -9) return number
+  const unit = 10n ** BigInt(-9 - number.exponent)
+  return { value: (number.value + unit - 1n) / unit, exponent: -9 }
+}
+
+function decimalForm(number: Decimal, style: 'suffix' | 'exponent'): string | undefined {
+  let { value, exponent } = number
+  while (value % 10n === 0n) {
+    value /= 10n
+    exponent++
+  }
+  while (exponent % 3 !== 0) {
+    value *= 10n
+    exponent--
+  }
+  if (style === 'exponent') return exponent === 0 ? `${value}` : `${value}e${exponent}`
+  const suffix = decimalSuffixes[exponent / 3 + 3]
+  return suffix === undefined ? undefined : `${value}${suffix}`
+}
+
+/** Below 1024, and where a fraction would be lost, the decimal form is kept. */
+function binaryForm(number: Decimal): string | undefined {
+  const unit = number.exponent < 0 ? 10n ** BigInt(-number.exponent) : 1n
+  const isSmall = number.value < 1024n * unit
+  if (isSmall || number.value % unit !== 0n) return decimalForm(number, 'suffix')
+  let value = number.value / unit
+  if (value > maxBinary) value = maxBinary
+  let steps = 0
+  while (value % 1024n === 0n) {
+    value /= 1024n
+    steps++
+  }
+  return `${value}${binarySuffixes[steps] ?? ''}`
+}
