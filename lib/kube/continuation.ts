@@ -1,0 +1,172 @@
+/** Continue tokens in upstream's own format, so that one made here works there, on another replica, and after a restart:
+ *  `{"v":"meta.k8s.io/v1","rv":534,"start":"/m-c\u0000"}` in base64url without padding.
+ *
+ *  A token is what a client sends, so nothing in it is believed: `start` is appended to the prefix that the request itself may read,
+ *  and must be a clean path, so that it cannot lead out of it. Tokens can be sealed, so that clients do not see the key in them;
+ *  sealing needs keys and randomness, and is handed in. */
+
+import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
+import { GoJsonError, type GoJsonValue, parseGoJson } from './go-json.ts'
+import { goJsonString, goParseInt } from './go-text.ts'
+import { badRequest } from './status.ts'
+
+/** Where a list goes on. */
+export interface Continuation {
+  /** The first key that may come, relative to the list's prefix: without a slash at the beginning. */
+  readonly start: string
+  /** Of the first page; undefined: go on at the newest state, which is then not consistent with the pages before. */
+  readonly revision: number | undefined
+  /** The revision with all its digits. */
+  readonly revisionText: string
+}
+
+/** Hides tokens from clients. */
+export interface ContinuationSeal {
+  /** Makes an opaque token. */
+  seal(token: string): string
+  /** The token in a sealed one; undefined if it is not sealed, or not by us. */
+  open(sealed: string): string | undefined
+}
+
+const tokenVersion = 'meta.k8s.io/v1'
+
+/** Decodes what a client sent; refuses with upstream's 400 whatever is not as it should be. */
+export function decodeContinuation(token: string, seal?: ContinuationSeal): Continuation {
+  const { version, revision, start } = decodeFields(seal?.open(token) ?? token)
+  if (version !== tokenVersion) {
+    throw invalid(
+      `continue key is not valid: server does not recognize this encoded version ${version}`,
+    )
+  }
+  if (revision === 0n) {
+    throw invalid(
+      `continue key is not valid: incorrect encoded start resourceVersion (version ${tokenVersion})`,
+    )
+  }
+  if (start === '') {
+    throw invalid(`continue key is not valid: encoded start key empty (version ${tokenVersion})`)
+  }
+  const rooted = start.startsWith('/') ? start : `/${start}`
+  if (!isCleanPath(rooted)) throw invalid(`continue key is not valid: ${start}`)
+  const isConsistent = revision > 0n
+  return {
+    start: rooted.slice(1),
+    revision: isConsistent ? Math.min(Number(revision), Number.MAX_SAFE_INTEGER) : undefined,
+    revisionText: revision.toString(),
+  }
+}
+
+export interface NextPage {
+  /** The last key that the page has looked at. */
+  readonly last: Key
+  /** The list's prefix, which the token leaves out. */
+  readonly prefix: Key
+  readonly revision: number
+  /** Upstream's watch cache begins `start` with a slash, etcd's own lists do not; both mean the same. */
+  readonly hasSlash: boolean
+}
+
+/** The token for the page after `last`. */
+export function encodeContinuation(page: NextPage, seal?: ContinuationSeal): string {
+  const { last, prefix, revision, hasSlash } = page
+  const rest = textFromKey(keyAfter(last).slice(prefix.length) as Key)
+  return encodeToken(revision, hasSlash ? `/${rest}` : rest, seal)
+}
+
+/** The token that goes on where an expired one would have, but at the newest state. */
+export function inconsistentToken(expired: Continuation, seal?: ContinuationSeal): string {
+  return encodeToken(-1, expired.start, seal)
+}
+
+/** The key at which a page begins. */
+export function startKey(continuation: Continuation, prefix: Key): Key {
+  return (prefix + keyFromText(continuation.start)) as Key
+}
+
+function encodeToken(revision: number, start: string, seal: ContinuationSeal | undefined): string {
+  const json = `{"v":"${tokenVersion}","rv":${revision},"start":${goJsonString(start)}}`
+  const token = Buffer.from(json).toString('base64url')
+  return seal === undefined ? token : seal.seal(token)
+}
+
+interface TokenFields {
+  readonly version: string
+  readonly revision: bigint
+  readonly start: string
+}
+
+function decodeFields(token: string): TokenFields {
+  const bytes = decodeBase64(token)
+  let value: GoJsonValue
+  try {
+    value = parseGoJson(bytes)
+  } catch (error) {
+    if (!(error instanceof GoJsonError)) throw error
+    throw invalid(`continue key is not valid: ${error.message}`)
+  }
+  if (value.kind === 'null') return { version: '', revision: 0n, start: '' }
+  if (value.kind !== 'object') {
+    throw invalid(
+      `continue key is not valid: json: cannot unmarshal ${value.kind} into Go value of type storage.continueToken`,
+    )
+  }
+  return fieldsOfObject(value.members)
+}
+
+/** Names match in any case, the last of several counts, null changes nothing, and of several wrong types the first is reported. */
+function fieldsOfObject(members: readonly (readonly [string, GoJsonValue])[]): TokenFields {
+  const texts: Record<'v' | 'start', string> = { v: '', start: '' }
+  let revision = 0n
+  let problem: string | undefined
+  for (const [name, value] of members) {
+    const field = name.toLowerCase()
+    if (value.kind === 'null') continue
+    if (field === 'v' || field === 'start') {
+      if (value.kind === 'string') texts[field] = value.text
+      else problem ??= wrongType(value, field, 'string')
+    } else if (field === 'rv') {
+      const parsed = value.kind === 'number' ? goParseInt(value.text).value : undefined
+      if (parsed !== undefined) revision = parsed
+      else problem ??= wrongType(value, field, 'int64')
+    }
+  }
+  if (problem !== undefined) throw invalid(`continue key is not valid: json: ${problem}`)
+  return { version: texts.v, revision, start: texts.start }
+}
+
+function wrongType(value: GoJsonValue, field: string, type: string): string {
+  const found = value.kind === 'number' && type === 'int64' ? `number ${value.text}` : value.kind
+  return `cannot unmarshal ${found} into Go struct field continueToken.${field} of type ${type}`
+}
+
+/** base64.RawURLEncoding: line breaks are skipped, anything else outside the alphabet is an error at its place. */
+function decodeBase64(token: string): Buffer {
+  const bytes = Buffer.from(token)
+  let digits = 0
+  for (const [at, byte] of bytes.entries()) {
+    if (byte === 0x0a || byte === 0x0d) continue
+    if (!isBase64Digit(byte)) throw illegalBase64(at)
+    digits++
+  }
+  if (digits % 4 === 1) throw illegalBase64(bytes.length - 1)
+  return Buffer.from(token.replace(/[\r\n]/g, ''), 'base64url')
+}
+
+function illegalBase64(at: number): Error {
+  return invalid(`continue key is not valid: illegal base64 data at input byte ${at}`)
+}
+
+function isBase64Digit(byte: number): boolean {
+  return /[A-Za-z0-9_-]/.test(String.fromCharCode(byte))
+}
+
+/** True if path.Clean changes nothing: no empty, `.` or `..` segments, and no slash at the end. */
+function isCleanPath(rooted: string): boolean {
+  if (rooted === '/') return true
+  const segments = rooted.split('/').slice(1)
+  return segments.every(segment => segment !== '' && segment !== '.' && segment !== '..')
+}
+
+function invalid(message: string): Error {
+  return badRequest(`invalid continue token: ${message}`)
+}

@@ -1,0 +1,170 @@
+/** JSON as Go's encoding/json reads it: the same texts are refused, with the same words. Small texts only; what clients send in a
+ *  continue token ends in an error message byte for byte. */
+
+import { goQuote } from './go-text.ts'
+
+/** A value as it was written: numbers keep their text, objects their order and duplicates. */
+export type GoJsonValue =
+  | { readonly kind: 'object'; readonly members: readonly (readonly [string, GoJsonValue])[] }
+  | { readonly kind: 'array' | 'bool' | 'null' }
+  | { readonly kind: 'string' | 'number'; readonly text: string }
+
+/** A text that is no JSON. */
+export class GoJsonError extends Error {}
+
+/** Parses UTF-8 bytes; throws `GoJsonError`. O(length). */
+export function parseGoJson(bytes: Buffer): GoJsonValue {
+  return new Scanner(bytes.toString('latin1')).parse()
+}
+
+const depthMax = 10_000
+
+const literals: Readonly<Record<string, readonly [word: string, kind: 'bool' | 'null']>> = {
+  t: ['true', 'bool'],
+  f: ['false', 'bool'],
+  n: ['null', 'null'],
+}
+
+class Scanner {
+  /** One character for each byte. */
+  readonly #text: string
+  #at = 0
+  #depth = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  parse(): GoJsonValue {
+    const value = this.#value()
+    this.#skipSpaces()
+    if (this.#at < this.#text.length) throw this.#unexpected('after top-level value')
+    return value
+  }
+
+  #value(): GoJsonValue {
+    this.#skipSpaces()
+    const char = this.#peek()
+    if (char === '{') return this.#nested(() => this.#object())
+    if (char === '[') return this.#nested(() => this.#array())
+    if (char === '"') return { kind: 'string', text: this.#string() }
+    if (/[-0-9]/.test(char)) return { kind: 'number', text: this.#number() }
+    const literal = literals[char]
+    if (literal === undefined) throw this.#unexpected('looking for beginning of value')
+    return this.#literal(...literal)
+  }
+
+  #nested(read: () => GoJsonValue): GoJsonValue {
+    if (++this.#depth > depthMax) throw new GoJsonError('exceeded max depth')
+    this.#at++
+    const value = read()
+    this.#depth--
+    return value
+  }
+
+  #object(): GoJsonValue {
+    const members: (readonly [string, GoJsonValue])[] = []
+    this.#skipSpaces()
+    if (this.#skip('}')) return { kind: 'object', members }
+    for (;;) {
+      this.#skipSpaces()
+      if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string')
+      const name = this.#string()
+      this.#skipSpaces()
+      if (!this.#skip(':')) throw this.#unexpected('after object key')
+      members.push([name, this.#value()])
+      this.#skipSpaces()
+      if (this.#skip('}')) return { kind: 'object', members }
+      if (!this.#skip(',')) throw this.#unexpected('after object key:value pair')
+    }
+  }
+
+  #array(): GoJsonValue {
+    this.#skipSpaces()
+    if (this.#skip(']')) return { kind: 'array' }
+    for (;;) {
+      this.#value()
+      this.#skipSpaces()
+      if (this.#skip(']')) return { kind: 'array' }
+      if (!this.#skip(',')) throw this.#unexpected('after array element')
+    }
+  }
+
+  #string(): string {
+    const start = this.#at++
+    for (;;) {
+      const char = this.#peek()
+      if (char < ' ') throw this.#unexpected('in string literal')
+      this.#at++
+      if (char === '"') break
+      if (char === '\\') this.#escape()
+    }
+    const raw = this.#text.slice(start, this.#at)
+    return JSON.parse(Buffer.from(raw, 'latin1').toString('utf8')) as string
+  }
+
+  #escape(): void {
+    if (!/["\\/bfnrtu]/.test(this.#peek())) throw this.#unexpected('in string escape code')
+    if (this.#text[this.#at++] !== 'u') return
+    for (let i = 0; i < 4; i++) {
+      if (!/[0-9a-fA-F]/.test(this.#peek())) {
+        throw this.#unexpected('in \\u hexadecimal character escape')
+      }
+      this.#at++
+    }
+  }
+
+  #number(): string {
+    const start = this.#at
+    this.#skip('-')
+    if (!this.#skip('0')) this.#digits('in numeric literal')
+    if (this.#skip('.')) this.#digits('after decimal point in numeric literal')
+    if (this.#skip('e') || this.#skip('E')) {
+      if (!this.#skip('+')) this.#skip('-')
+      this.#digits('in exponent of numeric literal')
+    }
+    return this.#text.slice(start, this.#at)
+  }
+
+  #digits(context: string): void {
+    if (!/[0-9]/.test(this.#peek())) throw this.#unexpected(context)
+    while (this.#at < this.#text.length && /[0-9]/.test(this.#text.charAt(this.#at))) this.#at++
+  }
+
+  #literal(word: string, kind: 'bool' | 'null'): GoJsonValue {
+    for (const expected of word) {
+      if (this.#peek() !== expected) {
+        throw this.#unexpected(`in literal ${word} (expecting '${expected}')`)
+      }
+      this.#at++
+    }
+    return { kind }
+  }
+
+  #skipSpaces(): void {
+    while (/[ \t\r\n]/.test(this.#text.charAt(this.#at))) this.#at++
+  }
+
+  #skip(char: string): boolean {
+    if (this.#text[this.#at] !== char) return false
+    this.#at++
+    return true
+  }
+
+  /** The next byte, which must be there. */
+  #peek(): string {
+    const char = this.#text[this.#at]
+    if (char === undefined) throw new GoJsonError('unexpected end of JSON input')
+    return char
+  }
+
+  #unexpected(context: string): GoJsonError {
+    return new GoJsonError(`invalid character ${quoteByte(this.#peek())} ${context}`)
+  }
+}
+
+function quoteByte(char: string): string {
+  if (char === "'") return "'\\''"
+  if (char === '"') return `'"'`
+  return `'${goQuote(char).slice(1, -1)}'`
+}

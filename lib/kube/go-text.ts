@@ -1,0 +1,132 @@
+/** Texts as Go writes them: error messages of the API quote values with `%q`, bodies escape what encoding/json escapes, and
+ *  numbers fail to parse with the words of package strconv. Clients and tests compare these texts byte for byte. */
+
+/** What unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols, and of the spaces only U+0020. */
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '\x07': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+  '"': '\\"',
+}
+
+/** The text between double quotes as `%q` prints it (strconv.Quote). */
+export function goQuote(text: string): string {
+  let quoted = '"'
+  for (const char of text) quoted += quotedChar(char)
+  return quoted + '"'
+}
+
+function quotedChar(char: string): string {
+  const short = shortEscapes[char]
+  if (short !== undefined) return short
+  const code = char.codePointAt(0) ?? 0
+  if (code < 0x7f && code >= 0x20) return char
+  if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`
+  if (printable.test(char)) return char
+  return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`
+}
+
+/** A JSON string as encoding/json writes it: `<`, `>` and `&` are escaped, and so are U+2028 and U+2029. */
+export function goJsonString(text: string): string {
+  const json = JSON.stringify(text)
+  return /[<>&\u2028\u2029]/.test(json)
+    ? json.replace(/[<>&\u2028\u2029]/g, char => `\\u${hex(char.charCodeAt(0), 4)}`)
+    : json
+}
+
+const int64Max = 2n ** 63n - 1n
+const uint64Max = 2n ** 64n - 1n
+
+/** A whole number, or the error of strconv that says why the text is none. */
+export type ParsedInteger =
+  | { readonly value: bigint; readonly error?: undefined }
+  | { readonly error: string; readonly value?: undefined }
+
+/** strconv.ParseInt(text, 10, 64). */
+export function goParseInt(text: string): ParsedInteger {
+  if (!/^[+-]?[0-9]+$/.test(text)) return syntaxError('ParseInt', text)
+  const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
+  return value > int64Max || value < -int64Max - 1n ? rangeError('ParseInt', text) : { value }
+}
+
+/** strconv.ParseUint(text, 10, 64): no sign. */
+export function goParseUint(text: string): ParsedInteger {
+  if (!/^[0-9]+$/.test(text)) return syntaxError('ParseUint', text)
+  const value = BigInt(text)
+  return value > uint64Max ? rangeError('ParseUint', text) : { value }
+}
+
+function syntaxError(name: string, text: string): ParsedInteger {
+  return { error: `strconv.${name}: parsing ${goQuote(text)}: invalid syntax` }
+}
+
+function rangeError(name: string, text: string): ParsedInteger {
+  return { error: `strconv.${name}: parsing ${goQuote(text)}: value out of range` }
+}
+
+const durationUnitsMs: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+}
+
+/** Go's durations end at 2^63 - 1 nanoseconds, about 292 years. */
+const durationMaxMs = 9_223_372_036_854
+
+/** time.ParseDuration in milliseconds, or its error. */
+export function goParseDuration(text: string): number | { readonly error: string } {
+  const isNegative = text.startsWith('-')
+  const digits = /^[+-]/.test(text) ? text.slice(1) : text
+  if (digits === '0') return 0
+  const invalid = { error: `time: invalid duration ${quoteDuration(text)}` }
+  if (digits === '') return invalid
+  let totalMs = 0
+  let at = 0
+  while (at < digits.length) {
+    const number = /^(?:[0-9]+\.?[0-9]*|\.[0-9]+)/.exec(digits.slice(at))?.[0]
+    if (number === undefined) return invalid
+    at += number.length
+    const unit = /^[^0-9.]+/.exec(digits.slice(at))?.[0]
+    if (unit === undefined) {
+      return { error: `time: missing unit in duration ${quoteDuration(text)}` }
+    }
+    const unitMs = durationUnitsMs[unit]
+    if (unitMs === undefined) {
+      return {
+        error: `time: unknown unit ${quoteDuration(unit)} in duration ${quoteDuration(text)}`,
+      }
+    }
+    totalMs += Number(number) * unitMs
+    at += unit.length
+  }
+  if (totalMs > durationMaxMs) return invalid
+  return isNegative ? -totalMs : totalMs
+}
+
+/** Package time has its own quoting: bytes that are not plain ASCII are written as `\xNN`. */
+function quoteDuration(text: string): string {
+  let quoted = ''
+  for (const char of text) {
+    const code = char.codePointAt(0) ?? 0
+    if (char === '"' || char === '\\') quoted += `\\${char}`
+    else if (code >= 0x20 && code < 0x80) quoted += char
+    else for (const byte of Buffer.from(char)) quoted += `\\x${hex(byte, 2)}`
+  }
+  return `"${quoted}"`
+}
+
+function hex(code: number, digits: number): string {
+  return code.toString(16).padStart(digits, '0')
+}

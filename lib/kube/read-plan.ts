@@ -1,0 +1,264 @@
+/** From a routed request to what has to be done for it: which keys, at which revision, selected how, and from where on. A plan is a
+ *  plain value; making one needs no data, so every mistake of the request is found before anything is read. */
+
+import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
+import {
+  type Continuation,
+  type ContinuationSeal,
+  decodeContinuation,
+  startKey,
+} from './continuation.ts'
+import { FieldSelector, resolveFields } from './field-selector.ts'
+import type { LabelSelector } from './label-selector.ts'
+import {
+  type Freshness,
+  type ListOptions,
+  parseListOptions,
+  parseResourceVersion,
+} from './list-options.ts'
+import { invalidPathName, type Query } from './request.ts'
+import type { Resource } from './resource.ts'
+import type { ResourceRoute } from './routes.ts'
+import { badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
+
+/** What lists and watches look at. */
+export interface Scope {
+  readonly resource: Resource
+  /** The keys: of the resource, of one of its namespaces, or one single key. */
+  readonly range: KeyRange
+  /** The resource's keyspace. */
+  readonly keyspace: Key
+  /** What continue tokens leave out: the keyspace's prefix, and the namespace. */
+  readonly prefix: Key
+  readonly labels: LabelSelector
+  readonly fields: FieldSelector
+}
+
+export interface ListPlan extends Scope {
+  readonly type: 'list'
+  readonly freshness: Freshness
+  /** 0 is no limit. */
+  readonly limit: number
+  /** Where an earlier page ended. */
+  readonly continuation: Continuation | undefined
+}
+
+export interface GetPlan {
+  readonly type: 'get'
+  readonly resource: Resource
+  readonly keyspace: Key
+  readonly key: Key
+  readonly name: string
+  readonly freshness: Freshness
+}
+
+/** Where a watch begins. */
+export type WatchStart =
+  /** With ADDED events for all there is, and then, if asked for, a bookmark that says so. */
+  | { readonly type: 'state'; readonly freshness: Freshness; readonly hasEndBookmark: boolean }
+  /** With what comes after the state there is. */
+  | { readonly type: 'now'; readonly freshness: Freshness }
+  /** With what came after a revision. */
+  | { readonly type: 'after'; readonly revision: Revision }
+
+export interface WatchPlan extends Scope {
+  readonly type: 'watch'
+  readonly start: WatchStart
+  readonly allowBookmarks: boolean
+  /** undefined or 0: the server decides. */
+  readonly timeoutSeconds: number | undefined
+}
+
+export type ReadPlan = ListPlan | GetPlan | WatchPlan
+
+/** The plan of a get, list or watch; refuses what upstream refuses, with its Status. */
+export function planRead(
+  { resource, verb, namespace, name }: ResourceRoute,
+  query: Query,
+  seal?: ContinuationSeal,
+): ReadPlan {
+  if (verb === 'get') return planGet({ resource, namespace, name }, query)
+  const options = parseListOptions(query)
+  const fields = fieldsOf(resource, options, name)
+  const isWatch = verb === 'watch' || options.watch
+  if (isWatch && !resource.verbs.includes('watch')) throw verbNotSupported(resource, 'watch')
+  const target: Target = { resource, namespace, options, fields }
+  return isWatch ? planWatch(target) : planList(target, seal)
+}
+
+/** True if the request is a watch: by its path, or by its query. Never fails, for it is asked before the query is checked. */
+export function isWatchRequest({ verb }: ResourceRoute, query: Query): boolean {
+  return verb === 'watch' || (verb === 'list' && query.flag('watch'))
+}
+
+function planGet(
+  { resource, namespace, name }: Pick<ResourceRoute, 'resource' | 'namespace' | 'name'>,
+  query: Query,
+): GetPlan {
+  const keyspace = keyspaceOf(resource)
+  const key = objectKey(resource, namespace, name)
+  return {
+    type: 'get',
+    resource,
+    keyspace,
+    key,
+    name,
+    freshness: freshnessOfObject(query.text('resourceVersion')),
+  }
+}
+
+/** Keys are built from what is in the path, so a name must be one segment of one. */
+function objectKey(resource: Resource, namespace: string, name: string): Key {
+  if (resource.isNamespaced && namespace === '') throw badRequest('Namespace parameter required.')
+  if (name === '') throw badRequest('Name parameter required.')
+  const problem = invalidPathName(name)
+  if (problem !== undefined) throw badRequest(`Name parameter invalid: "${name}": ${problem}`)
+  return (namespacePrefix(resource, namespace) + keyFromText(name)) as Key
+}
+
+function freshnessOfObject(resourceVersion: string): Freshness {
+  if (resourceVersion === '') return { type: 'consistent' }
+  const revision = parseResourceVersion(resourceVersion, plainError)
+  return revision === 0 ? { type: 'any' } : { type: 'at-least', revision }
+}
+
+/** The field selector in terms of the resource; a name in the path is one more requirement, and the only one there may be. */
+function fieldsOf(resource: Resource, options: ListOptions, name: string): FieldSelector {
+  const fields = resolveFields(options.fields, resource)
+  if (name === '') return fields
+  if (fields.isEmpty) {
+    return new FieldSelector([{ label: 'metadata.name', value: name, isEqual: true }])
+  }
+  if (fields.exactValue('metadata.name') === name) return fields
+  throw badRequest("fieldSelector metadata.name doesn't match requested name")
+}
+
+interface Target {
+  readonly resource: Resource
+  readonly namespace: string
+  readonly options: ListOptions
+  readonly fields: FieldSelector
+}
+
+function planList(target: Target, seal: ContinuationSeal | undefined): ListPlan {
+  const { resource, options } = target
+  const scope = scopeOf(target)
+  const isSingle = options.continue === '' && singleName(target) !== undefined
+  const continuation = options.continue === '' ? undefined : continuationOf(options, seal)
+  const freshness =
+    continuation === undefined
+      ? freshnessOfList(options, isSingle)
+      : freshnessOfContinuation(continuation)
+  const ignoresLimit = options.resourceVersion === '0' && resource.isWatchCached
+  return {
+    type: 'list',
+    ...scope,
+    range: rangeOfPage(scope, isSingle ? singleName(target) : undefined, continuation),
+    freshness,
+    limit: ignoresLimit ? 0 : Math.max(0, options.limit),
+    continuation,
+  }
+}
+
+function continuationOf(options: ListOptions, seal: ContinuationSeal | undefined): Continuation {
+  const continuation = decodeContinuation(options.continue, seal)
+  if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
+    throw badRequest('specifying resource version is not allowed when using continue')
+  }
+  return continuation
+}
+
+function freshnessOfContinuation({ revision }: Continuation): Freshness {
+  if (revision === undefined) return { type: 'consistent' }
+  return { type: 'exact', revision: revision as Revision }
+}
+
+function freshnessOfList(options: ListOptions, isSingle: boolean): Freshness {
+  const { resourceVersion, resourceVersionMatch: match, limit } = options
+  if (resourceVersion === '') return { type: 'consistent' }
+  const revision = parseResourceVersion(resourceVersion, message =>
+    badRequest(`invalid resource version: ${message}`),
+  )
+  if (revision === 0) return match === 'Exact' ? { type: 'consistent' } : { type: 'any' }
+  const isExact = match === 'Exact' || (match === '' && limit > 0 && !isSingle)
+  return { type: isExact ? 'exact' : 'at-least', revision }
+}
+
+function planWatch(target: Target): WatchPlan {
+  const { options } = target
+  const scope = scopeOf(target)
+  const name = singleName(target)
+  return {
+    type: 'watch',
+    ...scope,
+    range: rangeOfPage(scope, name, undefined),
+    start: startOfWatch(options),
+    allowBookmarks: options.allowWatchBookmarks,
+    timeoutSeconds: options.timeoutSeconds,
+  }
+}
+
+function startOfWatch(options: ListOptions): WatchStart {
+  const { resourceVersion, sendInitialEvents, allowWatchBookmarks } = options
+  const freshness = freshnessOfObject(resourceVersion)
+  if (sendInitialEvents === true) {
+    return { type: 'state', freshness, hasEndBookmark: allowWatchBookmarks }
+  }
+  if (freshness.type === 'at-least') return { type: 'after', revision: freshness.revision }
+  if (sendInitialEvents === false) return { type: 'now', freshness }
+  return { type: 'state', freshness, hasEndBookmark: false }
+}
+
+function scopeOf({ resource, namespace, options, fields }: Target): Scope {
+  const prefix = namespacePrefix(resource, namespace)
+  return {
+    resource,
+    range: prefixRange(prefix),
+    keyspace: keyspaceOf(resource),
+    prefix,
+    labels: options.labels,
+    fields,
+  }
+}
+
+/** The one name that the selector leaves, if it can be a key of this request. */
+function singleName({ resource, namespace, fields }: Target): string | undefined {
+  const name = fields.exactValue('metadata.name')
+  if (name === undefined || name === '' || invalidPathName(name) !== undefined) return undefined
+  return resource.isNamespaced && namespace === '' ? undefined : name
+}
+
+/** What is left of the scope: one key, one namespace if the selector wants only that, and what an earlier page has left. */
+function rangeOfPage(
+  { resource, prefix, range, fields }: Scope,
+  name: string | undefined,
+  continuation: Continuation | undefined,
+): KeyRange {
+  if (name !== undefined) return singleKey((prefix + keyFromText(name)) as Key)
+  const namespace = resource.isNamespaced ? fields.exactValue('metadata.namespace') : undefined
+  const isNarrower = namespace !== undefined && namespace !== '' && !namespace.includes('/')
+  const whole =
+    isNarrower && prefix === keyspaceOf(resource)
+      ? prefixRange((prefix + keyFromText(`${namespace}/`)) as Key)
+      : range
+  if (continuation === undefined) return whole
+  const start = startKey(continuation, prefix)
+  return start > whole.start ? { start, end: whole.end } : whole
+}
+
+function namespacePrefix(resource: Resource, namespace: string): Key {
+  const keyspace = keyspaceOf(resource)
+  if (!resource.isNamespaced || namespace === '') return keyspace
+  const problem = invalidPathName(namespace)
+  if (problem !== undefined) {
+    throw badRequest(`Namespace parameter invalid: "${namespace}": ${problem}`)
+  }
+  return (keyspace + keyFromText(`${namespace}/`)) as Key
+}
+
+/** The prefix with its final slash: without it, `pods` would include `podsecurity` (CVE-2022-3162). */
+function keyspaceOf(resource: Resource): Key {
+  if (resource.storage === undefined) throw needsUpstream(resource, 'reading')
+  return keyFromText(resource.storage.prefix)
+}

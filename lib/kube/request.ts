@@ -1,0 +1,188 @@
+/** What a request line says: the method and the raw target as upstream reads them. Nothing here knows which resources exist.
+ *
+ *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included: authorization and routing
+ *  upstream see exactly these values, so a different reading of a path would be a hole. */
+
+/** A request target taken apart. */
+export interface RequestTarget {
+  /** Decoded. */
+  readonly path: string
+  readonly query: Query
+  /** False when the path has encoded slashes, dot segments or empty segments, or is not UTF-8: servers and proxies disagree
+   *  about these, so nothing is answered from the mirror when there is an upstream to ask. */
+  readonly isCanonical: boolean
+}
+
+/** The parameters of a query. */
+export class Query {
+  readonly #values: ReadonlyMap<string, readonly string[]>
+
+  constructor(values: ReadonlyMap<string, readonly string[]>) {
+    this.#values = values
+  }
+
+  /** The first value; undefined if the parameter is not there. */
+  first(name: string): string | undefined {
+    return this.#values.get(name)?.[0]
+  }
+
+  /** The first value, or no text. */
+  text(name: string): string {
+    return this.first(name) ?? ''
+  }
+
+  /** Upstream's booleans: a parameter that is there is true, whatever it says, but for `0` and `false`. */
+  flag(name: string): boolean {
+    return this.optionalFlag(name) ?? false
+  }
+
+  optionalFlag(name: string): boolean | undefined {
+    const value = this.first(name)
+    return value === undefined ? undefined : value !== '0' && value.toLowerCase() !== 'false'
+  }
+
+  names(): string[] {
+    return [...this.#values.keys()]
+  }
+}
+
+/** The target of an HTTP request, or undefined where upstream closes the connection with a plain `400 Bad Request`. */
+export function parseTarget(target: string): RequestTarget | undefined {
+  const origin = originForm(target)
+  if (origin === undefined || /[\0-\x20\x7f]/.test(origin)) return undefined
+  const mark = origin.indexOf('?')
+  const rawPath = mark < 0 ? origin : origin.slice(0, mark)
+  const path = unescapeText(rawPath, false)
+  if (path === undefined) return undefined
+  const query = parseQuery(mark < 0 ? '' : origin.slice(mark + 1))
+  return { path, query, isCanonical: isCanonicalPath(rawPath, path) }
+}
+
+/** The path and query, also of a target that names its server. */
+function originForm(target: string): string | undefined {
+  if (target.startsWith('/')) return target
+  const absolute = /^https?:\/\/[^/?]*(.*)$/is.exec(target)
+  if (absolute === null) return undefined
+  const rest = absolute[1] ?? ''
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function isCanonicalPath(rawPath: string, path: string): boolean {
+  if (/%2f|%5c|%00|\\/i.test(rawPath) || path.includes('\ufffd')) return false
+  const segments = path.replace(/\/$/, '').split('/').slice(1)
+  return segments.every(segment => segment !== '' && segment !== '.' && segment !== '..')
+}
+
+/** url.ParseQuery: a pair with `;` or a bad escape is dropped, the others count. */
+export function parseQuery(text: string): Query {
+  const values = new Map<string, string[]>()
+  for (const pair of text.split('&')) {
+    if (pair === '' || pair.includes(';')) continue
+    const equals = pair.indexOf('=')
+    const name = unescapeText(equals < 0 ? pair : pair.slice(0, equals), true)
+    const value = equals < 0 ? '' : unescapeText(pair.slice(equals + 1), true)
+    if (name === undefined || value === undefined) continue
+    const known = values.get(name)
+    if (known === undefined) values.set(name, [value])
+    else known.push(value)
+  }
+  return new Query(values)
+}
+
+/** Percent decoding to UTF-8 text; undefined if an escape is broken. */
+function unescapeText(text: string, isQuery: boolean): string | undefined {
+  if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined
+  const spaced = isQuery ? text.replaceAll('+', ' ') : text
+  if (!spaced.includes('%')) return spaced
+  return spaced.replace(/(?:%[0-9a-fA-F]{2})+/g, escapes =>
+    Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'),
+  )
+}
+
+/** The verbs of reads, of writes, and none for methods that upstream does not know. */
+export type Verb =
+  | 'get'
+  | 'list'
+  | 'watch'
+  | 'create'
+  | 'update'
+  | 'patch'
+  | 'delete'
+  | 'deletecollection'
+  | 'proxy'
+  | ''
+
+/** What upstream's authorization sees of a resource request. Texts that are not there are empty. */
+export interface RequestInfo {
+  readonly verb: Verb
+  readonly group: string
+  readonly version: string
+  readonly namespace: string
+  readonly resource: string
+  readonly subresource: string
+  readonly name: string
+  /** True under the deprecated /watch/ paths. */
+  readonly isWatchPath: boolean
+}
+
+const verbByMethod: Readonly<Record<string, Verb>> = {
+  POST: 'create',
+  GET: 'get',
+  HEAD: 'get',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+}
+
+/** Only these names below a namespace are not resources in it. */
+const namespaceSubresources = new Set(['status', 'finalize'])
+
+/** The resource request that a method and a decoded path stand for; undefined if the path is none. Whether a read without a
+ *  name is a list or a watch, and the name that its field selector may require, depend on the query: see `refineInfo`. */
+export function requestInfo(method: string, path: string): RequestInfo | undefined {
+  let parts = splitPath(path)
+  if (parts.length < 3) return undefined
+  const prefix = parts[0]
+  if (prefix !== 'api' && prefix !== 'apis') return undefined
+  if (prefix === 'apis' && parts.length < 4) return undefined
+  const group = prefix === 'api' ? '' : (parts[1] ?? '')
+  parts = parts.slice(prefix === 'api' ? 1 : 2)
+  const version = parts[0] ?? ''
+  parts = parts.slice(1)
+  let verb = verbByMethod[method] ?? ''
+  const special = parts[0]
+  if (special === 'watch' || special === 'proxy') {
+    if (parts.length < 2) return undefined
+    verb = special
+    parts = parts.slice(1)
+  }
+  let namespace = ''
+  if (parts[0] === 'namespaces' && parts.length > 1) {
+    namespace = parts[1] ?? ''
+    if (parts.length > 2 && !namespaceSubresources.has(parts[2] ?? '')) parts = parts.slice(2)
+  }
+  const [resource = '', name = '', subresource = ''] = parts
+  return {
+    verb: name === '' && verb === 'delete' ? 'deletecollection' : verb,
+    group,
+    version,
+    namespace,
+    resource,
+    subresource: verb === 'proxy' ? '' : subresource,
+    name,
+    isWatchPath: special === 'watch',
+  }
+}
+
+/** The segments between the slashes; slashes at both ends do not count, empty segments within do. */
+export function splitPath(path: string): string[] {
+  const trimmed = path.replace(/^\/+|\/+$/g, '')
+  return trimmed === '' ? [] : trimmed.split('/')
+}
+
+/** Why a text cannot be a name in a path, if it cannot. */
+export function invalidPathName(name: string): string | undefined {
+  if (name === '.' || name === '..') return `may not be '${name}'`
+  const found = ['/', '%'].filter(char => name.includes(char))
+  return found.length === 0 ? undefined : found.map(char => `may not contain '${char}'`).join(';')
+}

@@ -1,0 +1,306 @@
+/** What the API says when it does not do what was asked: the `Status` object, with the texts, reasons and codes of
+ *  kube-apiserver, written in its field order.
+ *
+ *  Everything in this folder that refuses a request throws a `StatusError`; failures of the layers below become a Status
+ *  through one total table. */
+
+import { CacheError, type ErrorCode } from '../base/errors.ts'
+import { goJsonString, goQuote } from './go-text.ts'
+
+/** One reason among several, mostly one for each field that is wrong. */
+export interface StatusCause {
+  readonly reason?: string | undefined
+  readonly message?: string | undefined
+  readonly field?: string | undefined
+}
+
+export interface StatusDetails {
+  readonly name?: string | undefined
+  readonly group?: string | undefined
+  readonly kind?: string | undefined
+  readonly causes?: readonly StatusCause[] | undefined
+  /** Also the value of the Retry-After header. */
+  readonly retryAfterSeconds?: number | undefined
+}
+
+/** A failure as clients see it. `details` may be there and empty, which upstream's generic answers are. */
+export interface Status {
+  readonly code: number
+  readonly message: string
+  readonly reason?: string | undefined
+  readonly details?: StatusDetails | undefined
+  /** A token to go on with, inconsistently, when the one that was sent has expired. */
+  readonly continue?: string | undefined
+}
+
+/** A refusal whose Status is known. */
+export class StatusError extends CacheError {
+  readonly status: Status
+
+  constructor(code: ErrorCode, status: Status) {
+    super(code, status.message)
+    this.status = status
+  }
+}
+
+/** The group and the plural name that a message speaks about. */
+export interface GroupResource {
+  readonly group: string
+  readonly resource: string
+}
+
+/** `deployments.apps`, or `pods` in the core group. */
+export function resourceText({ group, resource }: GroupResource): string {
+  return group === '' ? resource : `${resource}.${group}`
+}
+
+/** The body: compact JSON in Go's field order, with a final newline. */
+export function statusJson(status: Status): string {
+  return `${statusObjectJson(status)}\n`
+}
+
+/** The object alone, as it stands in the ERROR event of a watch. */
+export function statusObjectJson(status: Status): string {
+  const metadata =
+    status.continue === undefined ? '' : `"continue":${goJsonString(status.continue)}`
+  const members = [
+    `"kind":"Status","apiVersion":"v1","metadata":{${metadata}},"status":"Failure"`,
+    ...textMember('message', status.message),
+    ...textMember('reason', status.reason),
+    ...(status.details === undefined ? [] : [`"details":${detailsJson(status.details)}`]),
+    `"code":${status.code}`,
+  ]
+  return `{${members.join(',')}}`
+}
+
+function detailsJson(details: StatusDetails): string {
+  const { causes = [], retryAfterSeconds = 0 } = details
+  const members = [
+    ...textMember('name', details.name),
+    ...textMember('group', details.group),
+    ...textMember('kind', details.kind),
+    ...(causes.length === 0 ? [] : [`"causes":[${causes.map(causeJson).join(',')}]`]),
+    ...(retryAfterSeconds === 0 ? [] : [`"retryAfterSeconds":${retryAfterSeconds}`]),
+  ]
+  return `{${members.join(',')}}`
+}
+
+function causeJson({ reason, message, field }: StatusCause): string {
+  const members = [
+    ...textMember('reason', reason),
+    ...textMember('message', message),
+    ...textMember('field', field),
+  ]
+  return `{${members.join(',')}}`
+}
+
+/** Go leaves empty texts out. */
+function textMember(name: string, text: string | undefined): string[] {
+  return text === undefined || text === '' ? [] : [`"${name}":${goJsonString(text)}`]
+}
+
+/** What is wrong with the request itself. */
+export function badRequest(message: string): StatusError {
+  return new StatusError('invalid_request', { code: 400, message, reason: 'BadRequest' })
+}
+
+/** A value that package storage could not parse: upstream answers 500 and gives no reason. */
+export function plainError(message: string): StatusError {
+  return new StatusError('invalid_request', { code: 500, message })
+}
+
+/** An object that is not there. */
+export function objectNotFound(of: GroupResource, name: string): StatusError {
+  return new StatusError('not_found', {
+    code: 404,
+    message: `${resourceText(of)} ${goQuote(name)} not found`,
+    reason: 'NotFound',
+    details: { name, group: of.group, kind: of.resource },
+  })
+}
+
+/** A path that no route leads to, inside the groups that upstream has built in. */
+export const pathNotFound: Status = {
+  code: 404,
+  message: 'the server could not find the requested resource',
+  reason: 'NotFound',
+  details: {},
+}
+
+/** A method that the route does not have. */
+export const methodNotAllowed: Status = {
+  code: 405,
+  message: 'the server does not allow this method on the requested resource',
+  reason: 'MethodNotAllowed',
+  details: {},
+}
+
+/** A verb that the resource does not have. */
+export function verbNotSupported(of: GroupResource, verb: string): StatusError {
+  return new StatusError('unsupported', {
+    code: 405,
+    message: `${verb} is not supported on resources of kind ${goQuote(resourceText(of))}`,
+    reason: 'MethodNotAllowed',
+    details: { group: of.group, kind: of.resource },
+  })
+}
+
+/** What this server leaves to an upstream, and there is none. */
+export function needsUpstream(of: GroupResource, what: string): StatusError {
+  return new StatusError('unsupported', {
+    code: 405,
+    message: `${what} of ${goQuote(resourceText(of))} needs an upstream API server: this server only reads`,
+    reason: 'MethodNotAllowed',
+    details: { group: of.group, kind: of.resource },
+  })
+}
+
+/** Options that contradict each other, one cause for each contradiction. */
+export function invalidOptions(kind: string, causes: readonly StatusCause[]): StatusError {
+  const texts = causes.map(({ field = '', message = '' }) => `${field}: ${message}`)
+  const summary = texts.length === 1 ? texts.join() : `[${texts.join(', ')}]`
+  return new StatusError('invalid_request', {
+    code: 422,
+    message: `${kind}.meta.k8s.io "" is invalid: ${summary}`,
+    reason: 'Invalid',
+    details: { group: 'meta.k8s.io', kind, causes },
+  })
+}
+
+/** A revision that the store has not reached. `retryAfterSeconds` is left out where upstream answers at once. */
+export function resourceVersionTooLarge(
+  requested: number,
+  current: number,
+  retryAfterSeconds?: number,
+): StatusError {
+  return new StatusError('future_revision', {
+    code: 504,
+    message: `Timeout: Too large resource version: ${requested}, current: ${current}`,
+    reason: 'Timeout',
+    details: {
+      causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+      retryAfterSeconds,
+    },
+  })
+}
+
+/** A list at a revision that is no longer kept. */
+export function listExpired(): StatusError {
+  return expired('The resourceVersion for the provided list is too old.')
+}
+
+/** A page at a revision that is no longer kept; `token` continues at the newest state. */
+export function continuationExpired(token: string): StatusError {
+  const message =
+    'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
+    'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
+    'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
+    'deleted between the time the first chunk was returned and now may show up in the list.'
+  return expired(message, token)
+}
+
+/** A watch from a revision that is no longer kept, `oldest` being the first that is. Sent in the stream, as its ERROR event. */
+export function watchExpired(requested: number, oldest: number): StatusError {
+  return expired(`too old resource version: ${requested} (${oldest})`)
+}
+
+/** The same where upstream watches etcd itself, which is so for events. */
+export function uncachedWatchExpired(): StatusError {
+  return expired('The resourceVersion for the provided watch is too old.')
+}
+
+function expired(message: string, token?: string): StatusError {
+  return new StatusError('expired', { code: 410, message, reason: 'Expired', continue: token })
+}
+
+/** Too much at a time, or too early. */
+export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
+  return new StatusError('overloaded', {
+    code: 429,
+    message,
+    reason: 'TooManyRequests',
+    details: { retryAfterSeconds },
+  })
+}
+
+/** The mirror of this resource is not complete yet. */
+export function initializing(retryAfterSeconds: number): StatusError {
+  return tooManyRequests('storage is (re)initializing', retryAfterSeconds)
+}
+
+/** The request's own time limit has passed. Upstream writes this one by hand, and without its kind. */
+export const requestTimeoutBody: string =
+  '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",' +
+  '"reason":"Timeout","details":{},"code":504}\n'
+
+/** No credentials, or none that are known. */
+export const unauthorized: Status = { code: 401, message: 'Unauthorized', reason: 'Unauthorized' }
+
+/** What each failure of the layers below is to a client, when nobody has said it better. */
+const statusByCode: Readonly<
+  Record<ErrorCode, { readonly code: number; readonly reason: string }>
+> = {
+  invalid_request: { code: 400, reason: 'BadRequest' },
+  not_found: { code: 404, reason: 'NotFound' },
+  expired: { code: 410, reason: 'Expired' },
+  future_revision: { code: 504, reason: 'Timeout' },
+  conflict: { code: 409, reason: 'Conflict' },
+  not_ready: { code: 429, reason: 'TooManyRequests' },
+  overloaded: { code: 429, reason: 'TooManyRequests' },
+  unsupported: { code: 405, reason: 'MethodNotAllowed' },
+  unauthorized: { code: 503, reason: 'ServiceUnavailable' },
+  upstream_failed: { code: 502, reason: 'ServiceUnavailable' },
+  source_failed: { code: 503, reason: 'ServiceUnavailable' },
+  closed: { code: 503, reason: 'ServiceUnavailable' },
+}
+
+/** The Status of any failure. */
+export function statusFromError(error: CacheError): Status {
+  if (error instanceof StatusError) return error.status
+  const { code, reason } = statusByCode[error.code]
+  const { retryAfterMs } = error.details
+  return {
+    code,
+    message: error.message,
+    reason,
+    details:
+      retryAfterMs === undefined
+        ? undefined
+        : { retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMs / 1000)) },
+  }
+}
+
+/** What somebody may not do: the resource and its scope, or a path that is no resource. */
+export interface DeniedAttributes {
+  readonly user: string
+  readonly verb: string
+  readonly group: string
+  readonly resource: string
+  readonly subresource: string
+  readonly namespace: string
+  readonly name: string
+}
+
+/** A resource request that authorization denies. */
+export function forbidden(denied: DeniedAttributes): StatusError {
+  const { user, verb, group, resource, subresource, namespace, name } = denied
+  const object = resourceText(denied) + (name === '' ? '' : ` ${goQuote(name)}`)
+  const asked = goQuote(subresource === '' ? resource : `${resource}/${subresource}`)
+  const scope = namespace === '' ? 'at the cluster scope' : `in the namespace ${goQuote(namespace)}`
+  return new StatusError('unauthorized', {
+    code: 403,
+    message: `${object} is forbidden: User ${goQuote(user)} cannot ${verb} resource ${asked} in API group ${goQuote(group)} ${scope}`,
+    reason: 'Forbidden',
+    details: { name, group, kind: resource },
+  })
+}
+
+/** A path that authorization denies. */
+export function forbiddenPath(user: string, verb: string, path: string): StatusError {
+  return new StatusError('unauthorized', {
+    code: 403,
+    message: `forbidden: User ${goQuote(user)} cannot ${verb} path ${goQuote(path)}`,
+    reason: 'Forbidden',
+    details: {},
+  })
+}
