@@ -10,6 +10,7 @@ import {
   startKey,
 } from './continuation.ts'
 import { FieldSelector, resolveFields } from './field-selector.ts'
+import { goQuote } from './go-text.ts'
 import type { LabelSelector } from './label-selector.ts'
 import {
   type Freshness,
@@ -37,6 +38,8 @@ export interface Scope {
 
 export interface ListPlan extends Scope {
   readonly type: 'list'
+  /** As it was sent. */
+  readonly resourceVersion: string
   readonly freshness: Freshness
   /** 0 is no limit. */
   readonly limit: number
@@ -50,6 +53,7 @@ export interface GetPlan {
   readonly keyspace: Key
   readonly key: Key
   readonly name: string
+  readonly resourceVersion: string
   readonly freshness: Freshness
 }
 
@@ -64,6 +68,7 @@ export type WatchStart =
 
 export interface WatchPlan extends Scope {
   readonly type: 'watch'
+  readonly resourceVersion: string
   readonly start: WatchStart
   readonly allowBookmarks: boolean
   /** undefined or 0: the server decides. */
@@ -98,14 +103,9 @@ function planGet(
 ): GetPlan {
   const keyspace = keyspaceOf(resource)
   const key = objectKey(resource, namespace, name)
-  return {
-    type: 'get',
-    resource,
-    keyspace,
-    key,
-    name,
-    freshness: freshnessOfObject(query.text('resourceVersion')),
-  }
+  const resourceVersion = query.text('resourceVersion')
+  const freshness = freshnessOfObject(resourceVersion)
+  return { type: 'get', resource, keyspace, key, name, resourceVersion, freshness }
 }
 
 /** Keys are built from what is in the path, so a name must be one segment of one. */
@@ -113,7 +113,9 @@ function objectKey(resource: Resource, namespace: string, name: string): Key {
   if (resource.isNamespaced && namespace === '') throw badRequest('Namespace parameter required.')
   if (name === '') throw badRequest('Name parameter required.')
   const problem = invalidPathName(name)
-  if (problem !== undefined) throw badRequest(`Name parameter invalid: "${name}": ${problem}`)
+  if (problem !== undefined) {
+    throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problem}`)
+  }
   return (namespacePrefix(resource, namespace) + keyFromText(name)) as Key
 }
 
@@ -155,6 +157,7 @@ function planList(target: Target, seal: ContinuationSeal | undefined): ListPlan 
     type: 'list',
     ...scope,
     range: rangeOfPage(scope, isSingle ? singleName(target) : undefined, continuation),
+    resourceVersion: options.resourceVersion,
     freshness,
     limit: ignoresLimit ? 0 : Math.max(0, options.limit),
     continuation,
@@ -193,6 +196,7 @@ function planWatch(target: Target): WatchPlan {
     type: 'watch',
     ...scope,
     range: rangeOfPage(scope, name, undefined),
+    resourceVersion: options.resourceVersion,
     start: startOfWatch(options),
     allowBookmarks: options.allowWatchBookmarks,
     timeoutSeconds: options.timeoutSeconds,
@@ -252,7 +256,7 @@ function namespacePrefix(resource: Resource, namespace: string): Key {
   if (!resource.isNamespaced || namespace === '') return keyspace
   const problem = invalidPathName(namespace)
   if (problem !== undefined) {
-    throw badRequest(`Namespace parameter invalid: "${namespace}": ${problem}`)
+    throw badRequest(`Namespace parameter invalid: ${goQuote(namespace)}: ${problem}`)
   }
   return (keyspace + keyFromText(`${namespace}/`)) as Key
 }

@@ -1,5 +1,8 @@
 /** What the API knows of one resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
 
+/** Where kube-apiserver keeps everything unless told otherwise. */
+export const defaultEtcdPrefix = '/registry'
+
 /** A field that selectors may name. Its value is that of the first path that is not empty, else `fallback`; the paths are those of
  *  the stored object. Without paths it is accepted and always the fallback. */
 export interface FieldLabel {

@@ -4,9 +4,8 @@
 import type { Key } from '../base/keys.ts'
 import { keyFromText } from '../base/keys.ts'
 import type { ApiService } from './api-services.ts'
-import { defaultEtcdPrefix } from './built-ins.ts'
 import type { CustomDefinition } from './custom-resources.ts'
-import type { Resource } from './resource.ts'
+import { defaultEtcdPrefix, type Resource } from './resource.ts'
 import { compareVersions } from './versions.ts'
 
 export interface RegistryOptions {

@@ -169,7 +169,7 @@ export function invalidOptions(kind: string, causes: readonly StatusCause[]): St
 
 /** A revision that the store has not reached. `retryAfterSeconds` is left out where upstream answers at once. */
 export function resourceVersionTooLarge(
-  requested: number,
+  requested: number | string,
   current: number,
   retryAfterSeconds?: number,
 ): StatusError {

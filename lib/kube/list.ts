@@ -1,0 +1,162 @@
+/** From a snapshot and a plan to one page of a list.
+ *
+ *  A page costs what it holds: without a selector, a walk over the leaves of the page and one count of what remains; with one, a
+ *  walk over what an index leaves or over the range. Such a walk can be long, so it is made in steps, and the caller gives way in
+ *  between; a bound on it makes a page short, or empty, with a token to go on. */
+
+import { NotExact } from '../codec/not-exact.ts'
+import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
+import type { LeafSlice } from '../store/btree.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import { type ContinuationSeal, encodeContinuation } from './continuation.ts'
+import type { Filter } from './filter.ts'
+import { candidates, indexUses } from './index-choice.ts'
+import type { ListPlan } from './read-plan.ts'
+
+/** What is on a page, in the order of keys: leaves as they are, so that what is kept with them is of use, or selected entries. */
+export type PageContent =
+  | { readonly type: 'slices'; readonly slices: readonly LeafSlice<KeyValue>[] }
+  | { readonly type: 'entries'; readonly entries: readonly KeyValue[] }
+
+export interface Page {
+  readonly content: PageContent
+  readonly revision: Revision
+  /** The last key that was looked at, if there are more after it. */
+  readonly last: Key | undefined
+  /** How many come after the page; only known, and only said, without a selector. */
+  readonly remaining: number | undefined
+}
+
+export interface PageOptions {
+  readonly plan: ListPlan
+  readonly snapshot: Snapshot
+  /** Of the plan's selection; undefined if it selects everything. */
+  readonly filter?: Filter | undefined
+  /** At most so many entries are looked at for one page. Only a page with a limit can be cut short by it. */
+  readonly scanMaxEntries?: number | undefined
+}
+
+/** The work on one page. `advance` until it says that it is done, then take `page`. */
+export class PageWalk {
+  readonly #options: PageOptions
+  readonly #range: KeyRange
+  readonly #source: Iterator<KeyValue>
+  readonly #entries: KeyValue[] = []
+  #scanned = 0
+  #page: Page | NotExact | undefined
+
+  constructor(options: PageOptions) {
+    const { plan, snapshot, filter } = options
+    this.#options = options
+    this.#range = plan.range
+    if (filter === undefined) this.#page = unfilteredPage(options)
+    const few = filter === undefined ? [] : candidates(snapshot, plan.range, indexUses(plan))
+    this.#source = (few ?? snapshot.iterate(plan.range))[Symbol.iterator]()
+  }
+
+  /** Looks at up to `maxEntries` more entries. True when the page is complete. */
+  advance(maxEntries: number): boolean {
+    const { plan, filter, scanMaxEntries = Infinity } = this.#options
+    if (this.#page !== undefined || filter === undefined) return true
+    const limit = plan.limit === 0 ? Infinity : plan.limit
+    for (let i = 0; i < maxEntries; i++) {
+      const next = this.#source.next()
+      if (next.done === true) return this.#finish(undefined)
+      const entry = next.value
+      const isSelected = filter(entry)
+      if (isSelected instanceof NotExact) {
+        this.#page = isSelected
+        return true
+      }
+      if (isSelected) this.#entries.push(entry)
+      this.#scanned++
+      const isCut = limit !== Infinity && this.#scanned >= scanMaxEntries
+      if (this.#entries.length >= limit || isCut) return this.#finish(entry.key)
+    }
+    return false
+  }
+
+  /** The page, or why this list is beyond us. Only once `advance` has returned true. */
+  get page(): Page | NotExact {
+    return this.#page ?? new NotExact('page is not complete')
+  }
+
+  #finish(last: Key | undefined): true {
+    const { snapshot } = this.#options
+    const isMore = last !== undefined && countAfter(snapshot, last, this.#range) > 0
+    this.#page = {
+      content: { type: 'entries', entries: this.#entries },
+      revision: snapshot.revision,
+      last: isMore ? last : undefined,
+      remaining: undefined,
+    }
+    return true
+  }
+}
+
+/** The whole work at once, for pages that are known to be small. */
+export function readPage(options: PageOptions): Page | NotExact {
+  const walk = new PageWalk(options)
+  while (!walk.advance(Infinity));
+  return walk.page
+}
+
+function unfilteredPage({ plan, snapshot }: PageOptions): Page {
+  const slices: LeafSlice<KeyValue>[] = []
+  let room = plan.limit === 0 ? Infinity : plan.limit
+  let last: Key | undefined
+  for (const slice of snapshot.leaves(plan.range)) {
+    const to = Math.min(slice.to, slice.from + room)
+    slices.push(to === slice.to ? slice : { ...slice, to })
+    room -= to - slice.from
+    last = slice.leaf.keys[to - 1]
+    if (room === 0) break
+  }
+  const remaining = room > 0 || last === undefined ? 0 : countAfter(snapshot, last, plan.range)
+  return {
+    content: { type: 'slices', slices },
+    revision: snapshot.revision,
+    last: remaining === 0 ? undefined : last,
+    remaining: remaining === 0 ? undefined : remaining,
+  }
+}
+
+function countAfter(snapshot: Snapshot, last: Key, range: KeyRange): number {
+  return snapshot.count({ start: keyAfter(last), end: range.end })
+}
+
+/** The entries of a page, one by one. */
+export function* pageEntries({ content }: Page): Generator<KeyValue, void, undefined> {
+  if (content.type === 'entries') {
+    yield* content.entries
+    return
+  }
+  for (const { leaf, from, to } of content.slices) {
+    for (let i = from; i < to; i++) yield leaf.entries[i]!
+  }
+}
+
+/** The metadata of a list. Texts that are left out are undefined. */
+export interface ListMeta {
+  readonly resourceVersion: string
+  readonly continue: string | undefined
+  readonly remainingItemCount: number | undefined
+}
+
+/** What stands in the metadata of the list that a page becomes. */
+export function listMeta(plan: ListPlan, page: Page, seal?: ContinuationSeal): ListMeta {
+  const { last, revision, remaining } = page
+  return {
+    resourceVersion: String(revision),
+    continue:
+      last === undefined
+        ? undefined
+        : encodeContinuation(
+            { last, prefix: plan.prefix, revision, hasSlash: plan.resource.isWatchCached },
+            seal,
+          ),
+    remainingItemCount: remaining,
+  }
+}

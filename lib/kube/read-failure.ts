@@ -1,0 +1,55 @@
+/** What a read that could not be answered is to its client: the same failure has other words for a list, a page and a watch. */
+
+import { type CacheError } from '../base/errors.ts'
+import { type ContinuationSeal, inconsistentToken } from './continuation.ts'
+import type { ReadPlan } from './read-plan.ts'
+import {
+  continuationExpired,
+  listExpired,
+  objectNotFound,
+  resourceVersionTooLarge,
+  StatusError,
+  uncachedWatchExpired,
+  watchExpired,
+} from './status.ts'
+
+/** The refusal of a read, from what the store or the freshness gate has failed with. Failures that are the same for all reads stay
+ *  as they are. */
+export function readFailure(
+  plan: ReadPlan,
+  error: CacheError,
+  seal?: ContinuationSeal,
+): CacheError {
+  if (error instanceof StatusError) return error
+  if (error.code === 'future_revision') {
+    const retryAfterSeconds = plan.resource.isWatchCached ? 1 : undefined
+    return resourceVersionTooLarge(requestedOf(plan), error.details.latest ?? 0, retryAfterSeconds)
+  }
+  if (error.code === 'expired') return expiredOf(plan, error.details.oldest ?? 0, seal)
+  if (error.code === 'not_found' && plan.type === 'get') {
+    return objectNotFound(plan.resource, plan.name)
+  }
+  return error
+}
+
+function expiredOf(
+  plan: ReadPlan,
+  oldest: number,
+  seal: ContinuationSeal | undefined,
+): StatusError {
+  if (plan.type === 'watch') {
+    return plan.resource.isWatchCached
+      ? watchExpired(Number(requestedOf(plan)), oldest)
+      : uncachedWatchExpired()
+  }
+  if (plan.type === 'list' && plan.continuation !== undefined) {
+    return continuationExpired(inconsistentToken(plan.continuation, seal))
+  }
+  return listExpired()
+}
+
+/** The revision that was asked for, with all its digits: the plan's number ends at 2^53 - 1. */
+function requestedOf(plan: ReadPlan): string {
+  if (plan.type === 'list' && plan.continuation !== undefined) return plan.continuation.revisionText
+  return BigInt(plan.resourceVersion).toString()
+}

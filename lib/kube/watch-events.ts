@@ -1,0 +1,38 @@
+/** What a change is to a watch: something that comes, changes, goes, or nothing at all. */
+
+import { NotExact } from '../codec/not-exact.ts'
+import type { Revision } from '../base/revision.ts'
+import type { Event, KeyValue } from '../store/event.ts'
+import type { Filter } from './filter.ts'
+
+export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
+
+/** One event of a watch. A DELETED carries the last state that the client knew, with the revision of the change. */
+export interface WatchEvent {
+  readonly type: WatchEventType
+  readonly entry: KeyValue
+  /** The object's resourceVersion in the event. */
+  readonly revision: Revision
+}
+
+/** What a watch with that filter is told of a change; undefined: nothing. An object that begins to be selected is ADDED, and one
+ *  that is no longer is DELETED, whatever really happened to it. A `NotExact` ends the watch before the change. */
+export function watchEvent(
+  { before, after }: Event,
+  revision: Revision,
+  filter: Filter | undefined,
+): WatchEvent | NotExact | undefined {
+  const was = isSelected(before, filter)
+  if (was instanceof NotExact) return was
+  const is = isSelected(after, filter)
+  if (is instanceof NotExact) return is
+  if (after !== undefined && is) {
+    return { type: was ? 'MODIFIED' : 'ADDED', entry: after, revision }
+  }
+  return before !== undefined && was ? { type: 'DELETED', entry: before, revision } : undefined
+}
+
+function isSelected(entry: KeyValue | undefined, filter: Filter | undefined): boolean | NotExact {
+  if (entry === undefined) return false
+  return filter === undefined ? true : filter(entry)
+}
