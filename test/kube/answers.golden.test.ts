@@ -151,8 +151,9 @@ function comparableMeta(meta: MetaLike, flags: readonly string[]): unknown {
 }
 
 function listOf(answer: PureAnswer, exchange: Exchange): ComparableList | string {
-  if (answer.type !== 'list')
-    {return answer.type === 'object' ? recordedList(exchange)! : answer.type}
+  if (answer.type !== 'list') {
+    return answer.type === 'object' ? recordedList(exchange)! : answer.type
+  }
   const hasNames = recordedList(exchange)?.names !== undefined
   return {
     names: hasNames ? inOrder(exchange.request.path, namesOf(answer.entries)) : undefined,

@@ -15,8 +15,14 @@ const recorded = watches().filter(
     !watch.flags.includes('cache-window') &&
     watch.user === 'admin' &&
     watch.response.status !== 406 &&
+    !isEndedByMediaType(watch) &&
     watch.response.headers['content-type'] === 'application/json',
 )
+
+/** Upstream cannot make a list of one event's object, and ends the stream at the first. */
+function isEndedByMediaType({ request }: RecordedWatch): boolean {
+  return String(request.headers['Accept']).includes('as=PartialObjectMetadataList')
+}
 
 t.test('watches that upstream refused are refused with the same status and body', async t => {
   for (const watch of recorded.filter(({ response }) => response.status >= 400)) {
