@@ -40,7 +40,13 @@ export type FailureName =
   | 'leaseNotFound'
   | 'leaseExists'
   | 'authNotEnabled'
+  | 'authFailed'
   | 'invalidAuthToken'
+  | 'noUser'
+  | 'oldAuthRevision'
+  | 'permissionDenied'
+  | 'notLeader'
+  | 'isLearner'
   | 'noSpace'
   | 'tooManyRequests'
   | 'noLeader'
@@ -71,6 +77,20 @@ const rows: Readonly<Record<FailureName, FailureRow>> = {
     text: 'etcdserver: invalid auth token',
     code: 'unauthorized',
   },
+  // etcd calls these invalid arguments; they are about who asks, not about what is asked.
+  authFailed: {
+    ...invalid('authentication failed, invalid user ID or password'),
+    code: 'unauthorized',
+  },
+  noUser: { ...invalid('user name is empty'), code: 'unauthorized' },
+  oldAuthRevision: { ...invalid('revision of auth store is old'), code: 'unauthorized' },
+  permissionDenied: {
+    status: grpcStatus.permissionDenied,
+    text: 'etcdserver: permission denied',
+    code: 'unauthorized',
+  },
+  notLeader: precondition('not leader', 'source_failed'),
+  isLearner: precondition('rpc not supported for learner', 'source_failed'),
   noSpace: exhausted('mvcc: database space exceeded'),
   tooManyRequests: exhausted('too many requests'),
   noLeader: unavailable('no leader'),
@@ -83,8 +103,10 @@ const rows: Readonly<Record<FailureName, FailureRow>> = {
 export class EtcdError extends CacheError {
   readonly reason: FailureName
 
-  constructor(reason: FailureName, details: ErrorDetails = {}) {
-    super(rows[reason].code, rows[reason].text, details)
+  /** `endpoint` is where it came from, for people. */
+  constructor(reason: FailureName, details: ErrorDetails = {}, endpoint?: string) {
+    const { code, text } = rows[reason]
+    super(code, endpoint === undefined ? text : `etcd ${endpoint}: ${text}`, details)
     this.reason = reason
   }
 

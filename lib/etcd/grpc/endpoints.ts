@@ -1,0 +1,97 @@
+/** The members of an etcd cluster as they were given to us, and which of them to try first. */
+
+import { type ChannelCredentials, credentials } from '@grpc/grpc-js'
+import { CacheError } from '../../base/errors.ts'
+import { Channel } from './channel.ts'
+
+/** The contents of PEM files. Without `ca`, the certificate authorities that Node knows are trusted. */
+export interface Tls {
+  readonly ca?: Buffer | undefined
+  /** The client's own certificate chain and key: both or none. */
+  readonly cert?: Buffer | undefined
+  readonly key?: Buffer | undefined
+}
+
+/** One member. Watches have a connection apart from reads: a big read can starve the watches that share its connection for
+ *  minutes (etcd issue 15402). */
+export class Endpoint {
+  readonly url: string
+  readonly reads: Channel
+  readonly watches: Channel
+  /** How many failures of any member there had been when this one failed last; 0 when it never has. */
+  lastFailure = 0
+
+  constructor(url: string, tls: Tls | undefined) {
+    const { address, isSecure } = parseEndpoint(url, tls !== undefined)
+    const channelCredentials = isSecure ? secureCredentials(tls) : credentials.createInsecure()
+    this.url = url
+    this.reads = new Channel(url, address, channelCredentials)
+    this.watches = new Channel(url, address, channelCredentials)
+  }
+}
+
+/** All members. One that failed is tried last the next time, so that a dead or paused member is asked once and then left alone
+ *  until the others have failed too. */
+export class Endpoints {
+  readonly all: readonly Endpoint[]
+  #failures = 0
+
+  /** The order of `urls` is the order of preference. */
+  constructor(urls: readonly string[], tls: Tls | undefined) {
+    if (urls.length === 0) throw new CacheError('invalid_request', 'no etcd endpoint given')
+    this.all = urls.map(url => new Endpoint(url, tls))
+  }
+
+  /** The one whose last failure is longest ago comes first. */
+  inOrder(): Endpoint[] {
+    return this.all.toSorted((a, b) => a.lastFailure - b.lastFailure)
+  }
+
+  /** The endpoint could not be reached, or did not answer. */
+  failed(endpoint: Endpoint): void {
+    this.#failures++
+    endpoint.lastFailure = this.#failures
+  }
+
+  close(): void {
+    for (const { reads, watches } of this.all) {
+      reads.close()
+      watches.close()
+    }
+  }
+}
+
+/** `host:port` of an endpoint such as `https://10.0.0.1:2379`, `localhost` or `[::1]:2379`. Without a scheme, TLS is used when
+ *  certificates are given, as etcdctl does. */
+function parseEndpoint(text: string, hasTls: boolean): { address: string; isSecure: boolean } {
+  const schemeIsGiven = text.includes('://')
+  const full = schemeIsGiven ? text : `${hasTls ? 'https' : 'http'}://${text}`
+  if (!/^https?:/.test(full) || !URL.canParse(full)) {
+    throw new CacheError('invalid_request', `etcd endpoint "${text}" is not http[s]://HOST:PORT`)
+  }
+  const url = new URL(full)
+  const isPlain = url.protocol === 'http:'
+  if ((url.pathname !== '/' && url.pathname !== '') || url.search !== '' || url.username !== '') {
+    throw new CacheError('invalid_request', `etcd endpoint "${text}" has more than a host and port`)
+  }
+  if (isPlain && hasTls) {
+    throw new CacheError(
+      'invalid_request',
+      `etcd endpoint "${text}" is plain, but certificates are given: use https://`,
+    )
+  }
+  const port = portOf(text) ?? '2379'
+  return { address: `${url.hostname}:${port}`, isSecure: !isPlain }
+}
+
+/** The port as it was written: URL drops one that is the scheme's own. */
+function portOf(text: string): string | undefined {
+  return /:(\d+)\/?$/.exec(text)?.[1]
+}
+
+function secureCredentials({ ca, cert, key }: Tls = {}): ChannelCredentials {
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new CacheError('invalid_request', 'a client certificate for etcd needs its key')
+  }
+  return credentials.createSsl(ca ?? null, key ?? null, cert ?? null)
+}

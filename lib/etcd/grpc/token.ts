@@ -1,0 +1,65 @@
+/** The token that etcd gives for a user's name and password. It runs out: simple ones five minutes after their last use, others
+ *  at a fixed time. The one at hand is used until etcd refuses it. */
+
+import { Metadata } from '@grpc/grpc-js'
+import { CacheError } from '../../base/errors.ts'
+import type { Channel } from './channel.ts'
+import { isAuthNotEnabled } from './failures.ts'
+import { authenticateMethod } from './methods.ts'
+
+export interface User {
+  readonly name: string
+  readonly password: string
+}
+
+/** A token, or `undefined` when etcd does not ask for one. */
+export type Token = string | undefined
+
+export class TokenSource {
+  readonly #user: User
+  readonly #timeoutMs: number
+  #atHand: { readonly token: Token } | undefined
+  #coming: Promise<Token> | undefined
+
+  constructor(user: User, timeoutMs: number) {
+    this.#user = user
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** The token at hand, or a new one, asked for once for all who wait. */
+  async get(channel: Channel): Promise<Token> {
+    if (this.#atHand !== undefined) return this.#atHand.token
+    this.#coming ??= this.#authenticate(channel).finally(() => {
+      this.#coming = undefined
+    })
+    return this.#coming
+  }
+
+  /** The token was refused. One that was renewed meanwhile stays. */
+  forget(token: Token): void {
+    if (this.#atHand?.token === token) this.#atHand = undefined
+  }
+
+  async #authenticate(channel: Channel): Promise<Token> {
+    const { path, request, response } = authenticateMethod
+    const options = { metadata: new Metadata(), timeoutMs: this.#timeoutMs, signal: undefined }
+    let token: Token
+    try {
+      token = response.decode(await channel.call(path, request.encode(this.#user), options)).token
+    } catch (error) {
+      const failure = CacheError.from(error, 'source_failed')
+      if (!isAuthNotEnabled(failure)) throw failure
+    }
+    this.#atHand = { token }
+    return token
+  }
+}
+
+/** What goes with a call: the token, and whether a member that knows no leader shall refuse it at once (or end the stream when
+ *  it loses its leader), so that another can be tried. */
+export function metadataOf(token: Token, needsLeader: boolean): Metadata {
+  const metadata = new Metadata()
+  if (token !== undefined) metadata.set('token', token)
+  if (needsLeader) metadata.set('hasleader', 'true')
+  return metadata
+}

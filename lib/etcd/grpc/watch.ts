@@ -1,0 +1,152 @@
+/** One watch: a stream of its own on the watch connection of one member. It is opened once; whoever asked for it decides where
+ *  to go after it has ended. */
+
+import type { StatusObject } from '@grpc/grpc-js'
+import { CacheError } from '../../base/errors.ts'
+import type { ResponseHeader, WatchRequest, WatchSink, WatchStream } from '../client.ts'
+import { type WatchResponseMessage, watchRequestCodec } from '../proto/watch-messages.ts'
+import { FragmentJoiner, changesFromEvents, headerFromMessage, messageFromWatch } from '../wire.ts'
+import type { MessageStream } from './channel.ts'
+import type { Endpoint } from './endpoints.ts'
+import { failureFromCancel, failureFromStatus, isWatchRefused, unreadable } from './failures.ts'
+import { createWatchMethod } from './methods.ts'
+import { type TokenSource, metadataOf } from './token.ts'
+
+const progressRequest = watchRequestCodec.encode({ request: { type: 'progress', value: {} } })
+
+export interface WatchContext {
+  readonly endpoint: Endpoint
+  readonly connectTimeoutMs: number
+  /** Where tokens come from; none without a user. */
+  readonly tokens: TokenSource | undefined
+  /** The stream has ended in whatever way; with `isFault` when it was the endpoint's. */
+  finished(stream: GrpcWatchStream, isFault: boolean): void
+}
+
+export class GrpcWatchStream implements WatchStream {
+  readonly endpoint: string
+  readonly #context: WatchContext
+  readonly #request: WatchRequest
+  readonly #sink: WatchSink
+  readonly #method = createWatchMethod()
+  #joiner = new FragmentJoiner()
+  #stream: MessageStream | undefined
+  #isCreated = false
+  #isOver = false
+
+  constructor(context: WatchContext, request: WatchRequest, sink: WatchSink) {
+    this.endpoint = context.endpoint.url
+    this.#context = context
+    this.#request = request
+    this.#sink = sink
+  }
+
+  /** Opens the stream. Nothing is delivered before it returns. */
+  open(): void {
+    this.#openOnce(true).catch((error: unknown) => {
+      this.end(CacheError.from(error, 'source_failed'))
+    })
+  }
+
+  requestProgress(): void {
+    // Before the watcher is created, etcd may answer that it is in sync when it has not begun.
+    if (this.#isCreated) {
+      this.#stream?.write(progressRequest)
+    }
+  }
+
+  cancel(): void {
+    this.#finish(false)
+  }
+
+  /** Tells the sink that it is over, unless it is already. */
+  end(failure: CacheError): void {
+    if (this.#finish(failure.code === 'source_failed')) this.#sink.ended(failure)
+  }
+
+  async #openOnce(isFirst: boolean): Promise<void> {
+    const { endpoint, connectTimeoutMs, tokens } = this.#context
+    await endpoint.watches.connect(connectTimeoutMs)
+    const token = await tokens?.get(endpoint.watches)
+    if (this.#isOver) return
+    const stream = endpoint.watches.stream(this.#method.path, metadataOf(token, true))
+    this.#stream = stream
+    const renew = (): boolean => {
+      if (!isFirst) return false
+      tokens?.forget(token)
+      return tokens !== undefined
+    }
+    stream.on('data', (bytes: Buffer) => {
+      if (this.#stream === stream) this.#receive(bytes, renew)
+    })
+    stream.on('status', (status: StatusObject) => {
+      if (this.#stream === stream) this.#refused(failureFromStatus(status, this.endpoint), renew)
+    })
+    stream.write(this.#method.request.encode(messageFromWatch(this.#request)))
+  }
+
+  /** Sink calls are outside the `try`: what the sink throws is a bug of its own, not of etcd's. */
+  #receive(bytes: Buffer, renew: () => boolean): void {
+    let response: WatchResponseMessage | undefined
+    let header: ResponseHeader
+    try {
+      response = this.#joiner.join(this.#method.response.decode(bytes))
+      if (response === undefined) return
+      header = headerFromMessage(response.header)
+    } catch (error) {
+      this.end(unreadable(error, this.endpoint))
+      return
+    }
+    this.#deliver(response, header, renew)
+  }
+
+  #deliver(response: WatchResponseMessage, header: ResponseHeader, renew: () => boolean): void {
+    if (response.canceled) {
+      this.#refused(canceledFailure(response, this.endpoint), renew)
+    } else if (response.created) {
+      this.#isCreated = true
+      this.#sink.created(header)
+    } else if (response.events.length > 0) {
+      this.#sink.changed(changesFromEvents(response.events), header)
+    } else {
+      this.#sink.progress(header)
+    }
+  }
+
+  /** etcd has ended the watch. When it did not like the token, one more attempt is made with a new one. */
+  #refused(failure: CacheError, renew: () => boolean): void {
+    if (this.#isCreated || !isWatchRefused(failure) || !renew()) {
+      this.end(failure)
+      return
+    }
+    this.#dropStream()
+    this.#joiner = new FragmentJoiner()
+    this.#openOnce(false).catch((error: unknown) => {
+      this.end(CacheError.from(error, 'source_failed'))
+    })
+  }
+
+  #finish(isFault: boolean): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    this.#dropStream()
+    this.#context.finished(this, isFault)
+    return true
+  }
+
+  #dropStream(): void {
+    const stream = this.#stream
+    this.#stream = undefined
+    stream?.cancel()
+  }
+}
+
+/** The failure of a watch that etcd has canceled. */
+function canceledFailure(response: WatchResponseMessage, endpoint: string): CacheError {
+  const oldest = response.compactRevision
+  if (oldest > 0) {
+    const text = `etcd ${endpoint}: the watch begins before the compacted revision ${oldest}`
+    return new CacheError('expired', text, { oldest })
+  }
+  return failureFromCancel(response.cancelReason, endpoint)
+}
