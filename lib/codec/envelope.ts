@@ -1,13 +1,19 @@
 /** The envelope that Kubernetes puts around protobuf objects in etcd and on the wire: `k8s\0`, then a message Unknown
  *  {1 typeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType}. Reads it without copying the object. */
 
+import { assert } from '../base/assert.ts'
+import type { ByteWriter } from './byte-writer.ts'
 import { NotExact } from './not-exact.ts'
 import { WireReader, wireBytes } from './wire-reader.ts'
 
-/** What an envelope says, and where the object's own bytes are. */
-export interface Envelope {
+/** How objects name what they are. */
+export interface KindName {
   readonly apiVersion: string
   readonly kind: string
+}
+
+/** What an envelope says, and where the object's own bytes are. */
+export interface Envelope extends KindName {
   /** The window of the object's message, in the array that was read. */
   readonly rawStart: number
   readonly rawEnd: number
@@ -62,6 +68,29 @@ export function readEnvelope(bytes: Uint8Array, start: number, end: number): Env
   }
   if (outer.isMalformed) return malformed
   return { apiVersion, kind, rawStart, rawEnd }
+}
+
+/** Appends the message `raw` in an envelope, as a kube-apiserver writes it: with empty texts for what it leaves out. */
+export function appendEnvelope(
+  out: ByteWriter,
+  { apiVersion, kind }: KindName,
+  raw: ByteWriter,
+): void {
+  const names = apiVersion.length + kind.length + 4
+  assert(names < 0x80, `name of the kind ${kind} is too long for an envelope`)
+  out.reserve(out.length + names + raw.length + 24)
+  for (const byte of envelopeMagic) out.appendByte(byte)
+  for (const byte of [0x0a, names, 0x0a, apiVersion.length]) out.appendByte(byte)
+  out.appendAscii(apiVersion)
+  for (const byte of [0x12, kind.length]) out.appendByte(byte)
+  out.appendAscii(kind)
+  out.appendByte(0x12)
+  for (let rest = raw.length; ; rest = Math.floor(rest / 0x80)) {
+    out.appendByte(rest < 0x80 ? rest : (rest % 0x80) | 0x80)
+    if (rest < 0x80) break
+  }
+  out.append(raw.bytes, 0, raw.length)
+  for (const byte of [0x1a, 0x00, 0x22, 0x00]) out.appendByte(byte)
 }
 
 const outer = new WireReader()

@@ -2,13 +2,17 @@
  *  encoders do it (FORMAT.md). What the API serves is `view`. */
 
 import { ByteWriter } from './byte-writer.ts'
-import { type Envelope, readEnvelope } from './envelope.ts'
+import { type KindName, appendEnvelope, readEnvelope } from './envelope.ts'
 import { NotExact } from './not-exact.ts'
 import { type Kind, findKind } from './schema.ts'
+import { encoderOf, rootText } from './transcode/encoders.ts'
+import { Encoding } from './transcode/encoding.ts'
+import { jsonObject } from './transcode/json-tape.ts'
 import { Decoders } from './transcode/decoders.ts'
 import { Conversion, GiveUp } from './transcode/state.ts'
 
 const decoders = new Decoders()
+const encoding = new Encoding()
 const conversion = new Conversion(0)
 
 /** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a newline at its end as the API server
@@ -55,8 +59,46 @@ export function jsonFromProtobuf(
   return appendJson(scratch, bytes, start, end) ?? scratch.copy()
 }
 
+/** Appends the protobuf form, in its envelope, of the JSON text `bytes[start..end)`, of which `kind` and `apiVersion` say what it
+ *  is. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+export function appendProtobuf(
+  out: ByteWriter,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): NotExact | undefined {
+  encoding.clear()
+  encoding.slotCount = 0
+  encoding.depth = 0
+  try {
+    encoding.tape.parse(bytes, start, end)
+    if (encoding.tape.kind(0) !== jsonObject) return new NotExact('JSON is not an object')
+    const apiVersion = rootText(encoding, 'apiVersion')
+    const name = rootText(encoding, 'kind')
+    const kind = kindOf({ apiVersion, kind: name })
+    if (kind === undefined) return new NotExact('no schema of the kind of the object')
+    if (!kind.type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
+    encoderOf(kind.type)(encoding, 0)
+    appendEnvelope(out, { apiVersion, kind: name }, encoding)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GiveUp)) throw error
+    return new NotExact(error.reason)
+  }
+}
+
+/** The protobuf form as an array of its own, or the reason why there is none. */
+export function protobufFromJson(
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+): Uint8Array | NotExact {
+  scratch.clear()
+  return appendProtobuf(scratch, bytes, start, end) ?? scratch.copy()
+}
+
 /** The kind that the envelope names. The one message that is written without a name is a watch event. */
-function kindOf({ apiVersion, kind }: Envelope): Kind | undefined {
+function kindOf({ apiVersion, kind }: KindName): Kind | undefined {
   return apiVersion === '' && kind === ''
     ? findKind('meta.k8s.io/v1', 'WatchEvent')
     : findKind(apiVersion, kind)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
+import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode.ts'
 import { loadVectors } from './vectors.ts'
 
 const vectors = loadVectors()
@@ -15,4 +15,12 @@ t.test('every vector becomes the JSON that Go makes of it', async t => {
     kinds.add(`${apiVersion} ${kind}`)
   }
   t.equal(kinds.size, 345)
+})
+
+t.test('the JSON of every vector becomes the protobuf that Go makes of it', async t => {
+  for (const { apiVersion, kind, json, pb2 } of vectors) {
+    const made = protobufFromJson(Buffer.from(json))
+    const text = made instanceof NotExact ? made.reason : Buffer.from(made).toString('hex')
+    if (text !== pb2.toString('hex')) t.equal(text, pb2.toString('hex'), `${apiVersion} ${kind}`)
+  }
 })

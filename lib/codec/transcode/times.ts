@@ -3,9 +3,8 @@
 
 import { readLow, readSafe, skipVarint } from './numbers.ts'
 import { type Conversion, giveUp } from './state.ts'
+import { zeroSeconds } from './time-text.ts'
 
-/** The first second of year 1. */
-export const zeroSeconds = -62_135_596_800
 /** The first second of year 10000, which RFC 3339 cannot write. */
 const endSeconds = 253_402_300_800
 const firstYearSeconds = -62_167_219_200
