@@ -3,14 +3,17 @@ import { revision } from '../../lib/base/revision.ts'
 import type { ResponseHeader } from '../../lib/etcd/client.ts'
 import { Epochs } from '../../lib/mirror/epochs.ts'
 
-t.test('an answer at or above what was known when its request began is of the same epoch', async t => {
-  const epochs = new Epochs()
-  epochs.witness(header({ revision: 10 }))
-  const mark = epochs.mark()
-  t.equal(epochs.judge(mark, header({ revision: 10 })), 'same')
-  t.equal(epochs.judge(mark, header({ revision: 12 })), 'same')
-  t.equal(epochs.witnessed, 12)
-})
+t.test(
+  'an answer at or above what was known when its request began is of the same epoch',
+  async t => {
+    const epochs = new Epochs()
+    epochs.witness(header({ revision: 10 }))
+    const mark = epochs.mark()
+    t.equal(epochs.judge(mark, header({ revision: 10 })), 'same')
+    t.equal(epochs.judge(mark, header({ revision: 12 })), 'same')
+    t.equal(epochs.witnessed, 12)
+  },
+)
 
 t.test('answers may overtake each other', async t => {
   const epochs = new Epochs()
@@ -36,21 +39,28 @@ t.test('another cluster id is noticed, whatever the revision', async t => {
   t.ok(epochs.isOtherCluster(header({ clusterId: 2 })))
 })
 
-t.test('a new epoch takes over the header that began it and lets the old revisions expire', async t => {
-  const epochs = new Epochs()
-  epochs.witness(header({ revision: 1000, raftTerm: 7 }))
-  const old = epochs.mark()
-  epochs.startNew(header({ revision: 500, raftTerm: 2, clusterId: 2 }))
-  t.equal(epochs.number, 2)
-  t.equal(epochs.witnessed, 500)
-  t.equal(epochs.expiredThrough, 1000)
-  t.equal(epochs.judge(old, header({ revision: 1001 })), 'over')
-  t.equal(epochs.judge(epochs.mark(), header({ revision: 501, clusterId: 2 })), 'same')
-  epochs.startNew(header({ revision: 100, clusterId: 2 }))
-  t.equal(epochs.expiredThrough, 1000, 'the highest of all old epochs')
-})
+t.test(
+  'a new epoch takes over the header that began it and lets the old revisions expire',
+  async t => {
+    const epochs = new Epochs()
+    epochs.witness(header({ revision: 1000, raftTerm: 7 }))
+    const old = epochs.mark()
+    epochs.startNew(header({ revision: 500, raftTerm: 2, clusterId: 2 }))
+    t.equal(epochs.number, 2)
+    t.equal(epochs.witnessed, 500)
+    t.equal(epochs.expiredThrough, 1000)
+    t.equal(epochs.judge(old, header({ revision: 1001 })), 'over')
+    t.equal(epochs.judge(epochs.mark(), header({ revision: 501, clusterId: 2 })), 'same')
+    epochs.startNew(header({ revision: 100, clusterId: 2 }))
+    t.equal(epochs.expiredThrough, 1000, 'the highest of all old epochs')
+  },
+)
 
-function header(given: { revision?: number; clusterId?: number; raftTerm?: number }): ResponseHeader {
+function header(given: {
+  revision?: number
+  clusterId?: number
+  raftTerm?: number
+}): ResponseHeader {
   return {
     clusterId: BigInt(given.clusterId ?? 1),
     memberId: 1n,

@@ -1,0 +1,109 @@
+/** Joins one keyspace with a stream that runs already: reads it at one revision, and puts behind it, in order, what the stream
+ *  brought meanwhile. Used for a keyspace that is added later, and to replace one that was found to differ from etcd.
+ *
+ *  ```
+ *  stream:    ── progress P ── e1 ── e2 ── e3 ── e4 ──▶      e1 to e4 are kept from the start of the join
+ *  read at R:                      ▲                         R is not below P: the read began after P was known
+ *  contents:                       restored at R, then e3 and e4
+ *  ```
+ *
+ *  When R is ahead of the stream, the stream's events up to R are part of the contents already, and are passed over. */
+
+import { Backoff } from '../base/backoff.ts'
+import { sleep } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { loadKeyspaces } from './bootstrap.ts'
+import type { Feed } from './feed.ts'
+import type { FeedContext } from './feed-context.ts'
+import type { MirroredKeyspace } from './mirrored-keyspace.ts'
+import { compareWithEtcd } from './self-check.ts'
+
+/** Reads and joins `keyspace`, however many attempts it takes, unless its feed's own bootstrap or the end of the epoch comes first. */
+export async function joinKeyspace(
+  context: FeedContext,
+  feed: Feed,
+  keyspace: MirroredKeyspace,
+): Promise<void> {
+  const { signal } = feed
+  const backoff = new Backoff(context.limits.reconnectBackoff, context.random)
+  const isWanted = (): boolean =>
+    !signal.aborted && !keyspace.isDropped && !keyspace.isRestored && !keyspace.isJoining
+  while (isWanted() && feed.isRestored) {
+    const failure = await attempt(context, feed, keyspace)
+    if (failure === undefined) return
+    if (!isWanted()) return
+    context.logger.warn('cannot join a keyspace yet', {
+      keyspace: keyspace.name,
+      error: failure.message,
+    })
+    await sleep(context.clock, backoff.nextMs(), signal)
+  }
+}
+
+/** One attempt; why it failed, or `undefined` when the keyspace is joined or no longer to be. */
+async function attempt(
+  context: FeedContext,
+  feed: Feed,
+  keyspace: MirroredKeyspace,
+): Promise<CacheError | undefined> {
+  const kept = keyspace.startJoining()
+  try {
+    await readAndJoin(context, feed, keyspace)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof CacheError)) throw error
+    return error
+  } finally {
+    keyspace.stopJoining(kept)
+  }
+}
+
+async function readAndJoin(
+  context: FeedContext,
+  feed: Feed,
+  keyspace: MirroredKeyspace,
+): Promise<void> {
+  const { signal, progress } = feed
+  const { metrics, limits } = context
+  const known = progress.revision
+  metrics.bootstrap('joined')
+  const { revision, trees } = await loadKeyspaces(
+    { ...context, signal, onReport: () => {} },
+    {
+      range: keyspace.range,
+      keyspaces: new Map([[keyspace.name, undefined]]),
+      isTooMuch: () => keyspace.joiningChanges > limits.joinBufferMaxChanges,
+    },
+  )
+  const tree = trees.get(keyspace.name)
+  // The feed's own bootstrap may have been faster, or the keyspace may be gone.
+  if (tree === undefined || !keyspace.isJoining || signal.aborted) return
+  if (revision < known) {
+    metrics.violation('stale-quorum-read')
+    throw new CacheError('conflict', `range answered at ${revision}, below ${known}`)
+  }
+  try {
+    keyspace.finishJoining(tree, revision)
+  } catch (error) {
+    if (!(error instanceof CacheError)) throw error
+    feed.violated({ kind: 'unknown-delete', got: revision, known })
+    return
+  }
+  await admit(context, feed, keyspace)
+}
+
+/** Lets a joined keyspace be served; one that was suspect only once etcd agrees with its new contents. */
+async function admit(context: FeedContext, feed: Feed, keyspace: MirroredKeyspace): Promise<void> {
+  if (keyspace.state === 'suspect') {
+    keyspace.advance(feed.progress.revision)
+    const outcome = await compareWithEtcd(context, keyspace, feed.signal)
+    if (!keyspace.isRestored || feed.signal.aborted) return
+    if (outcome !== 'agreed') {
+      keyspace.clear('distrusted')
+      throw new CacheError('conflict', `contents read again have ${outcome} in a self-check`)
+    }
+  }
+  keyspace.handle('restored')
+  if (!feed.isConnected) keyspace.handle('disconnected')
+  else if (feed.isCaughtUp) keyspace.handle('caught-up')
+}

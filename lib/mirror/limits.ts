@@ -1,0 +1,85 @@
+/** Every bound and pause of the mirror, with its reason. Tests and simulations pass their own. */
+
+import type { BackoffBounds } from '../base/backoff.ts'
+
+export interface MirrorLimits {
+  /** How long a read may wait before it is refused. kube-apiserver waits as long, so clients expect it. */
+  readonly readWaitMaxMs: number
+  /** Reads that may wait at once; one costs a few hundred bytes. */
+  readonly waitingReadsMax: number
+  /** How long a consistent read waits for an event, where progress marks cannot be trusted, before it goes elsewhere. */
+  readonly untrustedWaitMs: number
+  /** What `retryAfterMs` says in refusals. */
+  readonly retryAfterMs: number
+  /** A revision probe without an answer is given up and asked again: the member may be paused. */
+  readonly probeTimeoutMs: number
+  readonly probeBackoff: BackoffBounds
+  /** Pauses between progress requests while somebody waits. The first is about the round trip of a loaded network. */
+  readonly progressBackoff: BackoffBounds
+  /** How long the endpoints may take to say their version, and how soon those that did not are asked again. */
+  readonly statusTimeoutMs: number
+  readonly versionRetryMs: number
+  /** Progress requests that may be on their way at once. */
+  readonly progressRequestsMax: number
+  /** After so long without a first progress mark, a stream's marks are not relied upon. */
+  readonly firstProgressMaxMs: number
+  /** A stream on which nothing was heard for so long is asked for progress. */
+  readonly quietMaxMs: number
+  /** A stream that answered before, and does not for so long, is given up. Below `readWaitMaxMs`, so that reads can still be saved. */
+  readonly answerMaxMs: number
+  /** How long etcd may take to accept a watcher. */
+  readonly createMaxMs: number
+  /** A stream that never answers progress requests is given up after so long without an event. */
+  readonly unansweredSilenceMaxMs: number
+  /** A member whose marks stand still for so long below a revision that etcd is known to have is given up. */
+  readonly behindMaxMs: number
+  readonly reconnectBackoff: BackoffBounds
+  /** What a page of a paged read aims at. A megabyte is decoded in 2 to 3 ms, far below the 10 ms that a slice may take, and is
+   *  large enough that the round trip and etcd's count of all that remains do not dominate (bench/mirror). */
+  readonly pageTargetBytes: number
+  readonly pageMinEntries: number
+  readonly pageMaxEntries: number
+  /** Work in slices gives way after so long. */
+  readonly sliceMaxMs: number
+  /** What may be kept of the stream while a keyspace is being joined; more, and the join starts over. */
+  readonly joinBufferMaxChanges: number
+  readonly selfCheckIntervalMs: number
+  /** Between two pages of a self-check, so that it takes no noticeable share of etcd. */
+  readonly selfCheckPauseMs: number
+  /** Keys without values are small: see `pageTargetBytes`. */
+  readonly selfCheckPageEntries: number
+  /** Whole lists that may be read straight from etcd at once. */
+  readonly wholeDirectReadsMax: number
+  /** Single keys and single pages that may be read straight from etcd at once. */
+  readonly smallDirectReadsMax: number
+}
+
+export const defaultLimits: MirrorLimits = {
+  readWaitMaxMs: 3000,
+  waitingReadsMax: 20_000,
+  untrustedWaitMs: 100,
+  retryAfterMs: 1000,
+  probeTimeoutMs: 1000,
+  probeBackoff: { firstMs: 20, maxMs: 500 },
+  progressBackoff: { firstMs: 5, maxMs: 100 },
+  statusTimeoutMs: 2000,
+  versionRetryMs: 500,
+  progressRequestsMax: 4,
+  firstProgressMaxMs: 3000,
+  quietMaxMs: 5000,
+  answerMaxMs: 2000,
+  createMaxMs: 5000,
+  unansweredSilenceMaxMs: 60_000,
+  behindMaxMs: 5000,
+  reconnectBackoff: { firstMs: 50, maxMs: 5000 },
+  pageTargetBytes: 1024 * 1024,
+  pageMinEntries: 100,
+  pageMaxEntries: 5000,
+  sliceMaxMs: 5,
+  joinBufferMaxChanges: 100_000,
+  selfCheckIntervalMs: 300_000,
+  selfCheckPauseMs: 50,
+  selfCheckPageEntries: 5000,
+  wholeDirectReadsMax: 2,
+  smallDirectReadsMax: 8,
+}

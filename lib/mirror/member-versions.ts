@@ -1,0 +1,93 @@
+/** What is known of the versions of one etcd's members. Members are upgraded and downgraded while we run, and each such change
+ *  ends the streams to them, so every endpoint is asked again whenever a stream is opened. */
+
+import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import type { MirrorLimits } from './limits.ts'
+import { judgeVersions, type VersionReport } from './versions.ts'
+
+export interface MemberVersionsOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly limits: Pick<MirrorLimits, 'statusTimeoutMs'>
+  readonly logger: Logger
+  /** False believes every version: only tests do that. */
+  readonly isCheckingVersions: boolean
+}
+
+export class MemberVersions {
+  readonly #options: MemberVersionsOptions
+  #report: VersionReport | undefined = undefined
+  #refreshing: Promise<void> | undefined = undefined
+  #said = ''
+
+  constructor(options: MemberVersionsOptions) {
+    this.#options = options
+  }
+
+  get report(): VersionReport | undefined {
+    return this.#report
+  }
+
+  /** Whether progress marks that come from `endpoint` mean what they say; `undefined` while it has not answered. */
+  isProgressSound(endpoint: string): boolean | undefined {
+    if (!this.#options.isCheckingVersions) return true
+    const report = this.#report
+    if (report === undefined) return undefined
+    const isKnownOld = report.endpoints.some(one => one.text !== undefined && !one.isProgressSound)
+    if (isKnownOld) return false
+    return report.endpoints.some(one => one.endpoint === endpoint && one.isProgressSound)
+      ? true
+      : undefined
+  }
+
+  /** Asks every endpoint. Never rejects; whoever asks while it is under way shares the answer. */
+  refresh(signal: AbortSignal): Promise<void> {
+    this.#refreshing ??= this.#refresh(signal).finally(() => {
+      this.#refreshing = undefined
+    })
+    return this.#refreshing
+  }
+
+  async #refresh(signal: AbortSignal): Promise<void> {
+    const { client, clock, limits, logger } = this.#options
+    const tooLong = new AbortController()
+    const cancelTimer = clock.setTimer(limits.statusTimeoutMs, () => {
+      tooLong.abort()
+    })
+    try {
+      const statuses = await client.status(AbortSignal.any([signal, tooLong.signal]))
+      this.#report = judgeVersions(statuses)
+      this.#say(this.#report)
+    } catch (error) {
+      const { message } = CacheError.from(error, 'source_failed')
+      logger.debug('cannot ask etcd for its version', { error: message })
+    } finally {
+      cancelTimer()
+    }
+  }
+
+  /** Says what changed, once: at start-up, and when a member has another version. */
+  #say(report: VersionReport): void {
+    const { logger } = this.#options
+    const text = report.endpoints.map(one => `${one.endpoint}=${one.text ?? 'unknown'}`).join(' ')
+    if (text === this.#said || report.endpoints.every(one => one.text === undefined)) return
+    this.#said = text
+    if (!report.isProgressSound) {
+      logger.warn(
+        'safe mode: progress marks of etcd before 3.4.31 and 3.5.13 cannot be trusted; consistent reads wait for events, go ' +
+          'to the upstream or to etcd within bounds, or are refused',
+        { versions: text },
+      )
+    } else if (!report.areQuorumReadsSound) {
+      logger.warn(
+        'before 3.4.42, 3.5.28 and 3.6.9 a linearizable read of etcd can be stale after one of its processes was paused',
+        { versions: text },
+      )
+    } else {
+      logger.info('etcd versions', { versions: text })
+    }
+  }
+}

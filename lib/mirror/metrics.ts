@@ -1,0 +1,49 @@
+/** What the mirror counts. The numbers go to whatever implements this: the metrics registry, or a test. */
+
+import type { FreshnessType } from './freshness.ts'
+import type { ViolationKind } from './order.ts'
+
+export interface MirrorMetrics {
+  violation(kind: ViolationKind): void
+  /** A revision probe is over, which so many reads shared. */
+  probe(outcome: 'answered' | 'failed' | 'went-back', reads: number, tookMs: number): void
+  progressRequest(): void
+  /** A read is over. */
+  read(freshness: FreshnessType, outcome: ReadResult, waitedMs: number): void
+  /** A read was answered while the mirror was cut off. */
+  staleRead(): void
+  directRead(size: 'whole' | 'small', outcome: 'answered' | 'failed' | 'refused'): void
+  /** A paged read of a whole range began, and why. */
+  bootstrap(reason: BootstrapReason): void
+  /** Entries that a bootstrap has loaded, and their bytes. */
+  loaded(entries: number, bytes: number): void
+  /** A stream is over and another one is to come. */
+  reconnect(reason: string): void
+  selfCheck(outcome: 'agreed' | 'differed' | 'abandoned'): void
+  newEpoch(): void
+  /** Events applied to keyspaces, and those that belong to none. */
+  events(matched: number, unmatched: number): void
+}
+
+/** How a read ended: answered from the mirror, sent elsewhere, or the code of its failure. */
+export type ReadResult = 'mirror' | 'elsewhere' | 'refused'
+
+export type BootstrapReason = 'start' | 'compacted' | 'violation' | 'new-epoch' | 'joined'
+
+/** Counts nothing. */
+export const noMetrics: MirrorMetrics = {
+  violation: ignore,
+  probe: ignore,
+  progressRequest: ignore,
+  read: ignore,
+  staleRead: ignore,
+  directRead: ignore,
+  bootstrap: ignore,
+  loaded: ignore,
+  reconnect: ignore,
+  selfCheck: ignore,
+  newEpoch: ignore,
+  events: ignore,
+}
+
+function ignore(): void {}

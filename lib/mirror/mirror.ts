@@ -1,0 +1,220 @@
+/** Keeps keyspaces equal to one etcd, and answers reads of them with the freshness that was asked for.
+ *
+ *  A mirror has one feed, and so one watch stream, for each range that it follows: usually a single one for the whole prefix, so
+ *  that whatever is busy moves the revision for what is quiet. Everything it needs of the world is passed in. */
+
+import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { type Key, type KeyRange, inRange } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Random } from '../base/random.ts'
+import type { Revision } from '../base/revision.ts'
+import type { Client } from '../etcd/client.ts'
+import type { LoadReport } from './bootstrap.ts'
+import { CompactionFollower } from './compaction.ts'
+import { DirectReads } from './direct-reads.ts'
+import { Epochs } from './epochs.ts'
+import type { FeedContext } from './feed-context.ts'
+import { Feed } from './feed.ts'
+import { FreshnessGate, type ReadOptions, type ReadOutcome } from './freshness.ts'
+import type { MirrorLimits } from './limits.ts'
+import { MemberVersions } from './member-versions.ts'
+import type { MirrorMetrics } from './metrics.ts'
+import {
+  type KeyspaceDescription,
+  type KeyspaceOf,
+  MirroredKeyspace,
+  type MirrorSink,
+} from './mirrored-keyspace.ts'
+import { RevisionProbe } from './revision-probe.ts'
+import { runSelfChecks } from './self-check.ts'
+import { type KeyspaceStatus, statusOf } from './status.ts'
+
+export interface MirrorOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: MirrorLimits
+  readonly logger: Logger
+  readonly metrics: MirrorMetrics
+  readonly sink: MirrorSink
+  /** What to follow: ranges that do not overlap, one stream each (`rangesWithout` makes them). */
+  readonly ranges: readonly KeyRange[]
+  /** Which keyspace a key belongs to. It must know a keyspace before `add` names it. */
+  readonly keyspaceOf: KeyspaceOf
+  /** The key with etcd's compacted revision; absent: compactions are not followed. */
+  readonly compactRevisionKey?: Key | undefined
+  readonly onLoad?: ((range: KeyRange, report: LoadReport) => void) | undefined
+  /** False believes progress marks of every etcd version: only tests do that. */
+  readonly isCheckingVersions?: boolean | undefined
+}
+
+interface Place {
+  readonly keyspace: MirroredKeyspace
+  readonly feed: Feed
+}
+
+export class Mirror {
+  /** Reads past the mirror, within bounds. */
+  readonly directReads: DirectReads
+  readonly #context: FeedContext
+  readonly #stopped = new AbortController()
+  readonly #epochs = new Epochs()
+  readonly #feeds: readonly Feed[]
+  readonly #places = new Map<string, Place>()
+  readonly #gate: FreshnessGate
+  readonly #compaction: CompactionFollower | undefined
+  #running: Promise<unknown> | undefined = undefined
+
+  constructor(options: MirrorOptions) {
+    const { client, clock, limits, metrics, logger, ranges } = options
+    const { signal } = this.#stopped
+    const epochs = this.#epochs
+    const probe = new RevisionProbe({
+      ...options,
+      epochs,
+      signal,
+      key: ranges[0]?.start ?? ('' as Key),
+      onStaleAnswer: this.#tellStaleAnswer,
+      onNewEpoch: this.#startEpoch,
+    })
+    const versions = new MemberVersions({
+      client,
+      clock,
+      limits,
+      logger,
+      isCheckingVersions: options.isCheckingVersions ?? true,
+    })
+    const onLoad = options.onLoad ?? (() => {})
+    this.#context = { ...options, epochs, probe, versions, signal, onLoad }
+    this.#feeds = ranges.map(range => new Feed(range, this.#context))
+    this.#compaction =
+      options.compactRevisionKey === undefined
+        ? undefined
+        : new CompactionFollower(this.#context, options.compactRevisionKey)
+    this.#gate = new FreshnessGate({
+      clock,
+      limits,
+      metrics,
+      epochs,
+      probe,
+      compactRevision: () => this.compactRevision,
+    })
+    this.directReads = new DirectReads({ ...options, epochs })
+  }
+
+  /** etcd's compacted revision; 0 when none is known. */
+  get compactRevision(): Revision {
+    return this.#compaction?.revision ?? (0 as Revision)
+  }
+
+  /** Starts to mirror a keyspace, at once or, when the mirror runs already, as soon as it has been read. */
+  add(description: KeyspaceDescription): void {
+    const { clock, sink } = this.#context
+    const { name, range } = description
+    if (this.#places.has(name)) {
+      throw new CacheError('invalid_request', `keyspace ${name} is mirrored already`)
+    }
+    const feed = this.#feeds.find(one => covers(one.range, range))
+    if (feed === undefined) {
+      throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
+    }
+    const keyspace = new MirroredKeyspace(description, clock, sink)
+    this.#places.set(name, { keyspace, feed })
+    feed.add(keyspace)
+  }
+
+  /** Stops mirroring a keyspace and lets go of its contents. */
+  drop(name: string): void {
+    const { feed } = this.#place(name)
+    this.#places.delete(name)
+    feed.drop(name)
+  }
+
+  /** Connects, and follows etcd until `stop`. */
+  start(): void {
+    const runs = this.#feeds.map(feed => feed.run())
+    if (this.#compaction !== undefined) runs.push(this.#compaction.run())
+    runs.push(runSelfChecks(this.#context, this.#feeds))
+    this.#running = Promise.all(runs)
+  }
+
+  /** Ends streams and waiting reads. The client is not closed: it is the caller's. */
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    this.#gate.close()
+    await this.#running
+  }
+
+  /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
+  read(name: string, options: ReadOptions): Promise<ReadOutcome> {
+    const place = this.#places.get(name)
+    if (place === undefined) {
+      return Promise.reject(new CacheError('not_found', `keyspace ${name} is not mirrored`))
+    }
+    return this.#gate.read(place.keyspace, place.feed, options)
+  }
+
+  /** The keyspace with its history, for the hub. Its contents may be shown only while it is served (see `status`). */
+  keyspace(name: string): MirroredKeyspace {
+    return this.#place(name).keyspace
+  }
+
+  /** The revision up to which nothing is missing in a keyspace. */
+  proven(name: string): Revision {
+    const { keyspace, feed } = this.#place(name)
+    const { revision: joined } = keyspace.store
+    const { revision: streamed } = feed.progress
+    return joined > streamed ? joined : streamed
+  }
+
+  /** Asks etcd how far it is, for a bookmark that is due. What comes of it goes to the sink. */
+  refresh(name: string): void {
+    this.#place(name).feed.refresh()
+  }
+
+  /** True for a revision that an old epoch had and this one has not: a client that holds it must begin again (410, not 504). */
+  isOfOldEpoch(revision: Revision): boolean {
+    return revision > this.#epochs.witnessed && revision <= this.#epochs.expiredThrough
+  }
+
+  /** How each keyspace is. */
+  statuses(): KeyspaceStatus[] {
+    const nowMs = this.#context.clock.monotonicMs()
+    return [...this.#places.values()].map(({ keyspace, feed }) =>
+      statusOf(keyspace, feed, { nowMs, witnessed: this.#epochs.witnessed }),
+    )
+  }
+
+  /** Reads that wait for the mirror now. */
+  get waitingReads(): number {
+    return this.#gate.waiting
+  }
+
+  #place(name: string): Place {
+    const place = this.#places.get(name)
+    if (place === undefined) throw new CacheError('not_found', `keyspace ${name} is not mirrored`)
+    return place
+  }
+
+  readonly #startEpoch = (): void => {
+    const { witnessed, expiredThrough, number } = this.#epochs
+    this.#context.logger.error('etcd has another history: everything starts again', {
+      epoch: number,
+      revision: witnessed,
+      before: expiredThrough,
+    })
+    this.#compaction?.startEpoch()
+    for (const feed of this.#feeds) feed.startEpoch()
+  }
+
+  readonly #tellStaleAnswer = (got: Revision, known: Revision): void => {
+    this.#context.metrics.violation('stale-quorum-read')
+    this.#context.logger.error('a linearizable read of etcd went back', { got, known })
+  }
+}
+
+function covers(outer: KeyRange, inner: KeyRange): boolean {
+  if (!inRange(inner.start, outer)) return false
+  return outer.end === undefined || (inner.end !== undefined && inner.end <= outer.end)
+}

@@ -1,0 +1,189 @@
+/** A keyspace of the store with what the mirror knows about it: its state, how it came to its contents, and the reads that wait
+ *  until it is served. */
+
+import type { Clock } from '../base/clock.ts'
+import type { Key, KeyRange } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
+import type { RevisionChanges } from '../etcd/client.ts'
+import { BTree } from '../store/btree.ts'
+import type { Batch, Change, KeyValue } from '../store/event.ts'
+import type { HistoryBounds } from '../store/history.ts'
+import { Keyspace } from '../store/keyspace.ts'
+import { isServed, type KeyspaceEvent, type KeyspaceState, transition } from './state.ts'
+
+/** Why what was handed out of a keyspace so far cannot be continued. */
+export type ResetReason = 'restored' | 'distrusted' | 'new epoch' | 'dropped'
+
+/** Where batches go: the hub. Called synchronously; must not throw. */
+export interface MirrorSink {
+  /** The keyspace has taken a batch. Each revision comes once, in order, until the next reset. */
+  applied(keyspace: string, batch: Batch): void
+  /** Nothing is missing up to `revision` in these keyspaces, though nothing was applied. */
+  progressed(keyspaces: Iterable<string>, revision: Revision): void
+  /** Positions from before this have expired: watches end, and clients list again. */
+  reset(keyspace: string, reason: ResetReason): void
+  stateChanged(keyspace: string, state: KeyspaceState): void
+}
+
+/** Something that waits until the keyspace can be read. */
+export interface ServedWaiter {
+  readonly isSettled: boolean
+  /** The keyspace is served now, or is gone. */
+  servedChanged(): void
+}
+
+export interface KeyspaceDescription {
+  readonly name: string
+  /** Every key of the keyspace lies in it; not every key in it need belong to the keyspace. */
+  readonly range: KeyRange
+  readonly history: HistoryBounds
+}
+
+const pruneMin = 64
+
+export class MirroredKeyspace {
+  readonly name: string
+  readonly range: KeyRange
+  readonly store: Keyspace
+  readonly #clock: Clock
+  readonly #sink: MirrorSink
+  #state: KeyspaceState = 'starting'
+  #stateSinceMs: number
+  #isDropped = false
+  #isRestored = false
+  #waiters: ServedWaiter[] = []
+  /** At so many waiters, those who are settled are let go of. */
+  #pruneAt = pruneMin
+  /** What the stream brought since a join began, and not yet applied. */
+  #joining: RevisionChanges[] | undefined = undefined
+  #joiningChanges = 0
+
+  constructor(description: KeyspaceDescription, clock: Clock, sink: MirrorSink) {
+    this.name = description.name
+    this.range = description.range
+    this.store = new Keyspace(description.history)
+    this.#clock = clock
+    this.#sink = sink
+    this.#stateSinceMs = clock.monotonicMs()
+  }
+
+  get state(): KeyspaceState {
+    return this.#state
+  }
+
+  get stateSinceMs(): number {
+    return this.#stateSinceMs
+  }
+
+  get isServed(): boolean {
+    return isServed(this.#state)
+  }
+
+  get isDropped(): boolean {
+    return this.#isDropped
+  }
+
+  /** It has contents that follow the stream, whether or not they may be shown. */
+  get isRestored(): boolean {
+    return this.#isRestored
+  }
+
+  handle(event: KeyspaceEvent): void {
+    const next = transition(this.#state, event)
+    if (next === this.#state) return
+    const wasServed = this.isServed
+    this.#state = next
+    this.#stateSinceMs = this.#clock.monotonicMs()
+    this.#sink.stateChanged(this.name, next)
+    if (this.isServed && !wasServed) this.#wakeWaiters()
+  }
+
+  /** `waiter` is told when the keyspace is served, or gone. */
+  whenServed(waiter: ServedWaiter): void {
+    this.#waiters.push(waiter)
+    if (this.#waiters.length < this.#pruneAt) return
+    this.#waiters = this.#waiters.filter(other => !other.isSettled)
+    this.#pruneAt = Math.max(pruneMin, this.#waiters.length * 2)
+  }
+
+  /** Replaces the contents and history. */
+  restore(tree: BTree<KeyValue>, revision: Revision): void {
+    const isAgain = this.#isRestored
+    this.store.restore(tree, revision)
+    this.#isRestored = true
+    this.stopJoining()
+    if (isAgain) this.#sink.reset(this.name, 'restored')
+  }
+
+  /** Lets go of all contents, which are not to be believed or not to be seen any more. */
+  clear(reason: ResetReason): void {
+    const hadContents = this.#isRestored
+    this.#isRestored = false
+    this.store.restore(BTree.empty(), 0 as Revision)
+    this.stopJoining()
+    if (hadContents) this.#sink.reset(this.name, reason)
+  }
+
+  drop(): void {
+    this.#isDropped = true
+    this.clear('dropped')
+    this.#wakeWaiters()
+  }
+
+  /** Applies the changes of one revision that concern this keyspace, unless they are part of its contents already. Fails with
+   *  `conflict` when they do not follow from them. */
+  apply(revision: Revision, changes: readonly Change[]): void {
+    if (this.#joining !== undefined) {
+      this.#joining.push({ revision, changes })
+      this.#joiningChanges += changes.length
+      return
+    }
+    if (!this.#isRestored || revision <= this.store.revision) return
+    this.#sink.applied(this.name, this.store.apply(revision, changes, this.#clock.monotonicMs()))
+  }
+
+  /** From now on the stream's changes are kept, for `finishJoining`. The answer names this join in `stopJoining`. */
+  startJoining(): object {
+    this.#joining = []
+    this.#joiningChanges = 0
+    return this.#joining
+  }
+
+  /** Ends that join, or whichever there is, without contents. */
+  stopJoining(join: object | undefined = this.#joining): void {
+    if (join !== this.#joining) return
+    this.#joining = undefined
+    this.#joiningChanges = 0
+  }
+
+  get isJoining(): boolean {
+    return this.#joining !== undefined
+  }
+
+  get joiningChanges(): number {
+    return this.#joiningChanges
+  }
+
+  /** Takes contents that were read at `revision`, and then, in order, what the stream has brought above it. */
+  finishJoining(tree: BTree<KeyValue>, revision: Revision): void {
+    const kept = this.#joining ?? []
+    this.restore(tree, revision)
+    for (const batch of kept) this.apply(batch.revision, batch.changes)
+  }
+
+  /** Nothing is missing up to `revision`. */
+  advance(revision: Revision): void {
+    if (this.#isRestored && revision > this.store.revision) {
+      this.store.advance(revision, this.#clock.monotonicMs())
+    }
+  }
+
+  #wakeWaiters(): void {
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const waiter of waiters) if (!waiter.isSettled) waiter.servedChanged()
+  }
+}
+
+/** The keys of a feed's keyspaces: which keyspace a key belongs to, if any. */
+export type KeyspaceOf = (key: Key) => string | undefined

@@ -1,0 +1,50 @@
+/** What can be seen of a mirrored keyspace from outside: its state, and how far behind etcd it is. */
+
+import type { Revision } from '../base/revision.ts'
+import type { LoadReport } from './bootstrap.ts'
+import type { Feed } from './feed.ts'
+import type { MirroredKeyspace } from './mirrored-keyspace.ts'
+import type { KeyspaceState } from './state.ts'
+import type { ProgressTrust } from './stream.ts'
+
+export interface KeyspaceStatus {
+  readonly name: string
+  readonly state: KeyspaceState
+  /** For how long it has been in that state. */
+  readonly stateMs: number
+  /** Nothing is missing up to here. */
+  readonly revision: Revision
+  readonly oldest: Revision
+  readonly entries: number
+  /** How many revisions etcd is known to be ahead. */
+  readonly lagRevisions: number
+  /** For how long the mirror has not been known to be level with etcd; while it is connected and level, 0. */
+  readonly lagMs: number
+  /** Whether consistent reads are decided by progress marks. */
+  readonly trust: ProgressTrust
+  readonly endpoint: string | undefined
+  /** How far the last bootstrap of its feed is or was. */
+  readonly load: LoadReport | undefined
+}
+
+export function statusOf(
+  keyspace: MirroredKeyspace,
+  feed: Feed,
+  { nowMs, witnessed }: { readonly nowMs: number; readonly witnessed: Revision },
+): KeyspaceStatus {
+  const { revision: joined, oldest } = keyspace.store
+  const revision = joined > feed.progress.revision ? joined : feed.progress.revision
+  return {
+    name: keyspace.name,
+    state: keyspace.state,
+    stateMs: nowMs - keyspace.stateSinceMs,
+    revision,
+    oldest,
+    entries: keyspace.store.latest().size,
+    lagRevisions: Math.max(0, witnessed - revision),
+    lagMs: feed.lagMs(nowMs),
+    trust: feed.trust,
+    endpoint: feed.endpoint,
+    load: feed.loadReport,
+  }
+}
