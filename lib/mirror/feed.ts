@@ -168,9 +168,9 @@ export class Feed implements StreamTarget {
       endpoint,
     })
     this.#mustLoad = 'violation'
-    this.#stream?.end({ reason: 'stopped' })
     for (const keyspace of this.#keyspaces.values()) keyspace.handle('distrusted')
     this.#clear('distrusted')
+    this.#stream?.end({ reason: 'violation' })
   }
 
   apply({ revision, changes }: RevisionChanges): Violation | undefined {
@@ -336,7 +336,6 @@ export class Feed implements StreamTarget {
     metrics.reconnect(end.reason)
     switch (end.reason) {
       case 'violation':
-        this.violated(end.violation, end.endpoint)
         await sleep(clock, this.#distrusts.nextMs(), signal)
         return
       case 'compacted':

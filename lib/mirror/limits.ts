@@ -11,7 +11,8 @@ export interface MirrorLimits {
   readonly untrustedWaitMs: number
   /** What `retryAfterMs` says in refusals. */
   readonly retryAfterMs: number
-  /** A revision probe without an answer is given up and asked again: the member may be paused. */
+  /** A revision probe without an answer is given up and asked again: the member may be paused. Above the second after which the
+   *  client holds a missing answer against the endpoint, so that the next attempt goes to another one. */
   readonly probeTimeoutMs: number
   readonly probeBackoff: BackoffBounds
   /** Pauses between progress requests while somebody waits. The first is about the round trip of a loaded network. */
@@ -59,7 +60,7 @@ export const defaultLimits: MirrorLimits = {
   waitingReadsMax: 20_000,
   untrustedWaitMs: 100,
   retryAfterMs: 1000,
-  probeTimeoutMs: 1000,
+  probeTimeoutMs: 1100,
   probeBackoff: { firstMs: 20, maxMs: 500 },
   progressBackoff: { firstMs: 5, maxMs: 100 },
   statusTimeoutMs: 2000,

@@ -131,7 +131,10 @@ export class RevisionProbe {
       this.#lastFailure = undefined
       return header
     } catch (error) {
-      this.#lastFailure = CacheError.from(error, 'source_failed')
+      this.#lastFailure =
+        attempt.signal.aborted && !signal.aborted
+          ? new CacheError('source_failed', `etcd did not answer in ${limits.probeTimeoutMs} ms`)
+          : CacheError.from(error, 'source_failed')
       return undefined
     } finally {
       cancelTimer()

@@ -29,8 +29,7 @@ export type ProgressTrust = 'unknown' | 'trusted' | 'old version' | 'unanswered'
 export type StreamEnd =
   | { readonly reason: 'failed'; readonly failure: CacheError }
   | { readonly reason: 'compacted' }
-  | { readonly reason: 'violation'; readonly violation: Violation }
-  | { readonly reason: 'silent' | 'behind' | 'another cluster' | 'stopped' }
+  | { readonly reason: 'violation' | 'silent' | 'behind' | 'another cluster' | 'stopped' }
 
 /** What a stream delivers to. */
 export interface StreamTarget {
@@ -38,6 +37,8 @@ export interface StreamTarget {
   apply(batch: RevisionChanges): Violation | undefined
   /** Every event up to `revision` has been delivered. */
   prove(revision: Revision): void
+  /** etcd did what it must never do: what it delivered so far is not to be believed. The stream ends right after. */
+  violated(violation: Violation, endpoint: string | undefined): void
   /** The watcher is in place, or its marks are trusted now, or not any more. */
   streamChanged(): void
 }
@@ -67,6 +68,8 @@ export class FeedStream implements WatchSink {
   #trust: ProgressTrust = 'unknown'
   #hasMarked = false
   #isMarkOverdue = false
+  /** Responses with events. */
+  #delivered = 0
   #cancelFirstMark: CancelTimer | undefined = undefined
 
   constructor(options: StreamOptions) {
@@ -79,7 +82,7 @@ export class FeedStream implements WatchSink {
       clock,
       limits,
       send: this.#sendRequest,
-      isAwaited: () => progress.isAwaited,
+      isAwaited: () => progress.isAwaited || !(this.#hasMarked || this.#isMarkOverdue),
     })
     this.#watchdog = new Watchdog({
       clock,
@@ -137,25 +140,21 @@ export class FeedStream implements WatchSink {
     this.#watchdog.heard('created')
     this.#isCreated = true
     // Whether progress requests are answered at all is found out at once, not when a read depends on it.
-    this.#requests.ask()
-    const { clock, limits, target, progress } = this.#options
-    this.#cancelFirstMark = clock.setTimer(limits.firstProgressMaxMs, () => {
-      this.#isMarkOverdue = true
-      this.#judgeTrust()
-    })
-    target.streamChanged()
-    if (progress.isAwaited) this.#requests.need(nextRevision(progress.revision))
+    this.#requests.need(nextRevision(this.#options.progress.revision))
+    this.#awaitFirstMark()
+    this.#options.target.streamChanged()
   }
 
   changed(batches: readonly RevisionChanges[], header: ResponseHeader): void {
     if (this.#isOver || !this.#isKnownCluster(header)) return
     this.#watchdog.heard('events')
+    this.#delivered++
     for (const batch of batches) {
       const violation =
         this.#order.checkBatch(batch, header, this.#options.progress.revision) ??
         this.#options.target.apply(batch)
       if (violation !== undefined) {
-        this.end({ reason: 'violation', violation })
+        this.#violated(violation)
         return
       }
       if (this.#isOver) return
@@ -167,7 +166,7 @@ export class FeedStream implements WatchSink {
     this.#watchdog.heard('progress')
     const violation = this.#order.checkProgress(header)
     if (violation !== undefined && this.#trust !== 'old version') {
-      this.end({ reason: 'violation', violation })
+      this.#violated(violation)
       return
     }
     if (!this.#hasMarked) {
@@ -180,6 +179,27 @@ export class FeedStream implements WatchSink {
 
   ended(failure: CacheError): void {
     this.end(failure.code === 'expired' ? { reason: 'compacted' } : { reason: 'failed', failure })
+  }
+
+  /** In the same breath, so that nobody reads what is wrong. */
+  #violated(violation: Violation): void {
+    this.#options.target.violated(violation, this.endpoint)
+    this.end({ reason: 'violation' })
+  }
+
+  /** A watcher that has to catch up is not answered before it has: while events come, the first mark is not overdue. */
+  #awaitFirstMark(): void {
+    const { clock, limits } = this.#options
+    const delivered = this.#delivered
+    this.#cancelFirstMark = clock.setTimer(limits.firstProgressMaxMs, () => {
+      if (this.#hasMarked) return
+      if (this.#delivered > delivered) {
+        this.#awaitFirstMark()
+      } else {
+        this.#isMarkOverdue = true
+        this.#judgeTrust()
+      }
+    })
   }
 
   readonly #sendRequest = (): void => {
@@ -223,9 +243,6 @@ export class FeedStream implements WatchSink {
     if (this.#trust === before) return
     target.streamChanged()
     // A mark that came before it could be trusted was not used.
-    if (this.#trust === 'trusted') this.#requests.ask()
-    if (this.#trust === 'trusted' && progress.isAwaited) {
-      this.#requests.need(nextRevision(progress.revision))
-    }
+    if (this.#trust === 'trusted') this.#requests.need(nextRevision(progress.revision))
   }
 }

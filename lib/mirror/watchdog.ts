@@ -32,7 +32,9 @@ export class Watchdog {
   readonly #tickMs: number
   #cancelTimer: CancelTimer
   #lastHeardMs: number
+  /** When progress was first asked for since something was heard, and when last. */
   #askedAtMs: number | undefined = undefined
+  #lastAskedMs = -Infinity
   #isCreated = false
   #hasAnswered = false
   #standstill: Standstill | undefined = undefined
@@ -54,7 +56,8 @@ export class Watchdog {
 
   /** A progress mark has been asked for. */
   asked(): void {
-    this.#askedAtMs ??= this.#options.clock.monotonicMs()
+    this.#lastAskedMs = this.#options.clock.monotonicMs()
+    this.#askedAtMs ??= this.#lastAskedMs
   }
 
   stop(): void {
@@ -85,7 +88,8 @@ export class Watchdog {
     }
     const standing = this.#judgeStandstill(nowMs)
     if (standing !== 'fine') return standing
-    return silentMs >= limits.quietMaxMs && this.#askedAtMs === undefined ? 'quiet' : 'fine'
+    const isAsked = nowMs - this.#lastAskedMs < limits.quietMaxMs
+    return silentMs >= limits.quietMaxMs && !isAsked ? 'quiet' : 'fine'
   }
 
   /** A mark that does not reach what was known when the standstill began says that the member lags; one that moves, that it
