@@ -132,7 +132,7 @@ export function watchOutcome(promise: Promise<ReadOutcome>): { now: () => string
       now = outcome.from === 'mirror' ? `at ${outcome.snapshot.revision}` : outcome.reason
     },
     (error: { code?: string }) => {
-      now = error.code ?? String(error)
+      now = error.code ?? 'no failure of ours'
     },
   )
   return { now: () => now }
