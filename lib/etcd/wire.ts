@@ -48,9 +48,12 @@ export function keysFromRange(range: KeyRange): { key: Key; rangeEnd: Key } {
   return range.end === zeroKey ? { key: oneKey, rangeEnd: oneKey } : { key, rangeEnd: range.end }
 }
 
-/** A missing header is not etcd's. */
+/** Fails when there is none, which etcd never does, and when its revision is more than we can hold. */
 export function headerFromMessage(header: HeaderMessage | undefined): ResponseHeader {
   if (header === undefined) throw new CacheError('source_failed', 'etcd response without a header')
+  if (!Number.isSafeInteger(header.revision)) {
+    throw new CacheError('source_failed', `etcd revision ${header.revision} is above 2^53 - 1`)
+  }
   const { clusterId, memberId, raftTerm } = header
   return { clusterId, memberId, raftTerm, revision: revision(header.revision) }
 }

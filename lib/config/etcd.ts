@@ -1,0 +1,97 @@
+/** The options of every command that connects to etcd, and what they come to. Files are read once, here. */
+
+import { readFileSync } from 'node:fs'
+import { CacheError } from '../base/errors.ts'
+import type { Option } from './commands.ts'
+import type { OptionValues } from './load.ts'
+
+/** Where etcd is. A command that takes more than addresses has a row of its own. */
+export const etcdOption: Option = {
+  name: 'etcd',
+  value: 'URL',
+  many: true,
+  fallback: 'http://127.0.0.1:2379',
+  help: 'An endpoint of etcd, such as https://10.0.0.1:2379; several are separated by commas.',
+}
+
+/** How to be let in. */
+export const etcdCredentialOptions: readonly Option[] = [
+  {
+    name: 'etcd-cacert',
+    value: 'FILE',
+    help: 'Certificates (PEM) of the authorities that may sign the certificate of etcd.',
+  },
+  {
+    name: 'etcd-cert',
+    value: 'FILE',
+    help: 'The client certificate (PEM) to show to etcd. Needs --etcd-key.',
+  },
+  {
+    name: 'etcd-key',
+    value: 'FILE',
+    help: 'The key (PEM) of the client certificate.',
+  },
+  {
+    name: 'etcd-user',
+    value: 'NAME:PASSWORD',
+    help: 'The user to be for etcd. Other users of the machine can see arguments, but not the environment.',
+  },
+]
+
+/** What the client of etcd is made from. */
+export interface EtcdConnection {
+  readonly endpoints: readonly string[]
+  readonly tls?: EtcdTls | undefined
+  readonly user?: { readonly name: string; readonly password: string } | undefined
+}
+
+/** The contents of the files. */
+export interface EtcdTls {
+  readonly ca?: Buffer | undefined
+  readonly cert?: Buffer | undefined
+  readonly key?: Buffer | undefined
+}
+
+/** The connection that the options ask for, to the endpoints of `--etcd` or to others with the same credentials. */
+export function etcdConnection(
+  values: OptionValues,
+  endpoints: readonly string[] = values.all('etcd'),
+): EtcdConnection {
+  return {
+    endpoints: endpoints.flatMap(text => text.split(',')).map(text => text.trim()),
+    tls: tlsFrom(values),
+    user: userFrom(values.text('etcd-user')),
+  }
+}
+
+function tlsFrom(values: OptionValues): EtcdTls | undefined {
+  const [ca, cert, key] = ['etcd-cacert', 'etcd-cert', 'etcd-key'].map(name =>
+    readGiven(name, values.text(name)),
+  )
+  if ((cert === undefined) !== (key === undefined)) {
+    throw new CacheError('invalid_request', '--etcd-cert and --etcd-key go together')
+  }
+  return ca === undefined && cert === undefined ? undefined : { ca, cert, key }
+}
+
+function readGiven(option: string, path: string | undefined): Buffer | undefined {
+  if (path === undefined) return undefined
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `--${option} cannot be read: ${message}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Never says what it was given: it may be a password. */
+function userFrom(text: string | undefined): EtcdConnection['user'] {
+  if (text === undefined) return undefined
+  const colon = text.indexOf(':')
+  if (colon <= 0) {
+    throw new CacheError('invalid_request', '--etcd-user is not of the form NAME:PASSWORD')
+  }
+  return { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
