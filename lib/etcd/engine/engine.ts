@@ -221,6 +221,7 @@ export class Engine {
     member.catchUp()
     this.#leader = member
     this.#raftTerm++
+    for (const other of this.members) other.termChanged()
   }
 
   /** Loads recorded contents and history into an engine that nobody has written to, every field as it was recorded. */

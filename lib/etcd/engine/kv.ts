@@ -109,7 +109,7 @@ export class Transaction implements VersionedView {
   readonly #slab: SlabWriter
   readonly #changes: Change[] = []
   /** What the changes have left of each key that they touched. */
-  readonly #touched = new Map<Key, KeyValue | undefined>()
+  #touched: Map<Key, KeyValue | undefined> | undefined = undefined
 
   constructor(
     base: VersionedView,
@@ -140,13 +140,14 @@ export class Transaction implements VersionedView {
   }
 
   get(key: Key): KeyValue | undefined {
-    return this.#touched.has(key) ? this.#touched.get(key) : this.#snapshot.get(key)
+    return this.#touched?.has(key) === true ? this.#touched.get(key) : this.#snapshot.get(key)
   }
 
   range(range: KeyRange, { limit }: { limit?: number | undefined }): KeyValue[] {
-    if (this.#touched.size === 0) return this.#snapshot.range(range, { limit })
-    const untouched = this.#snapshot.range(range).filter(entry => !this.#touched.has(entry.key))
-    const written = [...this.#touched.values()].filter(
+    const touched = this.#touched
+    if (touched === undefined) return this.#snapshot.range(range, { limit })
+    const untouched = this.#snapshot.range(range).filter(entry => !touched.has(entry.key))
+    const written = [...touched.values()].filter(
       entry => entry !== undefined && inRange(entry.key, range),
     ) as KeyValue[]
     const merged = untouched.concat(written).sort((a, b) => (a.key < b.key ? -1 : 1))
@@ -154,7 +155,7 @@ export class Transaction implements VersionedView {
   }
 
   count(range: KeyRange): number {
-    if (this.#touched.size === 0) return this.#snapshot.count(range)
+    if (this.#touched === undefined) return this.#snapshot.count(range)
     return this.range(range, {}).length
   }
 
@@ -185,8 +186,7 @@ export class Transaction implements VersionedView {
     )
     if (before !== undefined) this.#lessor.detach(before.lease, key)
     this.#lessor.attach(lease, key)
-    this.#changes.push({ type: 'put', entry })
-    this.#touched.set(key, entry)
+    this.#change({ type: 'put', entry }, key, entry)
     return {
       header: partialHeader(this.revision),
       previous: request.previous ? before : undefined,
@@ -209,7 +209,12 @@ export class Transaction implements VersionedView {
   /** Deletes an entry that is there. */
   delete(entry: KeyValue): void {
     this.#lessor.detach(entry.lease, entry.key)
-    this.#changes.push({ type: 'delete', key: entry.key })
-    this.#touched.set(entry.key, undefined)
+    this.#change({ type: 'delete', key: entry.key }, entry.key, undefined)
+  }
+
+  #change(change: Change, key: Key, after: KeyValue | undefined): void {
+    this.#changes.push(change)
+    this.#touched ??= new Map()
+    this.#touched.set(key, after)
   }
 }

@@ -66,6 +66,7 @@ export class Member implements VersionedView, WatchedMember {
   #compactRevision: number
   #index: number
   #isIsolated = false
+  #header: HeaderMessage | undefined
   #cancelNoLeader: (() => void) | undefined
 
   constructor(engine: Engine, options: MemberOptions, lane: Lane) {
@@ -107,7 +108,9 @@ export class Member implements VersionedView, WatchedMember {
   }
 
   header(revision: number): HeaderMessage {
-    return this.#engine.header(this.id, revision)
+    // Most headers are those of the revision that was applied last.
+    if (this.#header?.revision !== revision) this.#header = this.#engine.header(this.id, revision)
+    return this.#header
   }
 
   get(key: Key): KeyValue | undefined {
@@ -212,6 +215,11 @@ export class Member implements VersionedView, WatchedMember {
     this.#lane.post(() => this.#applyNext())
   }
 
+  /** Another term has begun. */
+  termChanged(): void {
+    this.#header = undefined
+  }
+
   /** Applies all that is pending, as a member does before it leads. */
   catchUp(): void {
     while (this.#pending.size > 0) this.#applyNext()
@@ -251,6 +259,7 @@ export class Member implements VersionedView, WatchedMember {
 
   /** Stands where the engine stands, after all contents were replaced. */
   reset(): void {
+    this.#header = undefined
     this.#pending = new Ring()
     this.#revision = this.#engine.revision
     this.#compactRevision = this.#engine.compactRevision

@@ -3,6 +3,7 @@
  *  simulation can deliver in any order, hold lanes back and lose what is in them. */
 
 import type { Random } from '../../base/random.ts'
+import { Ring } from '../../store/ring.ts'
 
 export interface Scheduler {
   createLane(): Lane
@@ -97,12 +98,14 @@ export class SeededScheduler implements Scheduler {
   }
 }
 
-/** A lane of a `SeededScheduler`, which a simulation may hold back. */
+/** A lane of a `SeededScheduler`, which a simulation may hold back. Most lanes are for one call and never have more than one
+ *  message waiting, so that one has a place of its own. */
 export class SeededLane implements Lane {
   readonly #ready: SeededLane[]
-  /** What waits, from `#next` on. */
-  #messages: (() => void)[] = []
-  #next = 0
+  /** The message that comes next. */
+  #first: (() => void) | undefined = undefined
+  /** Those after it. */
+  #rest: Ring<() => void> | undefined = undefined
   /** Where among the ready lanes this one is; -1 when it is not. */
   #index = -1
   #isHeld = false
@@ -114,25 +117,40 @@ export class SeededLane implements Lane {
 
   /** How many messages wait. */
   get waiting(): number {
-    return this.#messages.length - this.#next
+    return this.#first === undefined ? 0 : 1 + (this.#rest?.size ?? 0)
   }
 
   post(task: () => void): void {
     if (this.#isClosed) return
-    this.#messages.push(task)
-    this.#update()
+    if (this.#first === undefined) {
+      this.#first = task
+      this.#update()
+    } else {
+      this.#rest ??= new Ring()
+      this.#rest.push(task)
+    }
   }
 
   postFirst(task: () => void): void {
     if (this.#isClosed) return
-    this.#messages.splice(this.#next, 0, task)
-    this.#update()
+    const waiting = this.#first
+    if (waiting === undefined) {
+      this.post(task)
+      return
+    }
+    const behind = new Ring<() => void>()
+    behind.push(waiting)
+    for (let next = this.#rest?.shift(); next !== undefined; next = this.#rest?.shift()) {
+      behind.push(next)
+    }
+    this.#first = task
+    this.#rest = behind
   }
 
   close(): void {
     this.#isClosed = true
-    this.#messages = []
-    this.#next = 0
+    this.#first = undefined
+    this.#rest = undefined
     this.#update()
   }
 
@@ -149,21 +167,15 @@ export class SeededLane implements Lane {
 
   /** Delivers the first message. For the scheduler. */
   deliver(): void {
-    const task = this.#messages[this.#next++]
-    if (this.#next === this.#messages.length) {
-      this.#messages.length = 0
-      this.#next = 0
-      this.#update()
-    } else if (this.#next > 1024) {
-      this.#messages = this.#messages.slice(this.#next)
-      this.#next = 0
-    }
+    const task = this.#first
+    this.#first = this.#rest?.shift()
+    if (this.#first === undefined) this.#update()
     task?.()
   }
 
   /** Joins or leaves the ready lanes, as it must be. */
   #update(): void {
-    const shouldBeReady = this.waiting > 0 && !this.#isHeld
+    const shouldBeReady = this.#first !== undefined && !this.#isHeld
     if (shouldBeReady === this.#index >= 0) return
     if (shouldBeReady) {
       this.#index = this.#ready.push(this) - 1

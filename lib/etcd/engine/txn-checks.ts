@@ -6,6 +6,7 @@ import { EtcdError } from '../proto/failures.ts'
 import type {
   DeleteRangeMessage,
   OperationHolder,
+  OperationMessage,
   PutMessage,
   RangeMessage,
   TxnMessage,
@@ -27,8 +28,8 @@ export function checkPutRequest(request: PutMessage): void {
 
 export function checkTxn(txn: TxnMessage): void {
   checkOperations(txn, txnMaxOperations)
-  checkOnce(txn.success)
-  checkOnce(txn.failure)
+  if (txn.success.length > 0) checkOnce(txn.success)
+  if (txn.failure.length > 0) checkOnce(txn.failure)
 }
 
 /** True when no branch of the transaction can write; one that holds a transaction counts as writing. */
@@ -80,6 +81,8 @@ interface Writes {
  *  it. etcd lets two cases pass, and so makes two events of one key at one revision: a put and a delete whose range end is `\0`,
  *  and a put in a nested transaction followed by a delete in the next one. Both are refused here, as its API says they are. */
 function checkOnce(holders: readonly OperationHolder[]): Writes {
+  const [only] = holders
+  if (holders.length <= 1 && only?.operation?.type !== 'txn') return writesOf(only?.operation)
   const operations = holders.map(({ operation }) => operation)
   const deletes: DeleteRangeMessage[] = []
   for (const operation of operations) {
@@ -108,6 +111,21 @@ function checkOnce(holders: readonly OperationHolder[]): Writes {
     puts.add(key)
   }
   return { puts, deletes }
+}
+
+const nothing: Writes = { puts: new Set(), deletes: [] }
+
+function writesOf(operation: OperationMessage | undefined): Writes {
+  switch (operation?.type) {
+    case 'put':
+      return { puts: new Set([operation.value.key]), deletes: [] }
+    case 'deleteRange':
+      return { puts: nothing.puts, deletes: [operation.value] }
+    case 'range':
+    case 'txn':
+    case undefined:
+      return nothing
+  }
 }
 
 function areBothChanging(before: Writes, after: Writes): boolean {

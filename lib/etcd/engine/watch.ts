@@ -319,7 +319,16 @@ export class WatchStream {
   }
 
   #response(fields: ResponseFields, headerRevision: number): WatchResponseMessage {
-    return { ...emptyResponse, ...fields, header: this.#parts.member.header(headerRevision) }
+    return {
+      header: this.#parts.member.header(headerRevision),
+      watchId: fields.watchId,
+      created: fields.created ?? false,
+      canceled: fields.canceled ?? false,
+      compactRevision: fields.compactRevision ?? 0,
+      cancelReason: fields.cancelReason ?? '',
+      fragment: fields.fragment ?? false,
+      events: fields.events ?? noEvents,
+    }
   }
 }
 
@@ -343,16 +352,7 @@ interface Watcher {
 
 type ResponseFields = { readonly watchId: bigint } & Partial<Omit<WatchResponseMessage, 'header'>>
 
-const emptyResponse: WatchResponseMessage = {
-  header: undefined,
-  watchId: 0n,
-  created: false,
-  canceled: false,
-  compactRevision: 0,
-  cancelReason: '',
-  fragment: false,
-  events: [],
-}
+const noEvents: readonly WatchEvent[] = []
 
 /** The range of a watcher. No key means the smallest one. */
 function watchedRange({ key, rangeEnd }: WatchCreateMessage): KeyRange {
