@@ -46,7 +46,7 @@ export class EngineWatchStream implements WatchStream {
       lostByMember: () => this.#stream?.close(),
     })
     this.#link = link
-    const create = messageFromWatch(request).request
+    const { request: create } = messageFromWatch(request)
     link.toMember(() => {
       const deliver = (response: WatchResponseMessage): void => this.#deliver(response)
       this.#stream = member.openWatch(
@@ -60,7 +60,10 @@ export class EngineWatchStream implements WatchStream {
         },
         { requiresLeader: true },
       )
-      if (create !== undefined) this.#stream.handle(create)
+      // There is no message limit here that fragments would be for.
+      if (create?.type === 'create') {
+        this.#stream.handle({ type: 'create', value: { ...create.value, fragment: false } })
+      }
     })
   }
 

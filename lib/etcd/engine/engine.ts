@@ -269,6 +269,12 @@ export class Engine {
     }
   }
 
+  /** Ends all leases' timers and all streams. */
+  close(): void {
+    this.#lessor.clear()
+    for (const member of this.members) member.dropConnections(new EtcdError('stopped'))
+  }
+
   #transaction(): Transaction {
     const view: VersionedView = this.#leader
     return new Transaction(view, {
