@@ -44,14 +44,16 @@ export class DirectReads {
   async *read(request: DirectReadRequest): AsyncGenerator<Page, void, undefined> {
     const size = request.limit === undefined ? 'whole' : 'small'
     this.#begin(size)
-    let isAnswered = false
+    let hasFailed = false
     try {
       yield* this.#pages(request)
-      isAnswered = true
+    } catch (error) {
+      hasFailed = true
+      throw error
     } finally {
       if (size === 'whole') this.#wholeReads--
       else this.#smallReads--
-      this.#options.metrics.directRead(size, isAnswered ? 'answered' : 'failed')
+      this.#options.metrics.directRead(size, hasFailed ? 'failed' : 'answered')
     }
   }
 

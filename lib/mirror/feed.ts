@@ -20,7 +20,7 @@ import type { RevisionChanges } from '../etcd/client.ts'
 import type { Change } from '../store/event.ts'
 import { type LoadReport, loadKeyspaces } from './bootstrap.ts'
 import type { FeedContext } from './feed-context.ts'
-import { joinKeyspace } from './join.ts'
+import { Joins } from './join.ts'
 import type { BootstrapReason } from './metrics.ts'
 import type { MirroredKeyspace, ResetReason } from './mirrored-keyspace.ts'
 import type { Violation } from './order.ts'
@@ -32,6 +32,7 @@ export class Feed implements StreamTarget {
   readonly progress: Progress = new Progress(revision(0))
   readonly #context: FeedContext
   readonly #keyspaces = new Map<string, MirroredKeyspace>()
+  readonly #joins: Joins
   readonly #reconnects: Backoff
   #stream: FeedStream | undefined = undefined
   /** Why everything is to be read again; `undefined` when contents are there that follow the stream. */
@@ -51,6 +52,7 @@ export class Feed implements StreamTarget {
   constructor(range: KeyRange, context: FeedContext) {
     this.range = range
     this.#context = context
+    this.#joins = new Joins(context, this)
     this.#reconnects = new Backoff(context.limits.reconnectBackoff, context.random)
     this.#distrusts = new Backoff(context.limits.reconnectBackoff, context.random)
     this.#signal = AbortSignal.any([context.signal, this.#epochEnded.signal])
@@ -101,7 +103,7 @@ export class Feed implements StreamTarget {
   /** Takes in a keyspace: the next bootstrap loads it, or, when there was one already, it is joined. */
   add(keyspace: MirroredKeyspace): void {
     this.#keyspaces.set(keyspace.name, keyspace)
-    if (this.isRestored) void joinKeyspace(this.#context, this, keyspace)
+    if (this.isRestored) this.#joins.add(keyspace)
   }
 
   drop(name: string): void {
@@ -154,7 +156,7 @@ export class Feed implements StreamTarget {
     keyspace.handle('distrusted')
     keyspace.clear('distrusted')
     this.wakeReads()
-    if (this.isRestored) void joinKeyspace(this.#context, this, keyspace)
+    if (this.isRestored) this.#joins.add(keyspace)
   }
 
   /** etcd did what it must never do: nothing that came from it is served until everything has been read again. */
@@ -254,7 +256,7 @@ export class Feed implements StreamTarget {
         keyspace.handle('restored')
       }
       for (const keyspace of this.#keyspaces.values()) {
-        if (!keyspace.isRestored) void joinKeyspace(context, this, keyspace)
+        if (!keyspace.isRestored) this.#joins.add(keyspace)
       }
       return true
     } catch (error) {

@@ -18,25 +18,48 @@ import type { FeedContext } from './feed-context.ts'
 import type { MirroredKeyspace } from './mirrored-keyspace.ts'
 import { compareWithEtcd } from './self-check.ts'
 
-/** Reads and joins `keyspace`, however many attempts it takes, unless its feed's own bootstrap or the end of the epoch comes first. */
-export async function joinKeyspace(
-  context: FeedContext,
-  feed: Feed,
-  keyspace: MirroredKeyspace,
-): Promise<void> {
-  const { signal } = feed
-  const backoff = new Backoff(context.limits.reconnectBackoff, context.random)
-  const isWanted = (): boolean =>
-    !signal.aborted && !keyspace.isDropped && !keyspace.isRestored && !keyspace.isJoining
-  while (isWanted() && feed.isRestored) {
-    const failure = await attempt(context, feed, keyspace)
-    if (failure === undefined) return
-    if (!isWanted()) return
-    context.logger.warn('cannot join a keyspace yet', {
-      keyspace: keyspace.name,
-      error: failure.message,
-    })
-    await sleep(context.clock, backoff.nextMs(), signal)
+/** The keyspaces of a feed that are to be joined, a few at a time. */
+export class Joins {
+  readonly #context: FeedContext
+  readonly #feed: Feed
+  #waiting: MirroredKeyspace[] = []
+  #running = 0
+
+  constructor(context: FeedContext, feed: Feed) {
+    this.#context = context
+    this.#feed = feed
+  }
+
+  /** Reads and joins `keyspace`, however many attempts it takes, unless its feed's own bootstrap or the end of the epoch comes
+   *  first. */
+  add(keyspace: MirroredKeyspace): void {
+    this.#waiting.push(keyspace)
+    if (this.#running < this.#context.limits.joinsMax) void this.#run()
+  }
+
+  async #run(): Promise<void> {
+    this.#running++
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift()) {
+      await this.#join(next)
+    }
+    this.#running--
+  }
+
+  async #join(keyspace: MirroredKeyspace): Promise<void> {
+    const { clock, limits, logger, random } = this.#context
+    const { signal } = this.#feed
+    const backoff = new Backoff(limits.reconnectBackoff, random)
+    const isWanted = (): boolean =>
+      !signal.aborted && !keyspace.isDropped && !keyspace.isRestored && !keyspace.isJoining
+    while (isWanted() && this.#feed.isRestored) {
+      const failure = await attempt(this.#context, this.#feed, keyspace)
+      if (failure === undefined || !isWanted()) return
+      logger.warn('cannot join a keyspace yet', {
+        keyspace: keyspace.name,
+        error: failure.message,
+      })
+      await sleep(clock, backoff.nextMs(), signal)
+    }
   }
 }
 

@@ -42,6 +42,8 @@ export interface MirrorLimits {
   readonly pageMaxEntries: number
   /** Work in slices gives way after so long. */
   readonly sliceMaxMs: number
+  /** Keyspaces of a feed that are read at once to be joined. */
+  readonly joinsMax: number
   /** What may be kept of the stream while a keyspace is being joined; more, and the join starts over. */
   readonly joinBufferMaxChanges: number
   readonly selfCheckIntervalMs: number
@@ -77,6 +79,7 @@ export const defaultLimits: MirrorLimits = {
   pageMinEntries: 100,
   pageMaxEntries: 5000,
   sliceMaxMs: 5,
+  joinsMax: 4,
   joinBufferMaxChanges: 100_000,
   selfCheckIntervalMs: 300_000,
   selfCheckPauseMs: 50,
