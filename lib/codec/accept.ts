@@ -1,0 +1,75 @@
+/** Reads an Accept header into its clauses, in the order in which kube-apiserver tries them.
+ *
+ *  The reading is the one of github.com/munnerz/goautoneg, oddities included, because clients depend on what it accepts: names
+ *  are case-sensitive, a quality that is no number is 0 (and a clause of quality 0 is still tried, last), a parameter
+ *  without a value does not exist, and a clause whose type has no `/` is dropped, except `*`. */
+
+/** One clause of an Accept header: `type/subtype;name=value;q=0.5`. */
+export interface AcceptClause {
+  readonly type: string
+  readonly subtype: string
+  readonly quality: number
+  /** Without `q`. A name that is given twice has its last value. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+/** The clauses of `header`, the preferred one first. */
+export function acceptClauses(header: string): AcceptClause[] {
+  const clauses = splitUntilEmpty(header, ',')
+    .map(clauseFromText)
+    .filter(clause => clause !== undefined)
+  return sortByPreference(clauses)
+}
+
+function clauseFromText(text: string): AcceptClause | undefined {
+  const [range = '', ...parameterTexts] = splitUntilEmpty(trimSpaces(text), ';')
+  const names = splitUntilEmpty(range, '/')
+  const type = trimSpaces(names[0] ?? '')
+  if (names.length > 2 || (names.length < 2 && type !== '*')) return undefined
+  const parameters = new Map<string, string>()
+  let quality = 1
+  for (const parameter of parameterTexts) {
+    const [name = '', value, ...rest] = splitUntilEmpty(parameter, '=')
+    if (value === undefined || rest.length > 0) continue
+    if (trimSpaces(name) === 'q') quality = qualityFromText(value)
+    else parameters.set(trimSpaces(name), trimSpaces(value))
+  }
+  return { type, subtype: trimSpaces(names[1] ?? '*'), quality, parameters }
+}
+
+/** A number that Go's ParseFloat does not read counts as 0. */
+function qualityFromText(text: string): number {
+  return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : 0
+}
+
+/** The parts between separators; a part that would be empty at the very end does not exist. */
+function splitUntilEmpty(text: string, separator: string): string[] {
+  const parts = text.split(separator)
+  if (parts.at(-1) === '') parts.pop()
+  return parts
+}
+
+/** Spaces only: a tab is part of a name. */
+function trimSpaces(text: string): string {
+  return text.replace(/^ +| +$/g, '')
+}
+
+/** An insertion sort, because `isPreferred` is no total order and so the answer depends on the algorithm: this is what Go's
+ *  sort does for up to 12 elements, which is more than any client sends. */
+function sortByPreference(clauses: AcceptClause[]): AcceptClause[] {
+  for (let i = 1; i < clauses.length; i++) {
+    for (let j = i; j > 0; j--) {
+      const [before, after] = [clauses[j - 1], clauses[j]]
+      if (before === undefined || after === undefined || !isPreferred(after, before)) break
+      clauses[j - 1] = after
+      clauses[j] = before
+    }
+  }
+  return clauses
+}
+
+function isPreferred(a: AcceptClause, b: AcceptClause): boolean {
+  if (a.quality > b.quality) return true
+  if (a.type !== '*' && b.type === '*') return true
+  return a.subtype !== '*' && b.subtype === '*'
+}

@@ -1,0 +1,200 @@
+/** Decides in which media type an answer goes out: encoding, view (as a Table, as metadata only) and indentation.
+ *
+ *  kube-apiserver decides in three places, and each refuses in its own words: the router of built-in resources looks at the
+ *  bare names first; the handler then takes the first clause that it can honour with all its parameters; and an error is
+ *  negotiated once more, without views. All three are here; the texts are the upstream's. */
+
+import { acceptClauses } from './accept.ts'
+
+/** How bytes are laid out. */
+export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor'
+
+/** What is shown of an object: all of it, or a rendering that the Accept parameter `as` names. */
+export type View = 'object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
+
+/** What a request gets. */
+export interface MediaType {
+  readonly encoding: Encoding
+  readonly view: View
+  /** The version of meta.k8s.io in which a view is rendered; meaningless for `object`. */
+  readonly viewVersion: 'v1' | 'v1beta1'
+  /** JSON, indented, without a line feed at the end. Watches ignore it. */
+  readonly isPretty: boolean
+  /** Parameters of the chosen clause that nobody here knows: an upstream may know them. */
+  readonly unknownParameters: readonly string[]
+}
+
+/** What an endpoint can produce. */
+export interface Offer {
+  /** In order of preference, for clients without one. */
+  readonly encodings: readonly Encoding[]
+  /** Custom resources have no protobuf form, but their views do: the encodings in which whole objects may go out. */
+  readonly objectEncodings: readonly Encoding[]
+  /** Built-in resources are behind a router that refuses by name, before any handler. */
+  readonly hasRouter: boolean
+  /** Lists offer the names of the watch media types, too, when they refuse. */
+  readonly isList: boolean
+}
+
+/** What of a request decides about its media type. */
+export interface Preference {
+  /** The first Accept header, or nothing. */
+  readonly accept: string | undefined
+  /** The value of the query parameter `pretty`, or nothing. */
+  readonly pretty: string | undefined
+  /** The first User-Agent header, or nothing. */
+  readonly userAgent: string | undefined
+}
+
+/** A 406: the message of its Status. */
+export interface NotAcceptable {
+  readonly refusal: string
+  /** The router's Status has an empty `details` object. */
+  readonly hasDetails: boolean
+}
+
+export const mediaTypeNames: Readonly<Record<Encoding, string>> = {
+  json: 'application/json',
+  yaml: 'application/yaml',
+  protobuf: 'application/vnd.kubernetes.protobuf',
+  cbor: 'application/cbor',
+}
+
+/** What `application/json` and the other names offer for built-in resources, unless CBOR is switched on. */
+export const builtinEncodings: readonly Encoding[] = ['json', 'yaml', 'protobuf']
+
+/** The media type of an answer to a get, a list, or a watch's errors before it starts. */
+export function negotiate(preference: Preference, offer: Offer): MediaType | NotAcceptable {
+  if (offer.hasRouter && !isRouted(preference.accept ?? '', offer.encodings)) {
+    const names = offer.isList ? [...plainNames(offer), ...streamNames(offer)] : plainNames(offer)
+    const refusal = `406: Not Acceptable\n\nAvailable representations: ${names.join(', ')}`
+    return { refusal, hasDetails: true }
+  }
+  return (
+    firstAcceptable(preference, offer, 'views') ?? {
+      refusal: `only the following media types are accepted: ${plainNames(offer).join(', ')}`,
+      hasDetails: false,
+    }
+  )
+}
+
+/** As `negotiate`, for a watch: YAML cannot be a stream. */
+export function negotiateWatch(preference: Preference, offer: Offer): MediaType | NotAcceptable {
+  const mediaType = negotiate(preference, offer)
+  if ('refusal' in mediaType) return mediaType
+  if (mediaType.encoding === 'yaml') {
+    const names = streamNames(offer).join(', ')
+    return { refusal: `only the following media types are accepted: ${names}`, hasDetails: false }
+  }
+  return { ...mediaType, isPretty: false }
+}
+
+/** The media type of a Status that is an error. `undefined` when the client accepts none without a view: it then gets JSON,
+ *  indented, without a line feed at the end, as `isPretty` would give. */
+export function negotiateError(preference: Preference, offer: Offer): MediaType | undefined {
+  return firstAcceptable(preference, offer, 'no views')
+}
+
+/** The Content-Type header of an answer. */
+export function contentType(encoding: Encoding): string {
+  return mediaTypeNames[encoding]
+}
+
+/** The Content-Type header of a watch. JSON has no name of its own. */
+export function watchContentType(encoding: Encoding): string {
+  if (encoding === 'cbor') return 'application/cbor-seq'
+  return encoding === 'json' ? mediaTypeNames.json : `${mediaTypeNames[encoding]};stream=watch`
+}
+
+/** Whether to indent JSON: the query decides, and without it whether the client is one that people look at. */
+export function isPrettyWanted({ pretty, userAgent }: Preference): boolean {
+  if (pretty !== undefined && pretty !== '') return /^(1|t|T|TRUE|true|True)$/.test(pretty)
+  return /^(curl|Wget|Mozilla\/5\.0)/.test(userAgent ?? '')
+}
+
+/** The router knows whole names and `*`+`/*` only, before the first `;` of each clause, in any order. */
+function isRouted(accept: string, encodings: readonly Encoding[]): boolean {
+  if (accept === '') return true
+  const names = accept.split(',').map(clause => clause.replace(/;.*$/s, '').replace(/^ +| +$/g, ''))
+  // What follows the last comma is looked at only if there is something.
+  if (names.length > 1 && accept.endsWith(',')) names.pop()
+  const known = new Set(['*/*', ...encodings.map(encoding => mediaTypeNames[encoding])])
+  return names.some(name => known.has(name))
+}
+
+function firstAcceptable(
+  preference: Preference,
+  offer: Offer,
+  views: 'views' | 'no views',
+): MediaType | undefined {
+  const isPretty = isPrettyWanted(preference)
+  const plain = { view: 'object', viewVersion: 'v1', isPretty, unknownParameters: [] } as const
+  const accept = preference.accept ?? ''
+  const first = offer.encodings[0]
+  if (accept === '' && first !== undefined) return { encoding: first, ...plain }
+  for (const { type, subtype, parameters } of acceptClauses(accept)) {
+    for (const encoding of offer.encodings) {
+      const name = mediaTypeNames[encoding]
+      const isNamed = `${type}/${subtype}` === name
+      const isMatched =
+        isNamed || (subtype === '*' && (type === 'application' || type === '*'))
+      if (!isMatched) continue
+      const chosen = honour(encoding, parameters, { offer, views })
+      if (chosen !== undefined) return { ...plain, ...chosen, isPretty: isPretty || chosen.isPretty }
+    }
+  }
+  return undefined
+}
+
+/** Whether `encoding` can be produced with `parameters`, and what they ask for. */
+function honour(
+  encoding: Encoding,
+  parameters: ReadonlyMap<string, string>,
+  { offer, views }: { offer: Offer; views: 'views' | 'no views' },
+): Omit<MediaType, 'encoding'> & { encoding: Encoding } | undefined {
+  const stream = parameters.get('stream') ?? ''
+  if (stream !== '' && (stream !== 'watch' || encoding === 'yaml')) return undefined
+  const version = parameters.get('sv') ?? ''
+  if (version !== '' && (views === 'no views' || version !== 'v1')) return undefined
+  const isPretty = parameters.get('pretty') === '1'
+  const unknownParameters = [...parameters.keys()].filter(name => !knownParameters.has(name))
+  const view = viewOf(parameters)
+  if (view === undefined) {
+    if (views === 'views' && !offer.objectEncodings.includes(encoding)) return undefined
+    return { encoding, view: 'object', viewVersion: 'v1', isPretty, unknownParameters }
+  }
+  if (views === 'no views' || view === 'unknown') return undefined
+  if (view.view === 'Table' && encoding === 'protobuf') return undefined
+  return { encoding, ...view, isPretty, unknownParameters }
+}
+
+const knownParameters: ReadonlySet<string> = new Set([
+  ...['as', 'g', 'v', 'stream', 'sv', 'export', 'pretty'],
+])
+
+/** `undefined` when no view is asked for at all. */
+function viewOf(
+  parameters: ReadonlyMap<string, string>,
+): Pick<MediaType, 'view' | 'viewVersion'> | 'unknown' | undefined {
+  const [kind, group, version] = ['as', 'g', 'v'].map(name => parameters.get(name))
+  if (kind === undefined && group === undefined && version === undefined) return undefined
+  if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return 'unknown'
+  switch (kind) {
+    case 'Table':
+    case 'PartialObjectMetadata':
+    case 'PartialObjectMetadataList':
+      return { view: kind, viewVersion: version }
+    default:
+      return 'unknown'
+  }
+}
+
+function plainNames(offer: Offer): string[] {
+  return offer.encodings.map(encoding => mediaTypeNames[encoding])
+}
+
+function streamNames(offer: Offer): string[] {
+  return offer.encodings
+    .filter(encoding => encoding !== 'yaml')
+    .map(encoding => `${mediaTypeNames[encoding]};stream=watch`)
+}
