@@ -4,10 +4,10 @@
  *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind, metadata, so what a list says of
  *  itself can follow its items. */
 
+import { Literal, Members, type Tree, treeFromJson } from './json-tree.ts'
 import { NotExact } from './not-exact.ts'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
-import { Literal, Members, type Tree, treeFromJson } from './yaml/tree.ts'
 
 /** libyaml's limits: a line is folded behind this column, and a longer name (in bytes) is written behind a `?`. */
 const foldColumn = 80
@@ -15,17 +15,34 @@ const simpleNameMaxBytes = 128
 
 /** The YAML of a JSON document. */
 export function yamlFromJson(json: Uint8Array): Uint8Array | NotExact {
-  const tree = treeFromJson(Buffer.from(json.buffer, json.byteOffset, json.length).toString())
-  if (tree instanceof NotExact) return tree
-  return Buffer.from(new YamlWriter().document(tree))
+  return write(json, tree => new YamlWriter().document(tree))
 }
 
 /** The YAML of one item of a list that is a member of a document: `- ` and what follows. */
 export function yamlItemFromJson(json: Uint8Array): Uint8Array | NotExact {
-  const tree = treeFromJson(Buffer.from(json.buffer, json.byteOffset, json.length).toString())
-  if (tree instanceof NotExact) return tree
-  return Buffer.from(new YamlWriter().item(tree))
+  return write(json, tree => new YamlWriter().item(tree))
 }
+
+function write(json: Uint8Array, render: (tree: Tree) => string): Uint8Array | NotExact {
+  const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
+  if (unreadable.test(text)) return unreadableText
+  const tree = treeFromJson(text)
+  if (tree instanceof NotExact) return tree
+  try {
+    return Buffer.from(render(tree))
+  } catch (error) {
+    if (error instanceof NotExact) return error
+    throw error
+  }
+}
+
+/** go-yaml refuses these anywhere in the JSON that it reads, or takes them (U+0085) for the end of a line. */
+const unreadable = /[\u007f-\u009f\ufeff\ufffe\uffff]|\\u[dD][89a-fA-F]/
+const unreadableText = new NotExact('a text has a character that YAML cannot hold')
+
+/** go-yaml gives up on a name whose `:` is more than 1,024 characters away; this is well before. */
+const nameMaxLength = 1000
+const tooLongName = new NotExact('a name is too long for YAML')
 
 /** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote last. */
 class YamlWriter {
@@ -92,6 +109,7 @@ class YamlWriter {
         this.#write(':')
         this.#isSpace = false
       } else {
+        if (JSON.stringify(name).length > nameMaxLength) throw tooLongName
         this.#indicator('?', true)
         this.#scalar(name, scalarForm(name, false).style, indent + 2)
         this.#startLine(indent)

@@ -1,9 +1,7 @@
-/** A JSON document as a tree that keeps the text of numbers, and the names of members in their order.
- *
- *  It is read as go-yaml reads JSON, because that is how kube-apiserver turns JSON into YAML. What go-yaml cannot read, or reads
- *  as something else (control characters, halves of surrogate pairs, very long names), is not exact. */
+/** A JSON document as a tree that keeps the text of numbers, and the names of members in their order: what YAML and CBOR are
+ *  written from. JSON.parse would lose both. */
 
-import { NotExact } from '../not-exact.ts'
+import { NotExact } from './not-exact.ts'
 
 /** A number, `true`, `false` or `null`. */
 export class Literal {
@@ -27,9 +25,8 @@ export class Members {
 
 export type Tree = string | Literal | Members | readonly Tree[]
 
-/** The document in `json`, which must be valid JSON. */
+/** The document in `json`. */
 export function treeFromJson(json: string): Tree | NotExact {
-  if (unreadable.test(json)) return new NotExact('a text has a character that YAML cannot hold')
   try {
     return new TreeReader(json).read()
   } catch (error) {
@@ -37,12 +34,6 @@ export function treeFromJson(json: string): Tree | NotExact {
     throw error
   }
 }
-
-/** go-yaml refuses these anywhere in a document, or (U+0085) takes it for the end of a line. */
-const unreadable = /[\u007f-\u009f\ufeff\ufffe\uffff]|\\u[dD][89a-fA-F]/
-
-/** go-yaml gives up on a name whose `:` is more than 1,024 characters away. */
-const nameMaxLength = 1000
 
 class TreeReader {
   readonly #json: string
@@ -69,9 +60,8 @@ class TreeReader {
   #readObject(): Members {
     const members: Member[] = []
     while (this.#hasNext('}')) {
-      const start = this.#skipSpace()
+      this.#skipSpace()
       const name = this.#readText()
-      if (this.#at - start > nameMaxLength) throw new NotExact('a name is too long for YAML')
       if (this.#json[this.#skipSpace()] !== ':') throw notJson
       this.#at++
       members.push([name, this.read()])
