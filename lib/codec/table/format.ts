@@ -1,0 +1,148 @@
+/** The small forms that many cells share: ages, lists that are cut short, labels, selectors. Each says the same as kube-apiserver's. */
+
+/** What a server says where there is nothing. */
+export const none = '<none>'
+export const unset = '<unset>'
+export const unknown = '<unknown>'
+
+/** Go's durations end here: 292 years. */
+const maxSeconds = 9_223_372_036
+
+/** How long ago `time` was, roughly: `18s`, `5m18s`, `3h1m`, `45d`, `2y10d`. Times are in milliseconds. */
+export function since(time: number | null | undefined, now: number): string {
+  return time === null || time === undefined ? unknown : humanDuration(now - time)
+}
+
+/** A duration in milliseconds, roughly. */
+export function humanDuration(milliseconds: number): string {
+  const seconds = Math.trunc(Math.max(-maxSeconds, Math.min(maxSeconds, milliseconds / 1000)))
+  if (seconds < -1) return '<invalid>'
+  if (seconds < 0) return '0s'
+  if (seconds < 120) return `${seconds}s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 10) return twoUnits(minutes, 'm', seconds % 60, 's')
+  if (minutes < 180) return `${minutes}m`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 8) return twoUnits(hours, 'h', minutes % 60, 'm')
+  if (hours < 48) return `${hours}h`
+  const days = Math.floor(hours / 24)
+  if (days < 8) return twoUnits(days, 'd', hours % 24, 'h')
+  if (days < 365 * 2) return `${days}d`
+  const years = Math.floor(days / 365)
+  return years < 8 ? twoUnits(years, 'y', days % 365, 'd') : `${years}y`
+}
+
+function twoUnits(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit}${small}${smallUnit}`
+}
+
+/** The first three of a list, and how many more there are. */
+export function shortList(items: readonly string[], empty: string): string {
+  const shown = items.slice(0, 3).join(',')
+  if (items.length > 3) return `${shown} + ${items.length - 3} more...`
+  return shown === '' ? empty : shown
+}
+
+/** `a=b,c=d` */
+export function labelsText(pairs: readonly (readonly [string, string])[]): string {
+  const text = pairs.map(([name, value]) => `${name}=${value}`).sort().join(',')
+  return text === '' ? none : text
+}
+
+/** A pattern for label selectors. */
+export const selectorFields = {
+  matchLabels: 'pairs',
+  matchExpressions: [{ key: 'text', operator: 'text', values: 'texts' }],
+} as const
+
+export interface LabelSelector {
+  readonly matchLabels: readonly (readonly [string, string])[]
+  readonly matchExpressions: readonly LabelExpression[]
+}
+
+export interface LabelExpression {
+  readonly key: string
+  readonly operator: string
+  readonly values: readonly string[]
+}
+
+/** `a=b,c in (d,e),!f`, by key. `undefined` for a selector that is no selector. An absent one selects nothing, and says as little
+ *  as an empty one, which selects everything. */
+export function selectorText(selector: LabelSelector | undefined): string | undefined {
+  if (selector === undefined) return ''
+  const { matchLabels, matchExpressions } = selector
+  const parts = matchLabels.map(([key, value]) => ({ key, text: `${key}=${value}` }))
+  for (const expression of matchExpressions) {
+    const text = expressionText(expression)
+    if (text === undefined) return undefined
+    parts.push({ key: expression.key, text })
+  }
+  parts.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+  return parts.map(({ text }) => text).join(',')
+}
+
+function expressionText({ key, operator, values }: LabelExpression): string | undefined {
+  switch (operator) {
+    case 'In':
+    case 'NotIn': {
+      if (values.length === 0) return undefined
+      return `${key} ${operator.toLowerCase()} (${[...values].sort().join(',')})`
+    }
+    case 'Exists':
+      return values.length === 0 ? key : undefined
+    case 'DoesNotExist':
+      return values.length === 0 ? `!${key}` : undefined
+    default:
+      return undefined
+  }
+}
+
+/** As `selectorText`, with a word where there is nothing to say. */
+export function formatSelector(selector: LabelSelector | undefined): string {
+  const text = selectorText(selector)
+  if (text === undefined) return '<error>'
+  return text === '' ? none : text
+}
+
+/** A pattern for what is shown of containers. */
+export const containerFields = { name: 'text', image: 'text' } as const
+
+export interface Container {
+  readonly name: string
+  readonly image: string
+}
+
+export function containerNames(containers: readonly Container[]): string {
+  return containers.map(({ name }) => name).join(',')
+}
+
+export function containerImages(containers: readonly Container[]): string {
+  return containers.map(({ image }) => image).join(',')
+}
+
+/** `True` or `False`, or `<unset>`. */
+export function flagText(flag: boolean | undefined): string {
+  if (flag === undefined) return unset
+  return flag ? 'True' : 'False'
+}
+
+/** The value of a name in pairs. */
+export function pairValue(
+  pairs: readonly (readonly [string, string])[],
+  name: string,
+): string | undefined {
+  return pairs.find(([other]) => other === name)?.[1]
+}
+
+/** Whether an annotation makes this object the default of its kind. */
+export function isDefault(
+  annotations: readonly (readonly [string, string])[],
+  ...names: readonly string[]
+): boolean {
+  return names.some(name => pairValue(annotations, name) === 'true')
+}
+
+/** Characters below U+0080 in lower case, as are those of kinds and groups. */
+export function lowerCase(text: string): string {
+  return text.toLowerCase()
+}

@@ -1,0 +1,40 @@
+/** What prints the rows of one kind: the fields that it needs, and what it makes of them. */
+
+import type { Fields, Picked } from './shape.ts'
+
+/** What stands in one cell. */
+export type Cell = string | number | bigint | boolean | null
+
+/** A remark on a row: kubectl hides rows that are `Completed` when asked to. */
+export interface RowCondition {
+  readonly type: 'Completed'
+  readonly status: 'True'
+  readonly reason: string
+  readonly message: string
+}
+
+/** A printer for objects as a pattern reads them. */
+export interface PrinterOf<P> {
+  readonly fields: P
+  /** As many cells as the server prints, which once is one more than there are columns. `now` is the wall clock in milliseconds. */
+  readonly cells: (object: Picked<P>, now: number) => Cell[]
+  readonly condition?: (object: Picked<P>) => RowCondition | undefined
+  /** Lists are shown in this order, not by key. */
+  readonly sortKey?: (object: Picked<P>) => number
+}
+
+/** A printer whose pattern is nobody else's business. */
+export interface Printer {
+  readonly fields: Fields
+  readonly cells: (object: unknown, now: number) => Cell[]
+  readonly condition?: (object: unknown) => RowCondition | undefined
+  readonly sortKey?: (object: unknown) => number
+}
+
+/** Checks that `cells` asks for nothing that `fields` does not read. */
+export function printer<const P extends Fields>(definition: PrinterOf<P>): Printer {
+  return definition as unknown as Printer
+}
+
+/** What nearly every printer needs. */
+export const named = { name: 'text', creationTimestamp: 'time' } as const
