@@ -5,13 +5,14 @@
  *  bytes again, in tag 22 (`base64 on the way to JSON`): only the schema can tell, so it is passed in. The upstream's own order
  *  of names is random; clients must take any. */
 
-import { ByteWriter } from './bytes.ts'
+import { appendText } from './append.ts'
+import { ByteWriter } from './byte-writer.ts'
 import { Literal, Members, type Tree, treeFromJson } from './json-tree.ts'
 import { NotExact } from './not-exact.ts'
 import { type Field, type MessageType, findMessageType } from './schema.ts'
 
 /** The tag that says `this is CBOR`: 55799. */
-export const selfDescribed: readonly number[] = [0xd9, 0xd9, 0xf7]
+export const selfDescribed: Uint8Array = Uint8Array.of(0xd9, 0xd9, 0xf7)
 
 /** What a JSON value is a form of: a message of the schema, bytes, a map, or nothing known. A list has the type of its elements. */
 export type CborType = MessageType | 'bytes' | MapType | undefined
@@ -30,23 +31,23 @@ export function cborFromJson(
   const tree = treeFromJson(Buffer.from(json.buffer, json.byteOffset, json.length).toString())
   if (tree instanceof NotExact) return tree
   const out = new ByteWriter(json.length)
-  if (form === 'tagged') out.copy(Uint8Array.from(selfDescribed))
+  if (form === 'tagged') out.append(selfDescribed)
   writeTree(out, tree, type)
-  return out.take()
+  return out.copy()
 }
 
 /** The head of a map or a list with `count` entries. */
 export function cborHead(container: 'map' | 'list', count: number): Uint8Array {
   const out = new ByteWriter(16)
   writeHead(out, container === 'map' ? majorMap : majorList, BigInt(count))
-  return out.take()
+  return out.copy()
 }
 
 /** A text, as a byte string. */
 export function cborText(text: string): Uint8Array {
   const out = new ByteWriter(text.length + 16)
   writeText(out, text)
-  return out.take()
+  return out.copy()
 }
 
 const majorUnsigned = 0x00
@@ -65,14 +66,14 @@ function writeTree(out: ByteWriter, tree: Tree, type: CborType): void {
   } else if (tree instanceof Literal) {
     const word = words[tree.text]
     if (word === undefined) writeNumber(out, tree.text)
-    else out.byte(word)
+    else out.appendByte(word)
   } else if (tree instanceof Members) {
     const entries = tree.list.map(([name, value]) => ({ name: Buffer.from(name), value }))
     entries.sort((a, b) => a.name.length - b.name.length || a.name.compare(b.name))
     writeHead(out, majorMap, BigInt(entries.length))
     for (const { name, value } of entries) {
       writeHead(out, majorBytes, BigInt(name.length))
-      out.copy(name)
+      out.append(name)
       writeTree(out, value, typeOfMember(type, name.toString()))
     }
   } else {
@@ -102,14 +103,14 @@ function fieldNamed(type: MessageType, name: string): Field | undefined {
 
 function writeText(out: ByteWriter, text: string): void {
   writeHead(out, majorBytes, BigInt(Buffer.byteLength(text)))
-  out.text(text)
+  appendText(out, text)
 }
 
 function writeBytes(out: ByteWriter, base64: string): void {
   const bytes = Buffer.from(base64, 'base64')
-  out.byte(tagBase64)
+  out.appendByte(tagBase64)
   writeHead(out, majorBytes, BigInt(bytes.length))
-  out.copy(bytes)
+  out.append(bytes)
 }
 
 /** Integers of 64 bits stay integers; all others are floats of the smallest width that holds them. */
@@ -129,19 +130,19 @@ function writeFloat(out: ByteWriter, value: number): void {
   const bytes = Buffer.alloc(8)
   if (Math.fround(value) !== value) {
     bytes.writeDoubleBE(value)
-    out.byte(0xfb)
-    out.copy(bytes)
+    out.appendByte(0xfb)
+    out.append(bytes)
     return
   }
   bytes.writeFloatBE(value)
   const half = halfFromFloatBits(bytes.readUInt32BE(0))
   if (half === undefined) {
-    out.byte(0xfa)
-    out.copy(bytes, 0, 4)
+    out.appendByte(0xfa)
+    out.append(bytes, 0, 4)
   } else {
-    out.byte(0xf9)
-    out.byte(half >>> 8)
-    out.byte(half & 0xff)
+    out.appendByte(0xf9)
+    out.appendByte(half >>> 8)
+    out.appendByte(half & 0xff)
   }
 }
 
@@ -163,12 +164,12 @@ function halfFromFloatBits(bits: number): number | undefined {
 
 function writeHead(out: ByteWriter, major: number, value: bigint): void {
   if (value < 24n) {
-    out.byte(major | Number(value))
+    out.appendByte(major | Number(value))
     return
   }
   const size = value < 0x100n ? 1 : value < 0x1_0000n ? 2 : value < 0x1_0000_0000n ? 4 : 8
-  out.byte(major | (24 + Math.log2(size)))
+  out.appendByte(major | (24 + Math.log2(size)))
   for (let shift = (size - 1) * 8; shift >= 0; shift -= 8) {
-    out.byte(Number((value >> BigInt(shift)) & 0xffn))
+    out.appendByte(Number((value >> BigInt(shift)) & 0xffn))
   }
 }

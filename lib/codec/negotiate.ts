@@ -136,11 +136,11 @@ function firstAcceptable(
     for (const encoding of offer.encodings) {
       const name = mediaTypeNames[encoding]
       const isNamed = `${type}/${subtype}` === name
-      const isMatched =
-        isNamed || (subtype === '*' && (type === 'application' || type === '*'))
+      const isMatched = isNamed || (subtype === '*' && (type === 'application' || type === '*'))
       if (!isMatched) continue
       const chosen = honour(encoding, parameters, { offer, views })
-      if (chosen !== undefined) return { ...plain, ...chosen, isPretty: isPretty || chosen.isPretty }
+      if (chosen !== undefined)
+        return { ...plain, ...chosen, isPretty: isPretty || chosen.isPretty }
     }
   }
   return undefined
@@ -151,7 +151,7 @@ function honour(
   encoding: Encoding,
   parameters: ReadonlyMap<string, string>,
   { offer, views }: { offer: Offer; views: 'views' | 'no views' },
-): Omit<MediaType, 'encoding'> & { encoding: Encoding } | undefined {
+): (Omit<MediaType, 'encoding'> & { encoding: Encoding }) | undefined {
   const stream = parameters.get('stream') ?? ''
   if (stream !== '' && (stream !== 'watch' || encoding === 'yaml')) return undefined
   const version = parameters.get('sv') ?? ''

@@ -3,7 +3,7 @@
  *
  *  It works on any division of a document into pieces, so that a list need not be whole to be indented. */
 
-import { ByteWriter } from './bytes.ts'
+import { ByteWriter } from './byte-writer.ts'
 
 const quote = 0x22
 const backslash = 0x5c
@@ -25,7 +25,9 @@ export class JsonIndenter {
       if (this.#isInString) i = this.#copyString(piece, i)
       else this.#punctuate(piece[i] as number)
     }
-    return this.#out.take()
+    const indented = this.#out.copy()
+    this.#out.clear()
+    return indented
   }
 
   /** Copies up to the end of the string or of the piece; returns the position of the last byte copied. */
@@ -41,7 +43,7 @@ export class JsonIndenter {
       }
     }
     const end = Math.min(i + 1, piece.length)
-    this.#out.copy(piece, start, end)
+    this.#out.append(piece, start, end)
     return end - 1
   }
 
@@ -57,19 +59,19 @@ export class JsonIndenter {
     switch (byte) {
       case quote:
         this.#isInString = true
-        out.byte(byte)
+        out.appendByte(byte)
         break
       case 0x5b:
       case 0x7b:
         this.#isOpened = true
-        out.byte(byte)
+        out.appendByte(byte)
         break
       case 0x2c:
-        out.byte(byte)
+        out.appendByte(byte)
         this.#breakLine()
         break
       case 0x3a:
-        out.ascii(': ')
+        out.appendAscii(': ')
         break
       case 0x5d:
       case 0x7d:
@@ -79,16 +81,16 @@ export class JsonIndenter {
           this.#depth--
           this.#breakLine()
         }
-        out.byte(byte)
+        out.appendByte(byte)
         break
       default:
-        out.byte(byte)
+        out.appendByte(byte)
     }
   }
 
   #breakLine(): void {
-    this.#out.byte(lineFeed)
-    for (let i = 0; i < this.#depth; i++) this.#out.ascii('  ')
+    this.#out.appendByte(lineFeed)
+    for (let i = 0; i < this.#depth; i++) this.#out.appendAscii('  ')
   }
 }
 

@@ -154,7 +154,8 @@ class YamlWriter {
     const quote = style === 'plain' ? '' : style === 'single' ? "'" : '"'
     this.#indicator(quote, false)
     if (style === 'double') this.#doubleQuoted(text, indent)
-    else if (!/[ \n\r\u0085\u2028\u2029]/.test(text)) this.#write(style === 'single' ? text.replaceAll("'", "''") : text)
+    else if (!/[ \n\r\u0085\u2028\u2029]/.test(text))
+      this.#write(style === 'single' ? text.replaceAll("'", "''") : text)
     else this.#folded(text, style, indent)
     this.#write(quote)
     this.#isSpace = false
@@ -254,7 +255,9 @@ function isLineBreak(character: string): boolean {
 }
 
 function mustEscape(character: string): boolean {
-  return character === '"' || character === '\\' || special.test(character) || isLineBreak(character)
+  return (
+    character === '"' || character === '\\' || special.test(character) || isLineBreak(character)
+  )
 }
 
 const shortEscapes: Readonly<Record<string, string>> = {

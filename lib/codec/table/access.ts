@@ -10,7 +10,7 @@ import {
   unset,
 } from './format.ts'
 import { type Printer, named, printer } from './printer.ts'
-import type { Picked } from './shape.ts'
+import type { Picked } from './pattern.ts'
 
 /** Role bindings and cluster role bindings. */
 export const bindings: Printer = printer({

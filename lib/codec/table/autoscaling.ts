@@ -1,9 +1,9 @@
 /** Horizontal pod autoscalers: current and wanted values of each metric. Printed from autoscaling/v2, which is what is stored,
  *  whichever version is served. */
 
-import { since, unknown, unset } from './format.ts'
+import { none, since, unknown, unset } from './format.ts'
 import { type Printer, named, printer } from './printer.ts'
-import type { Picked } from './shape.ts'
+import type { Picked } from './pattern.ts'
 
 const valueFields = {
   value: 'text?',
@@ -64,24 +64,9 @@ export const horizontalPodAutoscalers: Printer = printer({
   ],
 })
 
-/** What the server fills in where there are no metrics. */
-const defaultMetrics: readonly Spec[] = [
-  {
-    type: 'Resource',
-    resource: {
-      name: 'cpu',
-      target: { value: undefined, averageValue: undefined, averageUtilization: 80 },
-    },
-    object: undefined,
-    pods: undefined,
-    containerResource: undefined,
-    external: undefined,
-  },
-]
-
 function metricsText(specs: readonly Spec[], statuses: readonly Status[]): string {
-  const shown = specs.length === 0 ? defaultMetrics : specs
-  const texts = shown.map((spec, i) => metricText(spec, statuses[i]))
+  if (specs.length === 0) return none
+  const texts = specs.map((spec, i) => metricText(spec, statuses[i]))
   const first = texts.slice(0, 2).join(', ')
   return texts.length > 2 ? `${first} + ${texts.length - 2} more...` : first
 }
@@ -93,7 +78,8 @@ function metricText(spec: Spec, status: Status | undefined): string {
     case 'Object':
       return valueText(spec.object?.target, status?.object?.current)
     case 'Pods': {
-      const current = status?.pods === undefined ? unknown : quantity(status.pods.current.averageValue)
+      const current =
+        status?.pods === undefined ? unknown : quantity(status.pods.current.averageValue)
       return `${current}/${quantity(spec.pods?.target.averageValue)}`
     }
     case 'Resource':

@@ -34,7 +34,9 @@ export const priorityLevelConfigurations: Printer = printer({
         '?': {
           nominalConcurrencyShares: 'integer?',
           limitResponse: {
-            queuing: { '?': { queues: 'integer', handSize: 'integer', queueLengthLimit: 'integer' } },
+            queuing: {
+              '?': { queues: 'integer', handSize: 'integer', queueLengthLimit: 'integer' },
+            },
           },
         },
       },
@@ -81,7 +83,11 @@ export const podGroups: Printer = printer({
       metadata.name,
       gang ? 'Gang' : basic ? 'Basic' : none,
       spec.podGroupTemplateRef?.workload?.workloadName ?? none,
-      scheduled === undefined ? 'Pending' : scheduled.status === 'True' ? 'Scheduled' : scheduled.reason,
+      scheduled === undefined
+        ? 'Pending'
+        : scheduled.status === 'True'
+          ? 'Scheduled'
+          : scheduled.reason,
       since(metadata.creationTimestamp, now),
     ]
   },
@@ -164,7 +170,12 @@ export const deviceTaintRules: Printer = printer({
   },
 })
 
-const poolCounts = ['totalDevices', 'availableDevices', 'allocatedDevices', 'unavailableDevices'] as const
+const poolCounts = [
+  'totalDevices',
+  'availableDevices',
+  'allocatedDevices',
+  'unavailableDevices',
+] as const
 
 export const resourcePoolStatusRequests: Printer = printer({
   fields: {
@@ -193,7 +204,8 @@ export const resourcePoolStatusRequests: Printer = printer({
     const is = (wanted: string): { lastTransitionTime: number | null } | undefined =>
       status?.conditions.find(({ type, status: value }) => type === wanted && value === 'True')
     const done = is('Complete') ?? is('Failed')
-    const state = is('Complete') === undefined ? (done === undefined ? 'Pending' : 'Failed') : 'Complete'
+    const state =
+      is('Complete') === undefined ? (done === undefined ? 'Pending' : 'Failed') : 'Complete'
     return [
       metadata.name,
       spec.driver,
@@ -214,7 +226,8 @@ export const apiServices: Printer = printer({
   },
   cells({ metadata, spec: { service }, status }, now) {
     const available = status.conditions.find(({ type }) => type === 'Available')
-    const hasReason = available !== undefined && available.status !== 'True' && available.reason !== ''
+    const hasReason =
+      available !== undefined && available.status !== 'True' && available.reason !== ''
     return [
       metadata.name,
       service === undefined ? 'Local' : `${service.namespace}/${service.name}`,

@@ -2,7 +2,7 @@
 
 import { none, pairValue, since, unknown } from './format.ts'
 import { type Cell, type Printer, named, printer } from './printer.ts'
-import type { Picked } from './shape.ts'
+import type { Picked } from './pattern.ts'
 
 export const configMaps: Printer = printer({
   fields: { metadata: named, data: 'count', binaryData: 'count' },

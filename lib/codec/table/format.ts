@@ -45,7 +45,10 @@ export function shortList(items: readonly string[], empty: string): string {
 
 /** `a=b,c=d` */
 export function labelsText(pairs: readonly (readonly [string, string])[]): string {
-  const text = pairs.map(([name, value]) => `${name}=${value}`).sort().join(',')
+  const text = pairs
+    .map(([name, value]) => `${name}=${value}`)
+    .sort()
+    .join(',')
   return text === '' ? none : text
 }
 

@@ -12,7 +12,7 @@ import {
   unset,
 } from './format.ts'
 import { type Printer, named, printer } from './printer.ts'
-import type { Picked } from './shape.ts'
+import type { Picked } from './pattern.ts'
 
 const loadBalancerFields = { ingress: [{ ip: 'text', hostname: 'text' }] } as const
 
@@ -83,7 +83,9 @@ export const endpoints: Printer = printer({
     const texts = subsets.flatMap(({ addresses, ports }) => {
       const ips = addresses.map(({ ip }) => ip)
       // A headless service may have no ports at all.
-      return ports.length === 0 ? ips : ports.flatMap(({ port }) => ips.map(ip => hostPort(ip, port)))
+      return ports.length === 0
+        ? ips
+        : ports.flatMap(({ port }) => ips.map(ip => hostPort(ip, port)))
     })
     const text = subsets.length === 0 ? none : shortList(texts, '')
     return [metadata.name, text, since(metadata.creationTimestamp, now)]
@@ -102,7 +104,9 @@ export const endpointSlices: Printer = printer({
     endpoints: [{ addresses: 'texts' }],
   },
   cells({ metadata, addressType, ...slice }, now) {
-    const ports = slice.ports.map(({ name, port }) => (port === undefined ? (name ?? '*') : String(port)))
+    const ports = slice.ports.map(({ name, port }) =>
+      port === undefined ? (name ?? '*') : String(port),
+    )
     const addresses = slice.endpoints.flatMap(endpoint => endpoint.addresses)
     return [
       metadata.name,

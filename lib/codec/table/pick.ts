@@ -1,12 +1,10 @@
-/** Reads what a Table needs from a stored object, and steps over the rest: plain objects come out, of the form that a pattern
- *  says (shape.ts). From protobuf that costs a fraction of a full decode; from JSON the object is parsed first, as the few
- *  built-in kinds that are stored as JSON are rare. */
+/** Reads what a Table needs from a stored protobuf message, and steps over the rest: plain objects come out, of the form that a
+ *  pattern says (pattern.ts). That costs a fraction of a full decode. */
 
 import { NotExact } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
-import type { Shape, Slot } from './shape.ts'
-
-export type PickedObject = Readonly<Record<string, unknown>>
+import type { PickedObject, Shape, Slot } from './pattern.ts'
+import { isZero } from './pick-json.ts'
 
 /** The fields of the message in `bytes[start..end)`. */
 export function pickFromProtobuf(
@@ -131,17 +129,14 @@ function pickVarint(picked: Record<string, unknown>, slot: Slot, window: Window)
   return next
 }
 
-function isZero(value: unknown): boolean {
-  return value === 0 || value === '' || value === false
-}
-
 function pickWindow(picked: Record<string, unknown>, slot: Slot, window: Window): void {
   const { bytes, at, end } = window
   const { name } = slot
   switch (slot.mark) {
     case 'text': {
       const text = slot.type === 'quantity' ? quantityText(window) : textFromBytes(bytes, at, end)
-      picked[name] = text === '' && !slot.isPointer && slot.fallback !== undefined ? slot.fallback : text
+      picked[name] =
+        text === '' && !slot.isPointer && slot.fallback !== undefined ? slot.fallback : text
       break
     }
     case 'message':
@@ -255,69 +250,4 @@ function insertPair(picked: Record<string, unknown>, slot: Slot, { bytes, at, en
   )
   const place = pairs.findIndex(([other]) => other > name)
   picked[slot.name] = pairs.toSpliced(place < 0 ? pairs.length : place, 0, [name, value])
-}
-
-/** The fields of an object that was parsed from JSON. */
-export function pickFromJson(shape: Shape, object: unknown): PickedObject {
-  const picked: Record<string, unknown> = { ...shape.zero }
-  const source = (typeof object === 'object' && object !== null ? object : {}) as PickedObject
-  for (const slot of shape.slots) {
-    if (slot === undefined) continue
-    const value = source[slot.name]
-    if (value === undefined || value === null) continue
-    if (slot.fallback !== undefined && !slot.isPointer && isZero(value)) continue
-    picked[slot.name] = valueFromJson(slot, value)
-  }
-  return picked
-}
-
-function valueFromJson(slot: Slot, value: unknown): unknown {
-  switch (slot.mark) {
-    case 'message':
-      return pickFromJson(slot.shape as Shape, value)
-    case 'messages':
-      return (value as readonly unknown[]).map(item => pickFromJson(slot.shape as Shape, item))
-    case 'time':
-      return millisecondsFromText(value as string)
-    case 'long':
-      return BigInt(value as number)
-    case 'choice':
-      return String(value)
-    case 'count':
-      return Object.keys(value as object).length
-    case 'size':
-      return Buffer.from(value as string, 'base64').length
-    case 'isSet':
-      return true
-    case 'pairs':
-      return Object.entries(value as Record<string, string>).sort(([a], [b]) => (a < b ? -1 : 1))
-    default:
-      return value
-  }
-}
-
-/** Milliseconds of `2006-01-02T15:04:05Z`, perhaps with a fraction. `null` if it is none. */
-export function millisecondsFromText(text: string): number | null {
-  const match = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)$/.exec(text)
-  if (match === null) return null
-  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number)
-  const days = daysFromDate(year, month, day)
-  const fraction = match[7] === undefined ? 0 : Number(`0.${match[7]}`) * 1000
-  const zone = match[8] === undefined || match[8] === 'Z' ? 0 : zoneMinutes(match[8])
-  return (((days * 24 + hour) * 60 + minute - zone) * 60 + second) * 1000 + fraction
-}
-
-function zoneMinutes(zone: string): number {
-  const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6))
-  return zone.startsWith('-') ? -minutes : minutes
-}
-
-/** Days from 1970-01-01 in the Gregorian calendar: `Date` is out of reach here. Counts from March, so that leap days come last. */
-export function daysFromDate(year: number, month: number, day: number): number {
-  const shifted = month <= 2 ? year - 1 : year
-  const era = Math.floor(shifted / 400)
-  const yearOfEra = shifted - era * 400
-  const dayOfYear = Math.floor((153 * (month + (month > 2 ? -3 : 9)) + 2) / 5) + day - 1
-  const dayOfEra = yearOfEra * 365 + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100) + dayOfYear
-  return era * 146_097 + dayOfEra - 719_468
 }

@@ -2,9 +2,14 @@
 
 import { none, since } from './format.ts'
 import { type Printer, type RowCondition, named, printer } from './printer.ts'
-import type { Picked } from './shape.ts'
+import type { Picked } from './pattern.ts'
 
-const terminatedFields = { exitCode: 'integer', signal: 'integer', reason: 'text', finishedAt: 'time' } as const
+const terminatedFields = {
+  exitCode: 'integer',
+  signal: 'integer',
+  reason: 'text',
+  finishedAt: 'time',
+} as const
 
 const statusFields = {
   name: 'text',
@@ -142,7 +147,11 @@ function addInitContainers(summary: Summary, sidecars: Sidecars, { spec, status 
     }
     if (terminated !== undefined) {
       summary.reason = `Init:${terminated.reason || exitText(terminated)}`
-    } else if (waiting !== undefined && waiting.reason !== '' && waiting.reason !== 'PodInitializing') {
+    } else if (
+      waiting !== undefined &&
+      waiting.reason !== '' &&
+      waiting.reason !== 'PodInitializing'
+    ) {
       summary.reason = `Init:${waiting.reason}`
     } else {
       summary.reason = `Init:${i}/${spec.initContainers.length}`
@@ -152,7 +161,10 @@ function addInitContainers(summary: Summary, sidecars: Sidecars, { spec, status 
   return false
 }
 
-function addRestarts(sum: Sidecars, { restartCount, lastState: { terminated } }: ContainerStatus): void {
+function addRestarts(
+  sum: Sidecars,
+  { restartCount, lastState: { terminated } }: ContainerStatus,
+): void {
   sum.restarts += restartCount
   if (terminated !== undefined) sum.lastRestart = later(sum.lastRestart, terminated.finishedAt)
 }
@@ -162,7 +174,13 @@ function later(a: number | null, b: number | null): number | null {
   return a < b ? b : a
 }
 
-function exitText({ signal, exitCode }: { readonly signal: number; readonly exitCode: number }): string {
+function exitText({
+  signal,
+  exitCode,
+}: {
+  readonly signal: number
+  readonly exitCode: number
+}): string {
   return signal !== 0 ? `Signal:${signal}` : `ExitCode:${exitCode}`
 }
 
@@ -181,7 +199,9 @@ function addContainers(summary: Summary, { status }: Pod): void {
     }
   }
   if (summary.reason === 'Completed' && hasRunning) {
-    const isReady = status.conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+    const isReady = status.conditions.some(
+      ({ type, status: is }) => type === 'Ready' && is === 'True',
+    )
     summary.reason = isReady ? 'Running' : 'NotReady'
   }
 }

@@ -1,6 +1,6 @@
 /** What prints the rows of one kind: the fields that it needs, and what it makes of them. */
 
-import type { Fields, Picked } from './shape.ts'
+import type { Fields, Picked } from './pattern.ts'
 
 /** What stands in one cell. */
 export type Cell = string | number | bigint | boolean | null

@@ -1,5 +1,6 @@
 /** What runs pods: replica counts, jobs, their containers and selectors. */
 
+import { zeroTime } from './calendar.ts'
 import {
   type Container,
   type LabelSelector,
@@ -61,7 +62,10 @@ export const replicaSets: Printer = printer({
 export const daemonSets: Printer = printer({
   fields: {
     metadata: named,
-    spec: { selector, template: { spec: { containers: [containerFields], nodeSelector: 'pairs' } } },
+    spec: {
+      selector,
+      template: { spec: { containers: [containerFields], nodeSelector: 'pairs' } },
+    },
     status: {
       desiredNumberScheduled: 'integer',
       currentNumberScheduled: 'integer',
@@ -174,9 +178,6 @@ function jobDuration(
   if (start === undefined) return ''
   return humanDuration((end === undefined ? now : (end ?? zeroTime)) - (start ?? zeroTime))
 }
-
-/** Year 1, where Go's zero time is. */
-const zeroTime = -62_135_596_800_000
 
 export const cronJobs: Printer = printer({
   fields: {

@@ -13,8 +13,7 @@ export function compareNames(a: string, b: string): number {
   const isInNumber = left === zero || right === zero ? hasDigitAboveZero(a, start) : false
   const [leftNumber, rightNumber] = [numberAt(a, start), numberAt(b, start)]
   const lead = isInNumber ? 1n : 0n
-  const difference =
-    leadingNumber(lead, leftNumber) - leadingNumber(lead, rightNumber)
+  const difference = leadingNumber(lead, leftNumber) - leadingNumber(lead, rightNumber)
   if (difference !== 0n) return difference < 0n ? -1 : 1
   return leftNumber.length - rightNumber.length || left - right
 }

@@ -52,8 +52,7 @@ function marksOf(text: string): TextMarks {
   const isMultiline = lineBreak.test(text)
   const hasSpaceBeforeBreak = spaceThenBreak.test(text)
   const hasSpaceAfterBreak = breakThenSpace.test(text)
-  const isPlainAllowed =
-    !hasSpecial && !isMultiline && !/^ | $/.test(text) && !hasIndicator(text)
+  const isPlainAllowed = !hasSpecial && !isMultiline && !/^ | $/.test(text) && !hasIndicator(text)
   return {
     isMultiline,
     isPlainAllowed,
@@ -64,8 +63,7 @@ function marksOf(text: string): TextMarks {
 
 /** Characters that libyaml does not take for printable: control characters, tabs and carriage returns among them, but no line
  *  feeds; byte order marks, and everything above U+FFFF. */
-export const special: RegExp =
-  /[^\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
+export const special: RegExp = /[^\n\u0020-\u007e\u00a0-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u
 const lineBreak = /[\n\r\u0085\u2028\u2029]/
 const spaceThenBreak = / [\n\r\u0085\u2028\u2029]/
 const breakThenSpace = /[\n\r\u0085\u2028\u2029] /

@@ -1,0 +1,171 @@
+/** PartialObjectMetadata: an object's metadata alone, without a look at the rest of it.
+ *
+ *  The metadata is a window of the stored message. It is copied once, with the resourceVersion put in that the store keeps beside
+ *  it, and that copy is the protobuf form; the JSON form is made from it. The server takes metadata from its internal objects,
+ *  into which some annotations do not find their way. */
+
+import { appendTextField, appendVarint, varintLength } from './append.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { NotExact } from './not-exact.ts'
+import { messageType } from './schema.ts'
+import { Decoders } from './transcode/decoders.ts'
+import { Conversion, GiveUp, type WriteValue } from './transcode/state.ts'
+import { WireReader, wireBytes } from './wire-reader.ts'
+
+/** Where an ObjectMeta is. */
+export interface MetadataWindow {
+  readonly bytes: Uint8Array
+  readonly start: number
+  readonly end: number
+}
+
+/** The metadata of the message in `bytes[start..end)`, which is an object's: always its first field. */
+export function findMetadata(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): MetadataWindow | NotExact {
+  outer.reset(bytes, start, end)
+  if (start === end) return { bytes, start, end }
+  const isFirst = outer.nextField() && outer.field === 1 && outer.wire === wireBytes
+  if (!isFirst || !outer.readWindow())
+    return new NotExact('object does not begin with its metadata')
+  return { bytes, start: outer.start, end: outer.at }
+}
+
+/** What a view of metadata leaves out. */
+export interface MetadataOptions {
+  readonly resourceVersion: string
+  /** Names of annotations that the server's internal form of this kind has none of. */
+  readonly lostAnnotations: readonly string[]
+}
+
+/** Appends an ObjectMeta in protobuf with the resourceVersion in it; without a tag and a length. */
+export function appendMetadataProtobuf(
+  out: ByteWriter,
+  { bytes, start, end }: MetadataWindow,
+  { resourceVersion, lostAnnotations }: MetadataOptions,
+): NotExact | undefined {
+  outer.reset(bytes, start, end)
+  const from = out.length
+  // Fields that follow each other without a change are copied in one piece.
+  let copied = start
+  let isWritten = false
+  let fieldStart = start
+  for (; outer.nextField(); fieldStart = outer.at) {
+    const { field } = outer
+    if (field >= resourceVersionField && !isWritten) {
+      out.append(bytes, copied, fieldStart)
+      copied = fieldStart
+      appendTextField(out, resourceVersionField, resourceVersion)
+      isWritten = true
+    }
+    if (!outer.skip()) break
+    const isLost =
+      field === resourceVersionField ||
+      (field === annotationsField && isLostAnnotation(bytes, lostAnnotations))
+    if (isLost) {
+      out.append(bytes, copied, fieldStart)
+      copied = outer.at
+    }
+  }
+  if (outer.isMalformed) {
+    out.length = from
+    return new NotExact('metadata is malformed')
+  }
+  out.append(bytes, copied, end)
+  if (!isWritten) appendTextField(out, resourceVersionField, resourceVersion)
+  return undefined
+}
+
+const resourceVersionField = 6
+const annotationsField = 12
+
+/** Whether the map entry that `outer` has just read is one of the names. */
+function isLostAnnotation(bytes: Uint8Array, names: readonly string[]): boolean {
+  if (names.length === 0) return false
+  inner.reset(bytes, outer.start, outer.at)
+  if (!inner.nextField() || inner.field !== 1 || !inner.readWindow()) return false
+  const { start, at } = inner
+  return names.some(name => name.length === at - start && isText(bytes, start, name))
+}
+
+function isText(bytes: Uint8Array, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    if (bytes[start + i] !== text.charCodeAt(i)) return false
+  }
+  return true
+}
+
+/** Appends the JSON of an ObjectMeta in protobuf. */
+export function appendMetadataJson(
+  out: ByteWriter,
+  { bytes, start, end }: MetadataWindow,
+): NotExact | undefined {
+  write ??= new Decoders().writerOf(messageType('meta/v1.ObjectMeta'), { shape: 'value' })
+  conversion.borrow(out, bytes)
+  try {
+    const length = write(conversion, start, end, conversion.length)
+    conversion.giveBack(out)
+    out.length = length
+    return undefined
+  } catch (error) {
+    conversion.giveBack(out)
+    if (error instanceof GiveUp) return new NotExact(error.reason)
+    throw error
+  }
+}
+
+/** A view's own version of meta.k8s.io. */
+export type ViewVersion = 'v1' | 'v1beta1'
+
+/** Appends the JSON of a PartialObjectMetadata. */
+export function appendPartialJson(
+  out: ByteWriter,
+  window: MetadataWindow,
+  options: MetadataOptions & { readonly version: ViewVersion },
+): NotExact | undefined {
+  const from = out.length
+  scratch.clear()
+  const problem = appendMetadataProtobuf(scratch, window, options)
+  if (problem !== undefined) return problem
+  out.append(partialHead[options.version])
+  const spliced = { bytes: scratch.bytes, start: 0, end: scratch.length }
+  const failure = appendMetadataJson(out, spliced)
+  if (failure === undefined) out.appendByte(0x7d)
+  else out.length = from
+  return failure
+}
+
+const partialHead: Readonly<Record<ViewVersion, Uint8Array>> = {
+  v1: Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'),
+  v1beta1: Buffer.from(
+    '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":',
+  ),
+}
+
+/** Appends the message PartialObjectMetadata, `{1 metadata}`, without an envelope. */
+export function appendPartialProtobuf(
+  out: ByteWriter,
+  window: MetadataWindow,
+  options: MetadataOptions,
+): NotExact | undefined {
+  scratch.clear()
+  const problem = appendMetadataProtobuf(scratch, window, options)
+  if (problem !== undefined) return problem
+  out.appendByte(0x0a)
+  appendVarint(out, scratch.length)
+  out.append(scratch.bytes, 0, scratch.length)
+  return undefined
+}
+
+/** How long a message becomes that is put into another as a field with a number below 16. */
+export function fieldLength(length: number): number {
+  return 1 + varintLength(length) + length
+}
+
+const outer = new WireReader()
+const inner = new WireReader()
+const scratch = new ByteWriter()
+const conversion = new Conversion(0)
+let write: WriteValue | undefined

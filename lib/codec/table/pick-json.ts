@@ -1,0 +1,48 @@
+/** Reads the same objects as pick.ts from parsed JSON: for the few built-in kinds that are stored as JSON. */
+
+import { millisecondsFromText } from './calendar.ts'
+import type { PickedObject, Shape, Slot } from './pattern.ts'
+
+/** The fields of an object that was parsed from JSON. */
+export function pickFromJson(shape: Shape, object: unknown): PickedObject {
+  const picked: Record<string, unknown> = { ...shape.zero }
+  const source = (typeof object === 'object' && object !== null ? object : {}) as PickedObject
+  for (const slot of shape.slots) {
+    if (slot === undefined) continue
+    const value = source[slot.name]
+    if (value === undefined || value === null) continue
+    if (slot.fallback !== undefined && !slot.isPointer && isZero(value)) continue
+    picked[slot.name] = valueFromJson(slot, value)
+  }
+  return picked
+}
+
+function valueFromJson(slot: Slot, value: unknown): unknown {
+  switch (slot.mark) {
+    case 'message':
+      return pickFromJson(slot.shape as Shape, value)
+    case 'messages':
+      return (value as readonly unknown[]).map(item => pickFromJson(slot.shape as Shape, item))
+    case 'time':
+      return millisecondsFromText(value as string)
+    case 'long':
+      return BigInt(value as number)
+    case 'choice':
+      return String(value)
+    case 'count':
+      return Object.keys(value as object).length
+    case 'size':
+      return Buffer.from(value as string, 'base64').length
+    case 'isSet':
+      return true
+    case 'pairs':
+      return Object.entries(value as Record<string, string>).sort(([a], [b]) => (a < b ? -1 : 1))
+    default:
+      return value
+  }
+}
+
+/** What the server takes for not given, where it fills something in. */
+export function isZero(value: unknown): boolean {
+  return value === 0 || value === '' || value === false
+}
