@@ -2,6 +2,7 @@
  *  written from. JSON.parse would lose both. */
 
 import { NotExact } from './not-exact.ts'
+import { GiveUp, giveUp } from './transcode/state.ts'
 
 /** A number, `true`, `false` or `null`. */
 export class Literal {
@@ -30,7 +31,7 @@ export function treeFromJson(json: string): Tree | NotExact {
   try {
     return new TreeReader(json).read()
   } catch (error) {
-    if (error instanceof NotExact) return error
+    if (error instanceof GiveUp) return new NotExact(error.reason)
     throw error
   }
 }
@@ -45,7 +46,7 @@ class TreeReader {
 
   read(): Tree {
     const start = this.#skipSpace()
-    switch (this.#json[start]) {
+    switch (this.#json.charAt(start)) {
       case '{':
         return this.#readObject()
       case '[':
@@ -62,7 +63,7 @@ class TreeReader {
     while (this.#hasNext('}')) {
       this.#skipSpace()
       const name = this.#readText()
-      if (this.#json[this.#skipSpace()] !== ':') throw notJson
+      if (this.#json[this.#skipSpace()] !== ':') return notJson()
       this.#at++
       members.push([name, this.read()])
     }
@@ -78,7 +79,7 @@ class TreeReader {
   /** Steps over the opening bracket or a comma; false at the end, which is stepped over, too. */
   #hasNext(end: string): boolean {
     const next = this.#json[this.#skipSpace()]
-    if (next === undefined) throw notJson
+    if (next === undefined) return notJson()
     if (next !== end) {
       this.#at++
       if (next === ',') return true
@@ -91,13 +92,13 @@ class TreeReader {
 
   #readText(): string {
     const start = this.#at
-    if (this.#json[start] !== '"') throw notJson
+    if (this.#json[start] !== '"') return notJson()
     let end = start + 1
     let isEscaped = false
     for (; ; end++) {
       const code = this.#json.charCodeAt(end)
       if (code === 0x22) break
-      if (Number.isNaN(code)) throw notJson
+      if (Number.isNaN(code)) return notJson()
       if (code === 0x5c) {
         isEscaped = true
         end++
@@ -111,7 +112,7 @@ class TreeReader {
   #readLiteral(start: number): Literal {
     literal.lastIndex = start
     const text = literal.exec(this.#json)?.[0]
-    if (text === undefined) throw notJson
+    if (text === undefined) return notJson()
     this.#at = start + text.length
     return new Literal(text)
   }
@@ -126,4 +127,6 @@ class TreeReader {
 
 const literal = /true|false|null|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 
-const notJson = new NotExact('value is not JSON')
+function notJson(): never {
+  return giveUp('value is not JSON')
+}

@@ -28,8 +28,9 @@ export function findMetadata(
   outer.reset(bytes, start, end)
   if (start === end) return { bytes, start, end }
   const isFirst = outer.nextField() && outer.field === 1 && outer.wire === wireBytes
-  if (!isFirst || !outer.readWindow())
+  if (!isFirst || !outer.readWindow()) {
     return new NotExact('object does not begin with its metadata')
+  }
   return { bytes, start: outer.start, end: outer.at }
 }
 

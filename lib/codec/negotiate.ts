@@ -122,11 +122,10 @@ function isRouted(accept: string, encodings: readonly Encoding[]): boolean {
   return names.some(name => known.has(name))
 }
 
-function firstAcceptable(
-  preference: Preference,
-  offer: Offer,
-  views: 'views' | 'no views',
-): MediaType | undefined {
+/** An error is never shown in a view. */
+type Mode = 'views' | 'no views'
+
+function firstAcceptable(preference: Preference, offer: Offer, mode: Mode): MediaType | undefined {
   const isPretty = isPrettyWanted(preference)
   const plain = { view: 'object', viewVersion: 'v1', isPretty, unknownParameters: [] } as const
   const accept = preference.accept ?? ''
@@ -138,9 +137,10 @@ function firstAcceptable(
       const isNamed = `${type}/${subtype}` === name
       const isMatched = isNamed || (subtype === '*' && (type === 'application' || type === '*'))
       if (!isMatched) continue
-      const chosen = honour(encoding, parameters, { offer, views })
-      if (chosen !== undefined)
+      const chosen = honour(encoding, parameters, { offer, mode })
+      if (chosen !== undefined) {
         return { ...plain, ...chosen, isPretty: isPretty || chosen.isPretty }
+      }
     }
   }
   return undefined
@@ -150,27 +150,25 @@ function firstAcceptable(
 function honour(
   encoding: Encoding,
   parameters: ReadonlyMap<string, string>,
-  { offer, views }: { offer: Offer; views: 'views' | 'no views' },
+  { offer, mode }: { offer: Offer; mode: Mode },
 ): (Omit<MediaType, 'encoding'> & { encoding: Encoding }) | undefined {
   const stream = parameters.get('stream') ?? ''
   if (stream !== '' && (stream !== 'watch' || encoding === 'yaml')) return undefined
   const version = parameters.get('sv') ?? ''
-  if (version !== '' && (views === 'no views' || version !== 'v1')) return undefined
+  if (version !== '' && (mode === 'no views' || version !== 'v1')) return undefined
   const isPretty = parameters.get('pretty') === '1'
   const unknownParameters = [...parameters.keys()].filter(name => !knownParameters.has(name))
   const view = viewOf(parameters)
   if (view === undefined) {
-    if (views === 'views' && !offer.objectEncodings.includes(encoding)) return undefined
+    if (mode === 'views' && !offer.objectEncodings.includes(encoding)) return undefined
     return { encoding, view: 'object', viewVersion: 'v1', isPretty, unknownParameters }
   }
-  if (views === 'no views' || view === 'unknown') return undefined
+  if (mode === 'no views' || view === 'unknown') return undefined
   if (view.view === 'Table' && encoding === 'protobuf') return undefined
   return { encoding, ...view, isPretty, unknownParameters }
 }
 
-const knownParameters: ReadonlySet<string> = new Set([
-  ...['as', 'g', 'v', 'stream', 'sv', 'export', 'pretty'],
-])
+const knownParameters: ReadonlySet<string> = new Set('as g v stream sv export pretty'.split(' '))
 
 /** `undefined` when no view is asked for at all. */
 function viewOf(
@@ -179,15 +177,11 @@ function viewOf(
   const [kind, group, version] = ['as', 'g', 'v'].map(name => parameters.get(name))
   if (kind === undefined && group === undefined && version === undefined) return undefined
   if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return 'unknown'
-  switch (kind) {
-    case 'Table':
-    case 'PartialObjectMetadata':
-    case 'PartialObjectMetadataList':
-      return { view: kind, viewVersion: version }
-    default:
-      return 'unknown'
-  }
+  const view = views.find(name => name === kind)
+  return view === undefined ? 'unknown' : { view, viewVersion: version }
 }
+
+const views: readonly View[] = ['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList']
 
 function plainNames(offer: Offer): string[] {
   return offer.encodings.map(encoding => mediaTypeNames[encoding])

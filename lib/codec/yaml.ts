@@ -6,6 +6,7 @@
 
 import { Literal, Members, type Tree, treeFromJson } from './json-tree.ts'
 import { NotExact } from './not-exact.ts'
+import { GiveUp, giveUp } from './transcode/state.ts'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
 
@@ -31,7 +32,7 @@ function write(json: Uint8Array, render: (tree: Tree) => string): Uint8Array | N
   try {
     return Buffer.from(render(tree))
   } catch (error) {
-    if (error instanceof NotExact) return error
+    if (error instanceof GiveUp) return new NotExact(error.reason)
     throw error
   }
 }
@@ -42,7 +43,6 @@ const unreadableText = new NotExact('a text has a character that YAML cannot hol
 
 /** go-yaml gives up on a name whose `:` is more than 1,024 characters away; this is well before. */
 const nameMaxLength = 1000
-const tooLongName = new NotExact('a name is too long for YAML')
 
 /** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote last. */
 class YamlWriter {
@@ -109,7 +109,7 @@ class YamlWriter {
         this.#write(':')
         this.#isSpace = false
       } else {
-        if (JSON.stringify(name).length > nameMaxLength) throw tooLongName
+        if (JSON.stringify(name).length > nameMaxLength) giveUp('a name is too long for YAML')
         this.#indicator('?', true)
         this.#scalar(name, scalarForm(name, false).style, indent + 2)
         this.#startLine(indent)
@@ -154,9 +154,8 @@ class YamlWriter {
     const quote = style === 'plain' ? '' : style === 'single' ? "'" : '"'
     this.#indicator(quote, false)
     if (style === 'double') this.#doubleQuoted(text, indent)
-    else if (!/[ \n\r\u0085\u2028\u2029]/.test(text))
-      this.#write(style === 'single' ? text.replaceAll("'", "''") : text)
-    else this.#folded(text, style, indent)
+    else if (/[ \n\r\u0085\u2028\u2029]/.test(text)) this.#folded(text, style, indent)
+    else this.#write(style === 'single' ? text.replaceAll("'", "''") : text)
     this.#write(quote)
     this.#isSpace = false
     this.#isIndentation = false

@@ -37,7 +37,10 @@ function valueFromJson(slot: Slot, value: unknown): unknown {
       return true
     case 'pairs':
       return Object.entries(value as Record<string, string>).sort(([a], [b]) => (a < b ? -1 : 1))
-    default:
+    case 'text':
+    case 'texts':
+    case 'integer':
+    case 'flag':
       return value
   }
 }

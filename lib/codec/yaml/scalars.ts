@@ -14,13 +14,12 @@ export interface ScalarForm {
 }
 
 const plainWords = /^[A-Za-z_/(][\w./()-]*$/
-const wordsThatAreNoTexts: ReadonlySet<string> = new Set([
-  ...['', '~', 'null', 'Null', 'NULL', '<<'],
-  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'],
-  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'],
-  ...['.nan', '.NaN', '.NAN', '.inf', '.Inf', '.INF', '+.inf', '+.Inf', '+.INF'],
-  ...['-.inf', '-.Inf', '-.INF'],
-])
+const wordsThatAreNoTexts: ReadonlySet<string> = new Set(
+  (
+    ' ~ null Null NULL << .nan .NaN .NAN .inf .Inf .INF +.inf +.Inf +.INF -.inf -.Inf -.INF ' +
+    'y Y yes Yes YES true True TRUE on On ON n N no No NO false False FALSE off Off OFF'
+  ).split(' '),
+)
 
 /** How `text` is written; `isName` when it stands before a colon. */
 export function scalarForm(text: string, isName: boolean): ScalarForm {
