@@ -6,7 +6,7 @@ import { type CborType, cborFromJson } from '../../lib/codec/cbor.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { messageType } from '../../lib/codec/schema.ts'
 
-function cbor(json: string, type: CborType = undefined): string {
+function cbor(json: string, type?: CborType): string {
   const written = cborFromJson(Buffer.from(json), type, 'bare')
   if (written instanceof NotExact) return written.reason
   return Buffer.from(written).toString('hex')
@@ -69,8 +69,9 @@ t.test('what is written reads back as the same', async () => {
   const text = (value: unknown): unknown => {
     if (value instanceof Uint8Array) return Buffer.from(value).toString()
     if (Array.isArray(value)) return value.map(text)
-    if (value instanceof Map)
+    if (value instanceof Map) {
       return Object.fromEntries([...value].map(([k, v]) => [text(k), text(v)]))
+    }
     return value
   }
   fc.assert(
