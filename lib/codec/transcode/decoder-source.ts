@@ -22,14 +22,20 @@ export interface DecoderContext {
   numbers(field: Field): string
   /** Source to run between the two passes. */
   readonly checks: string
-  /** JSON of a field that is zero, with the source of a condition. */
-  defaultOf(field: Field): { readonly json: string; readonly condition: string } | undefined
+  /** What a field that is zero is in JSON: the first whose condition holds. */
+  presetsOf(field: Field): readonly Preset[]
   /** Source that takes the place of a member. */
   replacementOf(field: Field): string | undefined
   /** Members in JSON that are not fields, before all others; of a type in `wrap` form, what it is without items. */
   readonly prefix: string
   /** Whether messages of the type can contain themselves. */
   readonly isRecursive: boolean
+}
+
+/** JSON for a field that is zero, where the condition, which is source, holds. */
+export interface Preset {
+  readonly condition: string
+  readonly json: string
 }
 
 /** Whether a function writes a value, or members into the object around it. */
@@ -40,7 +46,7 @@ export function decoderSource(type: MessageType, shape: Shape, context: DecoderC
   const { fields } = type
   const variables = fields.map(({ number }) => `a${number} = -1, z${number} = -1`)
   const constants = fields.reduce(
-    (sum, field) => sum + field.jsonName.length + slackBytes + defaultLength(field, context),
+    (sum, field) => sum + field.jsonName.length + slackBytes + presetLength(field, context),
     slackBytes + context.prefix.length,
   )
   const isObject = type.form === 'object'
@@ -63,8 +69,8 @@ export function decoderSource(type: MessageType, shape: Shape, context: DecoderC
 /** Turns the first comma into the opening brace; an object without members has none. */
 const closeSource = 'if (p === q) { b[p++] = 123; } else { b[q] = 123; } b[p++] = 125;'
 
-function defaultLength(field: Field, context: DecoderContext): number {
-  return context.defaultOf(field)?.json.length ?? 0
+function presetLength(field: Field, context: DecoderContext): number {
+  return context.presetsOf(field).reduce((sum, { json }) => sum + json.length, 0)
 }
 
 /** The first pass. A tag is known with its wire type; any other, or one in more bytes than it needs, is not exact. */
@@ -119,11 +125,13 @@ function memberSource(field: Field, context: DecoderContext): string {
   if (replacement !== undefined) return replacement
   if (field.isInline) return callSource(field, context)
   const source = presentSource(field, context)
-  const preset = context.defaultOf(field)
-  if (preset === undefined) return source.whole
-  return `if (${source.isSet}) { ${source.present} }
-    else if (${preset.condition}) { ${putSource(`,"${field.jsonName}":${preset.json}`)} }
-    else { ${source.absent} }`
+  const presets = context.presetsOf(field)
+  if (presets.length === 0) return source.whole
+  const cases = presets.map(
+    ({ condition, json }) =>
+      `else if (${condition}) { ${putSource(`,"${field.jsonName}":${json}`)} }`,
+  )
+  return `if (${source.isSet}) { ${source.present} } ${cases.join(' ')} else { ${source.absent} }`
 }
 
 /** Source that writes the field's message by the function of its type. */

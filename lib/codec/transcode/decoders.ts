@@ -5,22 +5,54 @@
  *  uses few of the 1,200 types, so none is compiled before it is met. */
 
 import { type Field, type MessageType, messageType } from '../schema.ts'
-import { WireReader, wireBytes } from '../wire-reader.ts'
-import { type DecoderContext, type Shape, decoderSource } from './decoder-source.ts'
-import { writeBase64, writeText } from './json-text.ts'
-import { createMapWriter, seekTag, writeQuotedText } from './maps.ts'
+import { wireBytes } from '../wire-reader.ts'
+import { type DecoderContext, type Preset, type Shape, decoderSource } from './decoder-source.ts'
+import { encodeValue } from './encoders.ts'
+import { createMapWriter } from './maps.ts'
 import { createNumbersWriter } from './number-lists.ts'
-import * as numbers from './numbers.ts'
-import { writeIntOrString, writeJson, writeQuantity, writeRawExtension } from './specials.ts'
+import { isRecursive, mapValueWriters, runtime } from './runtime.ts'
 import { tagOf } from './source.ts'
-import { type Conversion, type WriteValue, giveUp, giveUpOnRepetition, maxDepth } from './state.ts'
-import { isZeroTime, writeMicroTime, writeTime } from './times.ts'
+import { Conversion, type WriteValue } from './state.ts'
 
 /** What distinguishes the functions of one message type. */
 export interface Variant {
   readonly shape: Shape
   /** A type in `wrap` form without items: a field is `null`, the value of a map is `[]`. */
   readonly isMapValue?: boolean
+  /** Where the message is, as far as what is added to it depends on that. */
+  readonly scope?: Scope | undefined
+}
+
+/** Where a message is in its object. Parts that make no difference are empty, so that functions are shared. */
+export interface Scope {
+  /** Kind and apiVersion of the object, as `v1 Pod`. */
+  readonly root: string
+  /** The name of the field that it is in. */
+  readonly place: string
+  /** It is the object's own metadata, not that of a template. */
+  readonly isMetadata: boolean
+  /** JSON members that are written first. */
+  readonly prefix: string
+}
+
+/** What a way to write JSON adds to the plain conversion. */
+export interface Additions {
+  scopeOf(parent: MessageType, field: Field, scope: Scope): Scope
+  /** Source to run once the fields' positions are known. */
+  checksOf(type: MessageType, scope: Scope): string
+  /** What a zero field becomes: JSON values with conditions, which are source. */
+  presetsOf(type: MessageType, field: Field, scope: Scope): readonly PresetValue[]
+  /** Source that takes the place of a member. */
+  replacementOf(field: Field, scope: Scope, mapWriter: () => string): string | undefined
+  /** The writer of a map's values. */
+  mapValueWriterOf(type: MessageType, field: Field): WriteValue | undefined
+  /** What that source calls by name. */
+  readonly helpers: Readonly<Record<string, unknown>>
+}
+
+export interface PresetValue {
+  readonly condition: string
+  readonly value: unknown
 }
 
 /** A function that may not have been compiled yet. */
@@ -33,6 +65,13 @@ export interface Link {
 /** The functions of one way to write JSON. */
 export class Decoders {
   readonly #links = new Map<string, Link>()
+  readonly #additions: Additions | undefined
+  readonly #helpers: Readonly<Record<string, unknown>>
+
+  constructor(additions?: Additions) {
+    this.#additions = additions
+    this.#helpers = { ...runtime, ...additions?.helpers }
+  }
 
   /** The function for a type. */
   writerOf(type: MessageType, variant: Variant): WriteValue {
@@ -41,7 +80,9 @@ export class Decoders {
   }
 
   #linkOf(type: MessageType, variant: Variant): Link {
-    const key = `${type.name} ${variant.shape} ${variant.isMapValue === true ? 'map' : ''}`
+    const { shape, isMapValue = false, scope } = variant
+    const place = scope === undefined ? '' : JSON.stringify(scope)
+    const key = `${type.name} ${shape} ${isMapValue} ${place}`
     let link = this.#links.get(key)
     if (link === undefined) {
       link = { run: undefined, type, variant }
@@ -53,34 +94,13 @@ export class Decoders {
   #compile(link: Link): WriteValue {
     const links: Link[] = []
     const writers: WriteValue[] = []
-    const context: DecoderContext = {
-      child: field => {
-        links.push(
-          this.#linkOf(messageType(field.type), { shape: field.isInline ? 'members' : 'value' }),
-        )
-        return `(L${links.length - 1}.run ?? compile(L${links.length - 1}))`
-      },
-      map: field => {
-        writers.push(this.#mapWriter(field))
-        return `M${writers.length - 1}`
-      },
-      numbers: field => {
-        writers.push(createNumbersWriter(field))
-        return `M${writers.length - 1}`
-      },
-      checks: '',
-      defaultOf: () => undefined,
-      replacementOf: () => undefined,
-      prefix: link.type.form === 'wrap' ? (link.variant.isMapValue === true ? '[]' : 'null') : '',
-      isRecursive: isRecursive(link.type.name),
-    }
-    const body = decoderSource(link.type, link.variant.shape, context)
+    const body = decoderSource(link.type, link.variant.shape, this.#contextOf(link, links, writers))
     const names = [
       ...links.map((_, i) => `L${i} = links[${i}]`),
       ...writers.map((_, i) => `M${i} = writers[${i}]`),
     ]
     const source = `
-      const { ${Object.keys(helpers).join(', ')} } = helpers;
+      const { ${Object.keys(this.#helpers).join(', ')} } = helpers;
       ${names.length === 0 ? '' : `const ${names.join(', ')};`}
       return function ${link.type.name.replaceAll(/\W/g, '_')}(O, s, e, p) { ${body} };`
     // The source is made from our own schema; nothing of an object gets into it.
@@ -91,86 +111,89 @@ export class Decoders {
       links: readonly Link[],
       writers: readonly WriteValue[],
     ) => WriteValue
-    link.run = make(helpers, other => other.run ?? this.#compile(other), links, writers)
+    link.run = make(this.#helpers, other => other.run ?? this.#compile(other), links, writers)
     return link.run
   }
 
-  #mapWriter(field: Field): WriteValue {
-    return createMapWriter(tagOf(field.number, wireBytes), this.#mapValueWriter(field.type))
+  /** What the source of a function may name: other functions, which it adds to the two lists. */
+  #contextOf({ type, variant }: Link, links: Link[], writers: WriteValue[]): DecoderContext {
+    const additions = this.#additions
+    const { scope } = variant
+    const nameOf = (writer: WriteValue): string => `M${writers.push(writer) - 1}`
+    const mapWriter = (field: Field): string => nameOf(this.#mapWriter(type, field, scope))
+    const presets = new Map<Field, readonly Preset[]>()
+    return {
+      child: field => {
+        const shape = field.isInline ? 'members' : 'value'
+        const childScope = this.#scopeOf(type, field, scope)
+        const place = links.push(
+          this.#linkOf(messageType(field.type), { shape, scope: childScope }),
+        )
+        return `(L${place - 1}.run ?? compile(L${place - 1}))`
+      },
+      map: mapWriter,
+      numbers: field => nameOf(createNumbersWriter(field)),
+      checks: scope === undefined ? '' : (additions?.checksOf(type, scope) ?? ''),
+      presetsOf: field => {
+        if (additions === undefined || scope === undefined) return []
+        let known = presets.get(field)
+        if (known === undefined) {
+          const childScope = this.#scopeOf(type, field, scope)
+          known = additions.presetsOf(type, field, scope).map(({ condition, value }) => ({
+            condition,
+            json: this.#jsonOf(field, value, childScope),
+          }))
+          presets.set(field, known)
+        }
+        return known
+      },
+      replacementOf: field =>
+        scope === undefined
+          ? undefined
+          : additions?.replacementOf(field, scope, () => mapWriter(field)),
+      prefix:
+        type.form === 'wrap'
+          ? variant.isMapValue === true
+            ? '[]'
+            : 'null'
+          : (scope?.prefix ?? ''),
+      isRecursive: isRecursive(type.name),
+    }
   }
 
-  #mapValueWriter(type: string): WriteValue {
-    const special = mapValueWriters[type]
-    if (special !== undefined) return special
-    const link = this.#linkOf(messageType(type), { shape: 'value', isMapValue: true })
+  #scopeOf(type: MessageType, field: Field, scope: Scope | undefined): Scope | undefined {
+    return scope === undefined ? undefined : this.#additions?.scopeOf(type, field, scope)
+  }
+
+  /** JSON of a value that the schema gives for a field: a message goes through its own function, which adds what it adds. */
+  #jsonOf(field: Field, value: unknown, scope: Scope | undefined): string {
+    if (!field.type.includes('.')) return JSON.stringify(value)
+    const type = messageType(field.type)
+    const write = this.writerOf(type, { shape: 'value', scope })
+    const texts = (Array.isArray(value) ? value : [value]).map(element => {
+      const bytes = encodeValue(type, element)
+      const out = new Conversion()
+      out.setInput(bytes)
+      out.length = write(out, 0, bytes.length, 0)
+      return Buffer.from(out.copy()).toString()
+    })
+    return Array.isArray(value) ? `[${texts.join(',')}]` : (texts[0] ?? 'null')
+  }
+
+  #mapWriter(type: MessageType, field: Field, scope: Scope | undefined): WriteValue {
+    const added = scope === undefined ? undefined : this.#additions?.mapValueWriterOf(type, field)
+    const writeValue =
+      added ?? mapValueWriters[field.type] ?? this.#mapValueWriter(type, field, scope)
+    return createMapWriter(tagOf(field.number, wireBytes), writeValue)
+  }
+
+  #mapValueWriter(type: MessageType, field: Field, scope: Scope | undefined): WriteValue {
+    const link = this.#linkOf(messageType(field.type), {
+      shape: 'value',
+      isMapValue: true,
+      scope: this.#scopeOf(type, field, scope),
+    })
     return (out, start, end, position) =>
       (link.run ?? this.#compile(link))(out, start, end, position)
   }
-}
-
-const mapValueWriters: Readonly<Record<string, WriteValue>> = {
-  string: writeQuotedText,
-  bytes: (out, start, end, position) => {
-    out.bytes[position] = 0x22
-    const to = writeBase64(out, start, end, position + 1)
-    out.bytes[to] = 0x22
-    return to + 1
-  },
-  quantity: writeQuantity,
-  time: writeTime,
-}
-
-/** Everything that the compiled source calls by name. */
-const helpers = {
-  ...numbers,
-  writeText,
-  writeBase64,
-  writeQuantity,
-  writeIntOrString,
-  writeJson,
-  writeRawExtension,
-  writeTime,
-  writeMicroTime,
-  isZeroTime,
-  seekTag,
-  maxDepth,
-  repeated: giveUpOnRepetition,
-  malformed: (type: string): never => giveUp(`${type} is malformed`),
-  tooDeep: (): never => giveUp('messages are nested too deep'),
-  unknownField,
-}
-
-/** Says why a field was not expected where it is. */
-function unknownField(type: string, out: Conversion, at: number, end: number): never {
-  const reader = new WireReader()
-  reader.reset(out.input, at, end)
-  if (!reader.nextField()) return giveUp(`${type} is malformed`)
-  const { field, wire } = reader
-  const isKnown = messageType(type).fields.some(({ number }) => number === field)
-  return giveUp(
-    isKnown
-      ? `${type} has field ${field} with wire type ${wire}`
-      : `${type} has field ${field}, which the schema does not know`,
-  )
-}
-
-const recursion = new Map<string, boolean>()
-
-/** True if a message of the type can lie inside another of the type. */
-function isRecursive(name: string): boolean {
-  let known = recursion.get(name)
-  if (known === undefined) {
-    const seen = new Set<string>()
-    const waiting = [name]
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      for (const { type } of messageType(next).fields) {
-        if (!type.includes('.') || seen.has(type)) continue
-        seen.add(type)
-        waiting.push(type)
-      }
-    }
-    known = seen.has(name)
-    recursion.set(name, known)
-  }
-  return known
 }

@@ -14,7 +14,7 @@ import {
   scalarEncoders,
   windowEncoders,
 } from './encode-values.ts'
-import type { Encoding } from './encoding.ts'
+import { Encoding } from './encoding.ts'
 import { jsonArray, jsonFalse, jsonObject, jsonPlainText, jsonText, jsonTrue } from './json-tape.ts'
 import { tagOf } from './source.ts'
 import { giveUp, maxDepth } from './state.ts'
@@ -27,6 +27,15 @@ export function encoderOf(type: MessageType): EncodeValue {
     encoders.set(type.name, encoder)
   }
   return encoder
+}
+
+/** The message of this type that a JSON value says. Used for values of our own, when functions are compiled. */
+export function encodeValue(type: MessageType, value: unknown): Uint8Array {
+  const encoding = new Encoding()
+  const json = Buffer.from(JSON.stringify(value))
+  encoding.tape.parse(json, 0, json.length)
+  encoderOf(type)(encoding, 0)
+  return encoding.copy()
 }
 
 const encoders = new Map<string, EncodeValue>()

@@ -15,6 +15,9 @@ export class Conversion extends ByteWriter {
   depth = 0
   /** What `metadata.resourceVersion` of the object becomes in a view. */
   resourceVersion = ''
+  /** Where a message lies whose labels the object takes when it has none of its own; -1 when there is none. */
+  labelsStart = -1
+  labelsEnd = -1
 
   /** Sets the array that windows of this conversion lie in. Its view is kept while the array stays the same, as objects share
    *  slabs; and a `Buffer` is seen as a plain array, so that hot loops meet one kind. */
@@ -32,6 +35,7 @@ export class Conversion extends ByteWriter {
     this.view = out.view
     this.length = out.length
     this.depth = 0
+    this.labelsStart = -1
   }
 
   /** Ends it: `out` gets the memory, which may be another by now. Its length stays as it was set. */

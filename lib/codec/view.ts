@@ -1,0 +1,109 @@
+/** What the API serves of a stored protobuf value: the plain conversion with its resourceVersion, the defaults that the API
+ *  server applies on every read, its fixups, and the served version's name where only the name differs. */
+
+import type { ByteWriter } from './byte-writer.ts'
+import { readEnvelope } from './envelope.ts'
+import { NotExact } from './not-exact.ts'
+import { type Kind, allResources, findKind } from './schema.ts'
+import { Decoders } from './transcode/decoders.ts'
+import { Conversion, GiveUp, type WriteValue } from './transcode/state.ts'
+import { objectScope, viewAdditions } from './view/additions.ts'
+
+/** A stored value: a window of bytes. */
+export interface StoredValue {
+  readonly bytes: Uint8Array
+  readonly start: number
+  readonly end: number
+}
+
+export interface ViewOptions {
+  /** Becomes `metadata.resourceVersion`; digits. */
+  readonly resourceVersion: string
+  /** The served apiVersion; the stored one when it is left out. */
+  readonly apiVersion?: string | undefined
+  /** Items of a list of a built-in kind carry neither kind nor apiVersion. */
+  readonly isItem?: boolean | undefined
+}
+
+/** Appends the JSON object that the API serves, without a newline behind it. When that cannot be done exactly, nothing is
+ *  appended, and the reason is returned. */
+export function appendView(
+  out: ByteWriter,
+  value: StoredValue,
+  options: ViewOptions,
+): NotExact | undefined {
+  const envelope = readEnvelope(value.bytes, value.start, value.end)
+  if (envelope instanceof NotExact) return envelope
+  const view = viewOf(envelope.apiVersion, envelope.kind)
+  if (view instanceof NotExact) return view
+  const apiVersion = options.apiVersion ?? view.kind.apiVersion
+  if (apiVersion !== view.kind.apiVersion && !view.otherVersions.has(apiVersion)) {
+    return new NotExact(`${view.kind.kind} is stored as ${view.kind.apiVersion}`)
+  }
+  conversion.borrow(out, value.bytes)
+  conversion.resourceVersion = options.resourceVersion
+  const from = conversion.length
+  try {
+    if (options.isItem !== true) {
+      conversion.appendAscii(`,"kind":"${view.kind.kind}","apiVersion":"${apiVersion}"`)
+    }
+    view.write ??= decoders.writerOf(view.kind.type, {
+      shape: 'members',
+      scope: objectScope(`${view.kind.apiVersion} ${view.kind.kind}`),
+    })
+    const to = view.write(conversion, envelope.rawStart, envelope.rawEnd, conversion.length)
+    conversion.length = to
+    if (to === from) conversion.appendAscii('{')
+    else conversion.bytes[from] = 0x7b
+    conversion.appendAscii('}')
+    out.length = conversion.length
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GiveUp)) throw error
+    return new NotExact(error.reason)
+  } finally {
+    conversion.giveBack(out)
+  }
+}
+
+const decoders = new Decoders(viewAdditions)
+const conversion = new Conversion(0)
+
+/** How a stored kind is served. */
+interface View {
+  readonly kind: Kind
+  /** Versions that it can be served as under another name. */
+  readonly otherVersions: ReadonlySet<string>
+  write: WriteValue | undefined
+}
+
+const views = new Map<string, View>()
+
+function viewOf(apiVersion: string, name: string): View | NotExact {
+  const key = `${apiVersion} ${name}`
+  let view = views.get(key)
+  if (view === undefined) {
+    const kind = findKind(apiVersion, name)
+    if (kind === undefined) return new NotExact('no schema of the kind in the envelope')
+    const isObject = kind.type.fields.some(({ type }) => type === 'meta/v1.ObjectMeta')
+    if (!isObject || !kind.type.hasTypeMeta) return new NotExact(`${name} is not an object`)
+    view = { kind, otherVersions: relabelledVersions(apiVersion, name), write: undefined }
+    views.set(key, view)
+  }
+  return view
+}
+
+/** The versions whose objects have the same shape and field numbers as the stored ones. */
+function relabelledVersions(apiVersion: string, name: string): Set<string> {
+  const versions = new Set<string>()
+  for (const { group, version, kind, storage } of allResources()) {
+    if (storage === null || storage.conversion !== 'relabel') continue
+    const stored = versionOf(storage.group, storage.version)
+    if (kind === name && stored === apiVersion) versions.add(versionOf(group, version))
+  }
+  return versions
+}
+
+function versionOf(group: string, version: string): string {
+  return group === '' ? version : `${group}/${version}`
+}
