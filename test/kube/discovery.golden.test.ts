@@ -1,0 +1,51 @@
+import t from 'tap'
+import { Discovery } from '../../lib/kube/discovery.ts'
+import { parseTarget } from '../../lib/kube/request.ts'
+import { routeRequest } from '../../lib/kube/routes.ts'
+import { type Exchange, exchanges } from '../golden/load.ts'
+import { digests } from '../support/digests.ts'
+import { registryAt } from '../support/kube-golden.ts'
+
+const registry = registryAt(636)
+const discovery = new Discovery({ registry, digests, serverAddress: '127.0.0.1:16443' })
+
+const recorded = exchanges().filter(
+  ({ request, response }) =>
+    request.method === 'GET' &&
+    /^{"kind":"API(?:Versions|Group|GroupList|ResourceList|GroupDiscoveryList)"/.test(
+      response.body ?? '',
+    ),
+)
+
+t.test('discovery documents are those of upstream', async t => {
+  for (const exchange of recorded) {
+    t.equal(bodyOf(exchange), exchange.response.body, `${exchange.id} ${exchange.request.path}`)
+  }
+  t.ok(recorded.length >= 13, `${recorded.length} documents compared`)
+})
+
+t.test('the aggregated document has the hash that upstream gives it', async t => {
+  const exchange = recorded.find(({ response }) => response.headers['etag'] !== undefined)!
+  const { body, etag } = discovery.aggregated('/apis')
+  t.equal(body, exchange.response.body)
+  t.equal(etag, exchange.response.headers['etag'])
+})
+
+function bodyOf({ request, response }: Exchange): string | undefined {
+  const { path } = parseTarget(request.path)!
+  if (response.headers['etag'] !== undefined) return discovery.aggregated('/apis').body
+  const route = routeRequest('GET', path, registry)
+  if (route.type !== 'discovery') return route.type
+  switch (route.document) {
+    case 'core':
+      return discovery.core()
+    case 'version':
+      return discovery.version()
+    case 'groups':
+      return discovery.groups()
+    case 'group':
+      return discovery.group(route.group)
+    case 'resources':
+      return discovery.resources(route.group, route.version)
+  }
+}
