@@ -3,7 +3,7 @@
 
 import { goQuote } from './go-text.ts'
 
-/** A value as it was written: numbers keep their text, objects their order and duplicates. */
+/** A value as it was written: numbers keep their text, the outermost object its members with order and duplicates. */
 export type GoJsonValue =
   | { readonly kind: 'object'; readonly members: readonly (readonly [string, GoJsonValue])[] }
   | { readonly kind: 'array' | 'bool' | 'null' }
@@ -29,49 +29,28 @@ class Scanner {
   /** One character for each byte. */
   readonly #text: string
   #at = 0
-  #depth = 0
 
   constructor(text: string) {
     this.#text = text
   }
 
   parse(): GoJsonValue {
-    const value = this.#value()
+    this.#skipSpaces()
+    const value = this.#peek() === '{' ? this.#object() : this.#value()
     this.#skipSpaces()
     if (this.#at < this.#text.length) throw this.#unexpected('after top-level value')
     return value
   }
 
-  #value(): GoJsonValue {
-    this.#skipSpaces()
-    const char = this.#peek()
-    if (char === '{') return this.#nested(() => this.#object())
-    if (char === '[') return this.#nested(() => this.#array())
-    if (char === '"') return { kind: 'string', text: this.#string() }
-    if (/[-0-9]/.test(char)) return { kind: 'number', text: this.#number() }
-    const literal = literals[char]
-    if (literal === undefined) throw this.#unexpected('looking for beginning of value')
-    return this.#literal(...literal)
-  }
-
-  #nested(read: () => GoJsonValue): GoJsonValue {
-    if (++this.#depth > depthMax) throw new GoJsonError('exceeded max depth')
-    this.#at++
-    const value = read()
-    this.#depth--
-    return value
-  }
-
+  /** The outermost object, with its members. */
   #object(): GoJsonValue {
     const members: (readonly [string, GoJsonValue])[] = []
+    this.#at++
     this.#skipSpaces()
     if (this.#skip('}')) return { kind: 'object', members }
     for (;;) {
+      const name = this.#key()
       this.#skipSpaces()
-      if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string')
-      const name = this.#string()
-      this.#skipSpaces()
-      if (!this.#skip(':')) throw this.#unexpected('after object key')
       members.push([name, this.#value()])
       this.#skipSpaces()
       if (this.#skip('}')) return { kind: 'object', members }
@@ -79,15 +58,73 @@ class Scanner {
     }
   }
 
-  #array(): GoJsonValue {
-    this.#skipSpaces()
-    if (this.#skip(']')) return { kind: 'array' }
-    for (;;) {
-      this.#value()
+  /** Any value; of what is in lists and inner objects nothing is kept. */
+  #value(): GoJsonValue {
+    const char = this.#peek()
+    if (char !== '{' && char !== '[') return this.#scalar()
+    this.#skipContainer()
+    return char === '{' ? { kind: 'object', members: [] } : { kind: 'array' }
+  }
+
+  #scalar(): GoJsonValue {
+    const char = this.#peek()
+    if (char === '"') return { kind: 'string', text: this.#string() }
+    if (/[-0-9]/.test(char)) return { kind: 'number', text: this.#number() }
+    const literal = literals[char]
+    if (literal === undefined) throw this.#unexpected('looking for beginning of value')
+    return this.#literal(...literal)
+  }
+
+  /** Goes past a list or object. Depth is in an array and not on the stack, since a client decides about it. */
+  #skipContainer(): void {
+    const open: string[] = []
+    do {
       this.#skipSpaces()
-      if (this.#skip(']')) return { kind: 'array' }
-      if (!this.#skip(',')) throw this.#unexpected('after array element')
+      const char = this.#peek()
+      if (char !== '{' && char !== '[') this.#scalar()
+      else if (this.#opens(char, open)) continue
+      this.#closeAll(open)
+    } while (open.length > 0)
+  }
+
+  /** Enters a list or object. True if a value is next, false if it was empty. */
+  #opens(char: '{' | '[', open: string[]): boolean {
+    this.#at++
+    if (open.push(char) >= depthMax) throw new GoJsonError('exceeded max depth')
+    this.#skipSpaces()
+    if (this.#skip(char === '{' ? '}' : ']')) {
+      open.pop()
+      return false
     }
+    if (char === '{') this.#key()
+    return true
+  }
+
+  /** After a value: leaves what ends here, and goes to where the next value begins, if there is one. */
+  #closeAll(open: string[]): void {
+    for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
+      this.#skipSpaces()
+      if (this.#skip(inner === '{' ? '}' : ']')) {
+        open.pop()
+        continue
+      }
+      if (!this.#skip(',')) {
+        throw this.#unexpected(
+          inner === '{' ? 'after object key:value pair' : 'after array element',
+        )
+      }
+      if (inner === '{') this.#key()
+      return
+    }
+  }
+
+  #key(): string {
+    this.#skipSpaces()
+    if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string')
+    const name = this.#string()
+    this.#skipSpaces()
+    if (!this.#skip(':')) throw this.#unexpected('after object key')
+    return name
   }
 
   #string(): string {

@@ -71,16 +71,16 @@ function rangeError(name: string, text: string): ParsedInteger {
   return { error: `strconv.${name}: parsing ${goQuote(text)}: value out of range` }
 }
 
-const durationUnitsMs: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1000,
-  m: 60_000,
-  h: 3_600_000,
-}
+const durationUnitsMs: ReadonlyMap<string, number> = new Map([
+  ['ns', 1e-6],
+  ['us', 1e-3],
+  ['µs', 1e-3],
+  ['μs', 1e-3],
+  ['ms', 1],
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+])
 
 /** Go's durations end at 2^63 - 1 nanoseconds, about 292 years. */
 const durationMaxMs = 9_223_372_036_854
@@ -102,7 +102,7 @@ export function goParseDuration(text: string): number | { readonly error: string
     if (unit === undefined) {
       return { error: `time: missing unit in duration ${quoteDuration(text)}` }
     }
-    const unitMs = durationUnitsMs[unit]
+    const unitMs = durationUnitsMs.get(unit)
     if (unitMs === undefined) {
       return {
         error: `time: unknown unit ${quoteDuration(unit)} in duration ${quoteDuration(text)}`,

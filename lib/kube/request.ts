@@ -125,14 +125,14 @@ export interface RequestInfo {
   readonly isWatchPath: boolean
 }
 
-const verbByMethod: Readonly<Record<string, Verb>> = {
-  POST: 'create',
-  GET: 'get',
-  HEAD: 'get',
-  PUT: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-}
+const verbByMethod: ReadonlyMap<string, Verb> = new Map([
+  ['POST', 'create'],
+  ['GET', 'get'],
+  ['HEAD', 'get'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+])
 
 /** Only these names below a namespace are not resources in it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
@@ -149,7 +149,7 @@ export function requestInfo(method: string, path: string): RequestInfo | undefin
   parts = parts.slice(prefix === 'api' ? 1 : 2)
   const version = parts[0] ?? ''
   parts = parts.slice(1)
-  let verb = verbByMethod[method] ?? ''
+  let verb = verbByMethod.get(method) ?? ''
   const special = parts[0]
   if (special === 'watch' || special === 'proxy') {
     if (parts.length < 2) return undefined

@@ -118,7 +118,7 @@ function routeInstalled(scope: InstalledScope, tokens: readonly string[]): Route
   if (shape === undefined) return notFound
   const verbs = isWatch ? watchVerbs(shape) : verbsOf(shape)
   if (verbs === undefined) return notFound
-  const verb = verbs[method]
+  const verb = Object.hasOwn(verbs, method) ? verbs[method] : undefined
   if (verb === undefined) return wrongMethod
   const { resource, namespace, name, subresource } = shape
   return { type: 'resource', resource, verb, namespace, name, subresource }

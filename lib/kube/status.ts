@@ -145,6 +145,12 @@ export function verbNotSupported(of: GroupResource, verb: string): StatusError {
   })
 }
 
+/** No media type that was asked for fits. The router's answer has `details`, the handlers' has none. */
+export function notAcceptable(message: string, hasDetails: boolean): StatusError {
+  const details = hasDetails ? {} : undefined
+  return new StatusError('unsupported', { code: 406, message, reason: 'NotAcceptable', details })
+}
+
 /** What this server leaves to an upstream, and there is none. */
 export function needsUpstream(of: GroupResource, what: string): StatusError {
   return new StatusError('unsupported', {

@@ -1,0 +1,135 @@
+/** Mirror, upstream or refusal? One table, so that there is one place to look when something is answered by the wrong side.
+ *
+ *  The fidelity rule: from the mirror comes only what the upstream would have answered in the same way. Everything else passes to
+ *  the upstream; without one it is answered as a server would that lacks the feature, or refused clearly. And the upstream decides
+ *  what exists: with one, discovery, unknown paths and their errors are its own. */
+
+import { knownParameters } from './list-options.ts'
+import type { RequestTarget } from './request.ts'
+import type { Route } from './routes.ts'
+import { needsUpstream, type Status } from './status.ts'
+
+/** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
+export type PassReason =
+  | 'switched-off'
+  | 'path'
+  | 'impersonation'
+  | 'write'
+  | 'subresource'
+  | 'parameter'
+  | 'media-type'
+  | 'excluded'
+  | 'not-stored'
+  | 'conversion'
+  | 'other-server'
+  | 'not-a-resource'
+  | 'unknown-resource'
+
+export type Decision =
+  /** Read it from the mirror. */
+  | { readonly type: 'mirror' }
+  /** Answer it from what we know ourselves: discovery, and paths of the face. */
+  | { readonly type: 'own' }
+  | { readonly type: 'pass'; readonly reason: PassReason }
+  | { readonly type: 'refuse'; readonly status: Status }
+  /** Plain text: `404 page not found`. */
+  | { readonly type: 'unknown' }
+  /** Plain text: `service unavailable`. */
+  | { readonly type: 'unavailable' }
+
+/** What the decision is made from. */
+export interface DecisionRequest {
+  readonly route: Route
+  readonly target: RequestTarget
+  /** Names in any case. */
+  readonly headerNames: Iterable<string>
+  /** The Accept header asks for something that may be of a later version. */
+  readonly hasUnknownMediaType: boolean
+}
+
+export interface DecisionPolicy {
+  readonly hasUpstream: boolean
+  /** All reads pass, for as long as somebody wants it so. */
+  readonly isSwitchedOff: boolean
+  /** Resources that are not to be answered from the mirror. */
+  readonly isExcluded: (group: string, resource: string) => boolean
+}
+
+/** Decides. Pure, and cheap enough for every request. */
+export function decide(request: DecisionRequest, policy: DecisionPolicy): Decision {
+  return policy.hasUpstream ? decideWithUpstream(request, policy) : decideAlone(request.route)
+}
+
+function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
+  const found = passRules.find(([, applies]) => applies(request, policy))
+  return found === undefined ? { type: 'mirror' } : { type: 'pass', reason: found[0] }
+}
+
+type PassRule = readonly [
+  reason: PassReason,
+  applies: (request: DecisionRequest, policy: DecisionPolicy) => boolean,
+]
+
+const readVerbs = new Set(['get', 'list', 'watch'])
+
+/** In the order in which they are asked; the first that applies is the reason. */
+const passRules: readonly PassRule[] = [
+  ['path', ({ target }) => !target.isCanonical],
+  ['other-server', ({ route }) => route.type === 'remote'],
+  ['unknown-resource', ({ route }) => route.type === 'failure' || route.type === 'unknown'],
+  ['not-a-resource', ({ route }) => route.type !== 'resource'],
+  ['switched-off', (_, { isSwitchedOff }) => isSwitchedOff],
+  ['write', ({ route }) => route.type === 'resource' && !readVerbs.has(route.verb)],
+  ['subresource', ({ route }) => route.type === 'resource' && route.subresource !== ''],
+  ['impersonation', ({ headerNames }) => hasImpersonation(headerNames)],
+  ['parameter', ({ target }) => target.query.names().some(name => !knownParameters.has(name))],
+  ['media-type', ({ hasUnknownMediaType }) => hasUnknownMediaType],
+  ['not-stored', ({ route }) => storageOf(route) === undefined],
+  ['conversion', ({ route }) => storageOf(route)?.conversion === 'webhook'],
+  [
+    'excluded',
+    ({ route }, { isExcluded }) =>
+      route.type === 'resource' && isExcluded(route.resource.group, route.resource.resource),
+  ],
+]
+
+function storageOf(route: Route): { readonly conversion: string } | undefined {
+  return route.type === 'resource' ? route.resource.storage : undefined
+}
+
+function hasImpersonation(headerNames: Iterable<string>): boolean {
+  for (const name of headerNames) {
+    if (name.toLowerCase().replaceAll('_', '-').startsWith('impersonate-')) return true
+  }
+  return false
+}
+
+function decideAlone(route: Route): Decision {
+  switch (route.type) {
+    case 'discovery':
+    case 'path':
+      return { type: 'own' }
+    case 'remote':
+      return { type: 'unavailable' }
+    case 'unknown':
+      return { type: 'unknown' }
+    case 'failure':
+      return { type: 'refuse', status: route.status }
+    case 'resource': {
+      const { resource, subresource } = route
+      const lacks = whatIsLacking(route)
+      if (lacks === undefined) return { type: 'mirror' }
+      const what = subresource === '' ? lacks : `${lacks} ${subresource}`
+      return { type: 'refuse', status: needsUpstream(resource, what).status }
+    }
+  }
+}
+
+/** What only an upstream can do with a resource; undefined for plain reads. */
+function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
+  const { resource, verb, subresource } = route
+  if (!readVerbs.has(verb)) return verb
+  if (subresource !== '') return 'subresource'
+  if (resource.storage === undefined) return verb
+  return resource.storage.conversion === 'webhook' ? 'conversion' : undefined
+}

@@ -1,0 +1,147 @@
+/** OpenAPI documents without an upstream: version 3, one document for each group and version, and version 2, one for all. They hold
+ *  what clients look up in them: the kinds with their fields, which fields can be selected, and which paths there are to read. */
+
+import type { Digests } from './discovery.ts'
+import type { Registry } from './resources.ts'
+import { type ReferencePrefix, type Schema, SchemaSet } from './openapi-schemas.ts'
+import { groupVersionText, type Resource } from './resource.ts'
+
+export interface OpenApiOptions {
+  readonly registry: Registry
+  readonly digests: Digests
+  /** As in /version: `v1.36.2`. */
+  readonly gitVersion: string
+}
+
+/** The documents of one registry, made when first asked for. */
+export class OpenApi {
+  readonly #options: OpenApiOptions
+  readonly #documents = new Map<string, string>()
+
+  constructor(options: OpenApiOptions) {
+    this.#options = options
+  }
+
+  /** /openapi/v3: where the documents are. The hash in a path changes when the document does. */
+  index(): string {
+    return this.#document('index', () => {
+      const paths = this.#groupVersions().map(([group, version]) => {
+        const path = documentPath(group, version)
+        const hash = this.#hash(group, version)
+        return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const
+      })
+      return JSON.stringify({ paths: Object.fromEntries(paths) })
+    })
+  }
+
+  /** /openapi/v3/apis/GROUP/VERSION; undefined if there is no such version. */
+  document(group: string, version: string): string | undefined {
+    const resources = this.#resourcesOf(group, version)
+    if (resources.length === 0) return undefined
+    return this.#document(`${group}/${version}`, () => {
+      const { schemas, paths } = describe(resources, '#/components/schemas/')
+      const info = this.#info()
+      return JSON.stringify({ openapi: '3.0.0', info, paths, components: { schemas } })
+    })
+  }
+
+  /** /openapi/v2 */
+  all(): string {
+    return this.#document('all', () => {
+      const { schemas, paths } = describe(this.#options.registry.resources, '#/definitions/')
+      return JSON.stringify({ swagger: '2.0', info: this.#info(), paths, definitions: schemas })
+    })
+  }
+
+  #info(): Schema {
+    return { title: 'Kubernetes', version: this.#options.gitVersion }
+  }
+
+  #document(name: string, make: () => string): string {
+    const text = this.#documents.get(name) ?? make()
+    this.#documents.set(name, text)
+    return text
+  }
+
+  #resourcesOf(group: string, version: string): Resource[] {
+    return this.#options.registry.resources.filter(
+      resource => resource.group === group && resource.version === version,
+    )
+  }
+
+  #groupVersions(): [string, string][] {
+    const found = new Map<string, [string, string]>()
+    for (const { group, version } of this.#options.registry.resources) {
+      found.set(groupVersionText(group, version), [group, version])
+    }
+    return [...found.values()]
+  }
+
+  /** Of what the document follows from: the version of the data, and the definitions. */
+  #hash(group: string, version: string): string {
+    const { digests, gitVersion } = this.#options
+    const definitions = this.#resourcesOf(group, version).map(
+      ({ resource, custom }) => `${resource} ${custom?.definedAt ?? 0}`,
+    )
+    const text = [gitVersion, group, version, ...definitions].join('\n')
+    return Buffer.from(digests.sha512(text)).toString('hex').toUpperCase()
+  }
+}
+
+/** The path of a version's document below /openapi/v3/. */
+function documentPath(group: string, version: string): string {
+  return group === '' ? `api/${version}` : `apis/${group}/${version}`
+}
+
+function describe(
+  resources: readonly Resource[],
+  prefix: ReferencePrefix,
+): { readonly schemas: Schema; readonly paths: Schema } {
+  const set = new SchemaSet(prefix)
+  const paths: Record<string, Schema> = {}
+  for (const resource of resources) {
+    const { object, list } = set.addResource(resource)
+    const answer = (name: string): Schema => responses(prefix, set.reference(name))
+    const collection = collectionPath(resource)
+    if (resource.verbs.includes('list')) {
+      paths[collection] = operation(resource, 'list', answer(list))
+      if (resource.isNamespaced) {
+        paths[everywherePath(resource)] = operation(resource, 'list', answer(list))
+      }
+    } else {
+      paths[collection] = { ...kindOf(resource), post: { ...kindOf(resource), ...answer(object) } }
+    }
+    if (resource.verbs.includes('get')) {
+      paths[`${collection}/{name}`] = operation(resource, 'get', answer(object))
+    }
+  }
+  return { schemas: set.schemas, paths }
+}
+
+function responses(prefix: ReferencePrefix, schema: Schema): Schema {
+  const content =
+    prefix === '#/definitions/' ? { schema } : { content: { 'application/json': { schema } } }
+  return { responses: { '200': { description: 'OK', ...content } } }
+}
+
+function operation(resource: Resource, action: string, answer: Schema): Schema {
+  return {
+    get: { ...answer, 'x-kubernetes-action': action, ...kindOf(resource) },
+    ...kindOf(resource),
+  }
+}
+
+function kindOf({ group, version, kind }: Resource): Schema {
+  return { 'x-kubernetes-group-version-kind': { group, kind, version } }
+}
+
+function everywherePath({ group, version, resource }: Resource): string {
+  return `/${documentPath(group, version)}/${resource}`
+}
+
+function collectionPath(resource: Resource): string {
+  const root = `/${documentPath(resource.group, resource.version)}`
+  return resource.isNamespaced
+    ? `${root}/namespaces/{namespace}/${resource.resource}`
+    : `${root}/${resource.resource}`
+}
