@@ -7,7 +7,7 @@ import type { JsonObject } from './managed-fields.ts'
 import { uid } from './names.ts'
 import { nodeLeaseObject, nodeObject } from './nodes.ts'
 import type { Plan } from './plan.ts'
-import { podObject } from './pods.ts'
+import { storedPod } from './pods.ts'
 import { endpointSliceObjects, type ServiceRecord, serviceObject } from './services.ts'
 import {
   configMapObject,
@@ -17,6 +17,7 @@ import {
   secretObject,
   serviceAccountObject,
 } from './small-objects.ts'
+import { storedBytes } from './stored.ts'
 import { type PodRecord, Topology, type Workload } from './topology.ts'
 import { deploymentObject, replicaSetObject } from './workloads.ts'
 
@@ -31,8 +32,6 @@ export interface ClusterOptions {
   readonly nowMs: number
   /** As kube-apiserver's `--etcd-prefix`, without a slash at its end. */
   readonly prefix: string
-  /** An object to stored bytes. */
-  readonly encode: (object: JsonObject) => Uint8Array
 }
 
 /** Folders under the prefix, where they are not the plural of the kind. */
@@ -159,13 +158,16 @@ export class Cluster {
     const { workload } = pod
     this.#topology.removePod(pod)
     const successor = this.#topology.addPod(workload, nowMs)
-    const isLastOfItsHash = !workload.pods.some(({ hash }) => hash === pod.hash)
+    const isLastOfItsTemplate = !workload.pods.some(({ template }) => template === pod.template)
     return [
       this.#delete(this.#nameIn('pods', { ...workload, name: pod.name })),
-      ...(isLastOfItsHash
+      ...(isLastOfItsTemplate
         ? [
             this.#delete(
-              this.#nameIn('replicasets', { ...workload, name: `${workload.name}-${pod.hash}` }),
+              this.#nameIn('replicasets', {
+                ...workload,
+                name: `${workload.name}-${pod.template.hash}`,
+              }),
             ),
           ]
         : []),
@@ -191,15 +193,13 @@ export class Cluster {
   }
 
   #replicaSet(workload: Workload, nowMs: number): GeneratedChange {
-    const named = { ...workload, name: `${workload.name}-${workload.hash}` }
+    const named = { ...workload, name: `${workload.name}-${workload.template.hash}` }
     return this.#put(this.#nameIn('replicasets', named), replicaSetObject(workload, nowMs))
   }
 
   #pod(pod: PodRecord): GeneratedChange {
-    return this.#put(
-      this.#nameIn('pods', { namespace: pod.workload.namespace, name: pod.name }),
-      podObject(pod),
-    )
+    const named = { namespace: pod.workload.namespace, name: pod.name }
+    return { type: 'put', key: this.#key(this.#nameIn('pods', named)), value: storedPod(pod) }
   }
 
   /** An event, and the end of the oldest one from churn: in a real cluster events expire after an hour. */
@@ -241,7 +241,7 @@ export class Cluster {
   }
 
   #put(path: string, object: JsonObject): GeneratedChange {
-    return { type: 'put', key: this.#key(path), value: this.#options.encode(object) }
+    return { type: 'put', key: this.#key(path), value: storedBytes(object) }
   }
 
   #delete(path: string): GeneratedChange {

@@ -43,9 +43,10 @@ export function workloadName(random: Random, number: number): string {
   return `${randomItem(random, adjectives)}-${randomItem(random, nouns)}-${number}`
 }
 
-/** The nth address of a /8. */
+/** The nth address below a first octet of three digits. Every octet has three, so that all addresses are equally long. */
 export function address(firstOctet: number, n: number): string {
-  return `${firstOctet}.${(n >> 16) & 0xff}.${(n >> 8) & 0xff}.${n & 0xff}`
+  const octet = (place: number): number => 100 + (Math.floor(n / 150 ** place) % 150)
+  return `${firstOctet}.${octet(2)}.${octet(1)}.${octet(0)}`
 }
 
 /** `2006-01-02T15:04:05Z`. */

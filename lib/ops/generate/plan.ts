@@ -44,8 +44,8 @@ export function parsePlan(text: string): Plan {
 function completed(given: ReadonlyMap<PlannedKind, number>): Plan {
   const pods = given.get('pods') ?? 0
   const of = (kind: PlannedKind, derived: number): number => given.get(kind) ?? Math.ceil(derived)
-  const deployments = of('deployments', pods / 8)
-  const namespaces = Math.max(1, of('namespaces', deployments / 10))
+  const deployments = of('deployments', pods / 12)
+  const namespaces = Math.max(1, of('namespaces', deployments / 8))
   const plan: Plan = {
     namespaces,
     pods,

@@ -15,7 +15,7 @@ export interface ServiceRecord {
 }
 
 export function serviceObject({ workload, number, uid }: ServiceRecord): JsonObject {
-  const clusterIp = address(172, 0x100000 + number)
+  const clusterIp = address(172, number)
   const spec = {
     ports: [{ name: 'http', protocol: 'TCP', port: 80, targetPort: workload.port }],
     selector: { app: workload.name },

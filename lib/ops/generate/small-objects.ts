@@ -66,7 +66,7 @@ export interface EventFacts {
 export function eventObject({ pod, name, random, nowMs }: EventFacts): JsonObject {
   const [reason, message, type] =
     pod.health === 'running'
-      ? ['Pulled', `Container image "${pod.workload.image}" already present on machine`, 'Normal']
+      ? ['Pulled', `Container image "${pod.template.image}" already present on machine`, 'Normal']
       : [
           'BackOff',
           `Back-off restarting failed container ${pod.workload.name} in pod ${pod.name}`,

@@ -16,7 +16,15 @@ export interface NodeRecord {
   pods: number
 }
 
-/** A deployment, its current replica set and what its pods look like. */
+/** What pods are made from: one replica set of a deployment. */
+export interface PodTemplate {
+  readonly hash: string
+  readonly replicaSetUid: string
+  readonly image: string
+  readonly imageDigest: string
+}
+
+/** A deployment and its pods, some of which may still be of an older template. */
 export interface Workload {
   readonly namespace: string
   readonly name: string
@@ -28,10 +36,7 @@ export interface Workload {
   readonly environmentSize: number
   readonly hasSidecar: boolean
   readonly pods: PodRecord[]
-  replicaSetUid: string
-  hash: string
-  image: string
-  imageDigest: string
+  template: PodTemplate
   revision: number
   replicas: number
 }
@@ -42,8 +47,7 @@ export interface PodRecord {
   readonly workload: Workload
   readonly name: string
   readonly uid: string
-  readonly hash: string
-  readonly replicaSetUid: string
+  readonly template: PodTemplate
   readonly node: NodeRecord
   readonly address: string
   readonly createdMs: number
@@ -91,15 +95,14 @@ export class Topology {
     node.pods++
     const pod: PodRecord = {
       workload,
-      name: `${workload.name}-${workload.hash}-${nameSuffix(random)}`,
+      name: `${workload.name}-${workload.template.hash}-${nameSuffix(random)}`,
       uid: uid(random),
-      hash: workload.hash,
-      replicaSetUid: workload.replicaSetUid,
+      template: workload.template,
       node,
       address: address(100, ++this.#podNumber),
       createdMs,
       health: healthOf(random.next()),
-      restarts: random.next() < 0.1 ? randomInt(random, 1, 12) : 0,
+      restarts: random.next() < 0.04 ? randomInt(random, 1, 12) : 0,
       updatedMs: createdMs + 4_000,
     }
     workload.pods.push(pod)
@@ -114,10 +117,17 @@ export class Topology {
   /** A new template: another image, another replica set. */
   rollOut(workload: Workload): void {
     workload.revision++
-    workload.hash = templateHash(this.random)
-    workload.replicaSetUid = uid(this.random)
-    workload.image = imageOf(workload.name, workload.revision)
-    workload.imageDigest = digest(this.random)
+    workload.template = this.#template(workload.name, workload.revision)
+  }
+
+  #template(name: string, revision: number): PodTemplate {
+    const { random } = this
+    return {
+      hash: templateHash(random),
+      replicaSetUid: uid(random),
+      image: `registry.example.com/shop/${name}:v1.${revision}.0`,
+      imageDigest: digest(random),
+    }
   }
 
   #node(number: number, nowMs: number): NodeRecord {
@@ -128,7 +138,7 @@ export class Topology {
       uid: uid(random),
       number,
       zone,
-      address: address(10, 0x10000 + number),
+      address: address(192, number),
       createdMs: nowMs - random.next() * 90 * dayMs,
       leaseUid: uid(random),
       pods: 0,
@@ -150,18 +160,11 @@ export class Topology {
       environmentSize: randomInt(random, 0, 2),
       hasSidecar: random.next() < 0.1,
       pods: [],
-      replicaSetUid: uid(random),
-      hash: templateHash(random),
-      image: imageOf(name, revision),
-      imageDigest: digest(random),
+      template: this.#template(name, revision),
       revision,
       replicas: 0,
     }
   }
-}
-
-function imageOf(name: string, revision: number): string {
-  return `registry.example.com/shop/${name}:v1.${revision}.0`
 }
 
 /** Most pods run; a few wait, crash or have been evicted. */

@@ -12,7 +12,10 @@ export function deploymentObject(workload: Workload, nowMs: number): JsonObject 
   const spec = {
     replicas: workload.replicas,
     selector: { matchLabels: { app: name } },
-    template: { metadata: { labels: templateLabels(workload) }, spec: templateSpec(workload) },
+    template: {
+      metadata: { labels: templateLabels(workload) },
+      spec: templateSpec(workload, workload.template),
+    },
     strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: '25%', maxSurge: '25%' } },
     revisionHistoryLimit: 10,
     progressDeadlineSeconds: 600,
@@ -21,7 +24,7 @@ export function deploymentObject(workload: Workload, nowMs: number): JsonObject 
   const status = {
     observedGeneration: workload.revision,
     replicas: workload.pods.length,
-    updatedReplicas: workload.pods.filter(pod => pod.hash === workload.hash).length,
+    updatedReplicas: workload.pods.filter(pod => pod.template === workload.template).length,
     readyReplicas: ready,
     availableReplicas: ready,
     unavailableReplicas: workload.pods.length - ready,
@@ -70,14 +73,15 @@ export function deploymentObject(workload: Workload, nowMs: number): JsonObject 
 }
 
 export function replicaSetObject(workload: Workload, nowMs: number): JsonObject {
-  const { name, namespace, hash } = workload
+  const { name, namespace, template } = workload
+  const { hash } = template
   const labels = { ...templateLabels(workload), 'pod-template-hash': hash }
   const spec = {
     replicas: workload.replicas,
     selector: { matchLabels: { app: name, 'pod-template-hash': hash } },
-    template: { metadata: { labels }, spec: templateSpec(workload) },
+    template: { metadata: { labels }, spec: templateSpec(workload, workload.template) },
   }
-  const own = workload.pods.filter(pod => pod.hash === hash)
+  const own = workload.pods.filter(pod => pod.template === template)
   const ready = own.filter(pod => pod.health === 'running').length
   const status = {
     replicas: own.length,
@@ -98,7 +102,7 @@ export function replicaSetObject(workload: Workload, nowMs: number): JsonObject 
     metadata: {
       name: `${name}-${hash}`,
       namespace,
-      uid: workload.replicaSetUid,
+      uid: template.replicaSetUid,
       generation: 1,
       creationTimestamp: timeText(workload.createdMs),
       labels,
@@ -128,7 +132,7 @@ export function replicaSetObject(workload: Workload, nowMs: number): JsonObject 
 }
 
 function templateLabels(workload: Workload): Record<string, string> {
-  const { 'pod-template-hash': _, ...labels } = podLabels(workload, workload.hash)
+  const { 'pod-template-hash': _, ...labels } = podLabels(workload, workload.template.hash)
   return labels
 }
 

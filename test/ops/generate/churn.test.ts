@@ -20,7 +20,6 @@ function churning(onWrite: () => Promise<void> = async () => {}): {
       random: createRandom(1),
       nowMs: 0,
       prefix: '/registry',
-      encode: () => Buffer.alloc(1),
     }),
     changesPerSecond: 100,
     clock,
