@@ -23,7 +23,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages that only one file, or one folder, may know. */
 const packageOwners: Readonly<Record<string, string>> = {
-  etcd3: 'lib/etcd/',
+  etcd3: 'bench/engine/',
   '@grpc/grpc-js': 'lib/etcd/',
   'prom-client': 'lib/ops/metrics.ts',
   pino: 'lib/cli.ts',

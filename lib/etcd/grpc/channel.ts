@@ -18,7 +18,8 @@ import { failureFromStatus } from './failures.ts'
  *  once in a round trip: 64 MB/s at 1 ms, 6 MB/s at 10 ms. */
 const windowBytes = 8 * 1024 * 1024
 
-const channelOptions: ChannelOptions = {
+/** How every connection is made. */
+export const channelOptions: ChannelOptions = {
   // Connections are ours alone: otherwise grpc-js gives the watches and the reads of a member the same one.
   'grpc.use_local_subchannel_pool': 1,
   'grpc.max_receive_message_length': -1,
