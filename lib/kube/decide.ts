@@ -125,11 +125,16 @@ function decideAlone(route: Route): Decision {
   }
 }
 
+/** The status subresource reads as the whole object does. */
+function isStatusRead({ verb, subresource }: Route & { readonly type: 'resource' }): boolean {
+  return verb === 'get' && subresource === 'status'
+}
+
 /** What only an upstream can do with a resource; undefined for plain reads. */
 function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
   const { resource, verb, subresource } = route
   if (!readVerbs.has(verb)) return verb
-  if (subresource !== '') return 'subresource'
+  if (subresource !== '' && !isStatusRead(route)) return 'subresource'
   if (resource.storage === undefined) return verb
   return resource.storage.conversion === 'webhook' ? 'conversion' : undefined
 }

@@ -9,11 +9,11 @@ import type { IndexView } from '../store/index-view.ts'
 import type { TermsOf } from '../store/index.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { MakeReader, Selection } from './filter.ts'
-import type { FieldLabel, Resource } from './resource.ts'
+import { type FieldLabel, groupVersionText, type Resource } from './resource.ts'
 
 /** One requirement in terms of an index. */
 export interface IndexUse {
-  /** `label:app` or `field:spec.nodeName`. */
+  /** `label:app` or `field:v1:spec.nodeName`: what a field is depends on the version, what a label is does not. */
   readonly name: string
   /** An entry that is selected has one of them. */
   readonly terms: readonly string[]
@@ -32,12 +32,12 @@ export function indexUses({ resource, labels, fields }: Selection): IndexUse[] {
   for (const { label, value, isEqual } of fields.requirements) {
     if (!isEqual || value === '' || label.startsWith('metadata.')) continue
     if (resource.fields.some(field => field.label === label && field.paths.length > 0)) {
-      uses.push({ name: `field:${label}`, terms: [value] })
+      uses.push({ name: fieldPrefix(resource) + label, terms: [value] })
     }
   }
   for (const { key, operator, values } of labels.requirements) {
     if (operator !== 'in' || values.size > termsMax) continue
-    uses.push({ name: `label:${key}`, terms: [...values] })
+    uses.push({ name: labelPrefix + key, terms: [...values] })
   }
   return uses
 }
@@ -48,13 +48,18 @@ export function indexTerms(
   resource: Resource,
   makeReader: MakeReader,
 ): TermsOf | undefined {
-  const [kind, ...rest] = name.split(':')
-  const what = rest.join(':')
-  const field = resource.fields.find(({ label }) => label === what)
-  if (kind === 'label') return labelTerms(what, resource, makeReader)
-  return kind === 'field' && field !== undefined
-    ? fieldTerms(field, resource, makeReader)
-    : undefined
+  if (name.startsWith(labelPrefix)) {
+    return labelTerms(name.slice(labelPrefix.length), resource, makeReader)
+  }
+  const prefix = fieldPrefix(resource)
+  const field = resource.fields.find(({ label }) => name === prefix + label)
+  return field === undefined ? undefined : fieldTerms(field, resource, makeReader)
+}
+
+const labelPrefix = 'label:'
+
+function fieldPrefix({ group, version }: Resource): string {
+  return `field:${groupVersionText(group, version)}:`
 }
 
 function labelTerms(key: string, resource: Resource, makeReader: MakeReader): TermsOf {

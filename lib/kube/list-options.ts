@@ -29,7 +29,7 @@ export type Freshness =
   | { readonly type: 'any' }
   /** The newest state that etcd had when the request came. */
   | { readonly type: 'consistent' }
-  | { readonly type: 'at-least'; readonly revision: Revision }
+  | { readonly type: 'not-older-than'; readonly revision: Revision }
   | { readonly type: 'exact'; readonly revision: Revision }
 
 /** The parameters that mean something here; others are ignored upstream, or may be of a later version (see decide.ts). */

@@ -122,7 +122,7 @@ function objectKey(resource: Resource, namespace: string, name: string): Key {
 function freshnessOfObject(resourceVersion: string): Freshness {
   if (resourceVersion === '') return { type: 'consistent' }
   const revision = parseResourceVersion(resourceVersion, plainError)
-  return revision === 0 ? { type: 'any' } : { type: 'at-least', revision }
+  return revision === 0 ? { type: 'any' } : { type: 'not-older-than', revision }
 }
 
 /** The field selector in terms of the resource; a name in the path is one more requirement, and the only one there may be. */
@@ -185,7 +185,7 @@ function freshnessOfList(options: ListOptions, isSingle: boolean): Freshness {
   )
   if (revision === 0) return match === 'Exact' ? { type: 'consistent' } : { type: 'any' }
   const isExact = match === 'Exact' || (match === '' && limit > 0 && !isSingle)
-  return { type: isExact ? 'exact' : 'at-least', revision }
+  return { type: isExact ? 'exact' : 'not-older-than', revision }
 }
 
 function planWatch(target: Target): WatchPlan {
@@ -209,7 +209,7 @@ function startOfWatch(options: ListOptions): WatchStart {
   if (sendInitialEvents === true) {
     return { type: 'state', freshness, hasEndBookmark: allowWatchBookmarks }
   }
-  if (freshness.type === 'at-least') return { type: 'after', revision: freshness.revision }
+  if (freshness.type === 'not-older-than') return { type: 'after', revision: freshness.revision }
   if (sendInitialEvents === false) return { type: 'now', freshness }
   return { type: 'state', freshness, hasEndBookmark: false }
 }

@@ -1,5 +1,7 @@
 /** What the API knows of one resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
 
+import { goQuote } from './go-text.ts'
+
 /** Where kube-apiserver keeps everything unless told otherwise. */
 export const defaultEtcdPrefix = '/registry'
 
@@ -97,4 +99,9 @@ export interface Resource {
 /** `apps/v1`, or `v1` in the core group. */
 export function groupVersionText(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`
+}
+
+/** The value of a Warning header. */
+export function warningHeader(text: string): string {
+  return `299 - ${goQuote(text)}`
 }

@@ -5,7 +5,7 @@ import type { Key } from '../base/keys.ts'
 import { keyFromText } from '../base/keys.ts'
 import type { ApiService } from './api-services.ts'
 import type { CustomDefinition } from './custom-resources.ts'
-import { defaultEtcdPrefix, type Resource } from './resource.ts'
+import { defaultEtcdPrefix, groupVersionText, type Resource } from './resource.ts'
 import { compareVersions } from './versions.ts'
 
 export interface RegistryOptions {
@@ -33,7 +33,8 @@ export class Registry {
   readonly definitions: readonly CustomDefinition[]
   readonly services: readonly ApiService[]
   readonly #byName = new Map<string, Resource>()
-  readonly #installedGroups = new Set<string>()
+  readonly #groups = new Map<string, GroupVersions>()
+  readonly #remote: ReadonlySet<string>
   readonly #keyspaces: KeyspaceTable
   readonly #byPrefix = new Map<string, Resource[]>()
 
@@ -47,7 +48,13 @@ export class Registry {
       ...options.installed,
       ...this.definitions.flatMap(definition => definition.resources),
     ]
+    for (const { group } of this.definitions) this.#groupOf(group)
     for (const resource of this.resources) this.#add(resource)
+    this.#remote = new Set(
+      this.services
+        .filter(service => service.isRemote)
+        .map(({ group, version }) => groupVersionText(group, version)),
+    )
     this.#keyspaces = new KeyspaceTable(this.etcdPrefix, this.#byPrefix.keys())
   }
 
@@ -59,15 +66,19 @@ export class Registry {
   /** Who answers below a group. */
   routingOf(group: string, version: string): GroupRouting {
     if (this.isRemote(group, version)) return 'remote'
-    if (this.#installedGroups.has(group)) return 'installed'
-    return this.definitions.some(definition => definition.group === group) ? 'custom' : undefined
+    const found = this.#groups.get(group)
+    if (found === undefined) return undefined
+    return found.isInstalled ? 'installed' : 'custom'
   }
 
   /** True when another server answers for the group and version. */
   isRemote(group: string, version: string): boolean {
-    return this.services.some(
-      service => service.isRemote && service.group === group && service.version === version,
-    )
+    return this.#remote.has(groupVersionText(group, version))
+  }
+
+  /** True when the group has resources in that version. */
+  hasVersion(group: string, version: string): boolean {
+    return this.#groups.get(group)?.versions.has(version) === true
   }
 
   /** The prefix of the keyspace that a key lies in; `undefined` for keys of no resource that is served. O(1). */
@@ -85,23 +96,33 @@ export class Registry {
 
   /** The versions of a group that have resources, the preferred one first. */
   versionsOf(group: string): string[] {
-    const versions = new Set(
-      this.resources.filter(resource => resource.group === group).map(({ version }) => version),
-    )
-    return [...versions].sort(compareVersions)
+    return [...(this.#groups.get(group)?.versions ?? [])].sort(compareVersions)
+  }
+
+  #groupOf(group: string): GroupVersions {
+    const found = this.#groups.get(group) ?? { isInstalled: false, versions: new Set<string>() }
+    this.#groups.set(group, found)
+    return found
   }
 
   #add(resource: Resource): void {
     const name = nameKey(resource.group, resource.version, resource.resource)
     if (this.#byName.has(name)) return
     this.#byName.set(name, resource)
-    if (resource.routing === 'installed') this.#installedGroups.add(resource.group)
+    const group = this.#groupOf(resource.group)
+    group.versions.add(resource.version)
+    if (resource.routing === 'installed') group.isInstalled = true
     if (resource.storage === undefined) return
     const { prefix } = resource.storage
     const known = this.#byPrefix.get(prefix)
     if (known === undefined) this.#byPrefix.set(prefix, [resource])
     else known.push(resource)
   }
+}
+
+interface GroupVersions {
+  isInstalled: boolean
+  readonly versions: Set<string>
 }
 
 function nameKey(group: string, version: string, resource: string): string {

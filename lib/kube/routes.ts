@@ -90,7 +90,7 @@ function routeGroup(method: string, path: string, registry: Registry): Route {
     if (version === '') {
       return method === 'GET' ? { type: 'discovery', document: 'group', group } : wrongMethod
     }
-    const isServed = registry.versionsOf(group).includes(version)
+    const isServed = registry.hasVersion(group, version)
     return isServed ? routeInstalled({ method, registry, group, version }, rest) : notFound
   }
   if (version === '' && registry.services.some(service => service.group === group)) {

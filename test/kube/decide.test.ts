@@ -67,6 +67,8 @@ t.test('alone, what only an upstream can do is refused, and the rest is our own'
   const cases: readonly (readonly [string, string, string?])[] = [
     ['/api/v1/pods?shardSelector=x', 'mirror'],
     ['/api/v1/namespaces//pods', 'mirror'],
+    ['/api/v1/namespaces/a/pods/p/status', 'mirror'],
+    ['/api/v1/namespaces/a/pods/p/status', 'refuse', 'PUT'],
     ['/api', 'own'],
     ['/healthz', 'own'],
     ['/api/v1/foos', 'refuse'],

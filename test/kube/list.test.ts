@@ -112,7 +112,7 @@ t.test('pages of any size are together the whole list, with or without an index'
       fc.integer({ min: 1, max: 9 }),
       fc.boolean(),
       (all, query, limit, isIndexed) => {
-        const names = isIndexed ? ['label:app', 'field:spec.nodeName'] : []
+        const names = isIndexed ? ['label:app', 'field:v1:spec.nodeName'] : []
         const snapshot = keyspaceOf(all, names).latest()
         const expected = selected(query, all)
         assert.deepEqual(namesOf(pageOf(planOf(query), snapshot)), expected)
@@ -213,11 +213,11 @@ t.test('the indexes that could help are those on equality', async t => {
   const names = (query: string): string[] => indexUses(planOf(query)).map(({ name }) => name)
   t.strictSame(names('labelSelector=a=1,b in (1,2),c!=1,d,!e,f>1'), ['label:a', 'label:b'])
   t.strictSame(names('fieldSelector=spec.nodeName=n,status.phase!=x,metadata.name=y'), [
-    'field:spec.nodeName',
+    'field:v1:spec.nodeName',
   ])
   t.strictSame(names('fieldSelector=spec.nodeName=,status.podIPs=1'), [])
   t.equal(indexTerms('nonsense', pods, slowReader), undefined)
-  t.equal(indexTerms('field:nonsense', pods, slowReader), undefined)
+  t.equal(indexTerms('field:v1:nonsense', pods, slowReader), undefined)
 })
 
 t.test('the walk over a large range can be made in steps', async t => {

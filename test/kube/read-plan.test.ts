@@ -46,13 +46,13 @@ t.test('resourceVersion, match and limit decide together what a list reads', asy
     ['resourceVersion=0&resourceVersionMatch=NotOlderThan&limit=3', 'any limit 0'],
     ['resourceVersion=00&limit=3', 'any limit 3'],
     ['resourceVersion=00&resourceVersionMatch=Exact', 'consistent limit 0'],
-    ['resourceVersion=7', 'at-least 7 limit 0'],
+    ['resourceVersion=7', 'not-older-than 7 limit 0'],
     ['resourceVersion=7&limit=3', 'exact 7 limit 3'],
-    ['resourceVersion=7&limit=-3', 'at-least 7 limit 0'],
-    ['resourceVersion=7&resourceVersionMatch=NotOlderThan&limit=3', 'at-least 7 limit 3'],
+    ['resourceVersion=7&limit=-3', 'not-older-than 7 limit 0'],
+    ['resourceVersion=7&resourceVersionMatch=NotOlderThan&limit=3', 'not-older-than 7 limit 3'],
     ['resourceVersion=07&resourceVersionMatch=Exact', 'exact 7 limit 0'],
-    ['resourceVersion=7&limit=3&fieldSelector=metadata.name=x', 'at-least 7 limit 3'],
-    ['resourceVersion=18446744073709551615', `at-least ${Number.MAX_SAFE_INTEGER} limit 0`],
+    ['resourceVersion=7&limit=3&fieldSelector=metadata.name=x', 'not-older-than 7 limit 3'],
+    ['resourceVersion=18446744073709551615', `not-older-than ${Number.MAX_SAFE_INTEGER} limit 0`],
   ]
   for (const [query, expected] of cases) t.equal(readOf(query), expected, query)
 })
@@ -133,7 +133,7 @@ t.test('a watch begins with the state, now, or after a revision', async t => {
     ['watch=1&resourceVersion=0', 'state any'],
     ['watch=1&resourceVersion=00&allowWatchBookmarks=1', 'state any'],
     ['watch=1&resourceVersion=7', 'after 7'],
-    [`watch=1&sendInitialEvents=true&${newest}&resourceVersion=7`, 'state at-least 7'],
+    [`watch=1&sendInitialEvents=true&${newest}&resourceVersion=7`, 'state not-older-than 7'],
     [`watch=1&sendInitialEvents=false&${newest}`, 'now consistent'],
     [`watch=1&sendInitialEvents=false&${newest}&resourceVersion=0`, 'now any'],
     [`watch=1&sendInitialEvents=false&${newest}&resourceVersion=7`, 'after 7'],

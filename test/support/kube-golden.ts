@@ -141,7 +141,7 @@ function snapshotFor(freshness: Freshness, store: Keyspace): Snapshot {
     case 'any':
     case 'consistent':
       return store.latest()
-    case 'at-least':
+    case 'not-older-than':
       return freshness.revision > store.revision ? store.at(freshness.revision) : store.latest()
     case 'exact':
       return store.at(freshness.revision)

@@ -1,0 +1,77 @@
+/** Which secondary indexes a keyspace has. Selectors are what clients make up, so indexes must not grow with them: one is built when
+ *  it would have helped a second time, there are few, and the one that has not been asked for the longest makes room. An index that
+ *  is in use is not given up for another, so that many selectors in turn do not build and drop indexes all the time. */
+
+/** What to do about a keyspace's indexes. */
+export interface IndexChange {
+  readonly type: 'add' | 'drop'
+  readonly name: string
+}
+
+export interface IndexPolicyLimits {
+  /** Each index costs memory with every entry that it holds, and time with every change. */
+  readonly maxIndexes: number
+  /** Names that were asked for once are remembered, so many at most. */
+  readonly maxCandidates: number
+  /** An index that was asked for within so many requests is in use. */
+  readonly inUseRequests: number
+}
+
+export const defaultIndexPolicyLimits: IndexPolicyLimits = {
+  maxIndexes: 16,
+  maxCandidates: 256,
+  inUseRequests: 64,
+}
+
+/** The indexes of one keyspace. */
+export class IndexPolicy {
+  readonly #limits: IndexPolicyLimits
+  /** When each was asked for last, in requests; in that order. */
+  readonly #built = new Map<string, number>()
+  /** Asked for once. In order of time. */
+  readonly #candidates = new Set<string>()
+  #requests = 0
+
+  constructor(limits: IndexPolicyLimits = defaultIndexPolicyLimits) {
+    this.#limits = limits
+  }
+
+  /** The indexes that there are, or that are being built. */
+  get names(): readonly string[] {
+    return [...this.#built.keys()]
+  }
+
+  /** A request has come that these indexes could answer. The caller makes the changes. O(names). */
+  asked(names: readonly string[]): IndexChange[] {
+    this.#requests++
+    const changes: IndexChange[] = []
+    for (const name of new Set(names)) {
+      if (this.#built.delete(name)) this.#built.set(name, this.#requests)
+      else if (this.#candidates.delete(name)) this.#build(name, changes)
+      else this.#remember(name)
+    }
+    return changes
+  }
+
+  #remember(name: string): void {
+    this.#candidates.add(name)
+    if (this.#candidates.size <= this.#limits.maxCandidates) return
+    const [first] = this.#candidates
+    if (first !== undefined) this.#candidates.delete(first)
+  }
+
+  #build(name: string, changes: IndexChange[]): void {
+    const { maxIndexes, inUseRequests } = this.#limits
+    if (this.#built.size >= maxIndexes) {
+      const [oldest] = this.#built
+      if (oldest === undefined || this.#requests - oldest[1] <= inUseRequests) {
+        this.#remember(name)
+        return
+      }
+      this.#built.delete(oldest[0])
+      changes.push({ type: 'drop', name: oldest[0] })
+    }
+    this.#built.set(name, this.#requests)
+    changes.push({ type: 'add', name })
+  }
+}
