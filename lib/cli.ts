@@ -5,14 +5,11 @@
 
 import { readFileSync } from 'node:fs'
 import { CacheError } from './base/errors.ts'
+import type { Logger } from './base/logger.ts'
+import { createStderrLogger } from './compose/logger.ts'
+import { runnerOf } from './compose/run.ts'
 import { helpText } from './config/help.ts'
-import { load } from './config/load.ts'
-
-/** The version in package.json, which lies two folders above this file once built. */
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
-}
+import { type Invocation, load } from './config/load.ts'
 
 async function main(): Promise<number> {
   const invocation = load(process.argv.slice(2), process.env)
@@ -24,8 +21,37 @@ async function main(): Promise<number> {
       process.stdout.write(`watchglass ${version()}\n`)
       return 0
     case 'run':
-      throw new CacheError('invalid_request', `command ${invocation.command} has no implementation`)
+      return run(invocation)
   }
+}
+
+async function run({
+  command,
+  values,
+  operands,
+}: Extract<Invocation, { kind: 'run' }>): Promise<number> {
+  const runner = await runnerOf(command)
+  const logger = createStderrLogger(values)
+  return runner({ values, operands, logger, signal: stopSignal(logger) })
+}
+
+/** Aborted by the first SIGINT or SIGTERM; the second one ends the process at once. */
+function stopSignal(logger: Logger): AbortSignal {
+  const stop = new AbortController()
+  const onSignal = (name: string): void => {
+    if (stop.signal.aborted) process.exit(1)
+    logger.info('stopping', { signal: name })
+    stop.abort()
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return stop.signal
+}
+
+/** The version in package.json, which lies two folders above this file once built. */
+function version(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
 }
 
 main().then(
@@ -33,6 +59,7 @@ main().then(
     process.exitCode = code
   },
   (error: unknown) => {
+    // What is not a failure is a bug of ours: it ends the process with its stack.
     if (!(error instanceof CacheError)) throw error
     process.stderr.write(`watchglass: ${error.message}\n`)
     process.exitCode = error.code === 'invalid_request' ? 2 : 1

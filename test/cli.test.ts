@@ -30,3 +30,23 @@ t.test('a wrong command line is one line on standard error and exit code 2', asy
     stderr: 'watchglass: no command given; try "watchglass --help"\n',
   })
 })
+
+t.test('a command that is asked for something impossible says so in one line', async t => {
+  t.match(watchglass('generate'), {
+    status: 2,
+    stderr: /^watchglass: say what to generate, such as pods=1000; .*\n$/,
+  })
+  t.match(watchglass('generate', 'widgets=3'), { status: 2, stderr: /unknown kind "widgets"/ })
+  t.match(watchglass('generate', 'pods=3', '--prefix', 'registry'), {
+    status: 2,
+    stderr: /--prefix "registry" must begin with a slash/,
+  })
+  t.match(watchglass('generate', 'pods=3', '--seed', '-1'), {
+    status: 2,
+    stderr: /option '--seed/i,
+  })
+  t.match(watchglass('generate', 'pods=3', '--log-level', 'loud'), {
+    status: 2,
+    stderr: /--log-level "loud" is not debug, info, warn or error/,
+  })
+})

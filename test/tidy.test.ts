@@ -26,7 +26,6 @@ const packageOwners: Readonly<Record<string, string>> = {
   etcd3: 'bench/engine/',
   '@grpc/grpc-js': 'lib/etcd/',
   'prom-client': 'lib/ops/metrics.ts',
-  pino: 'lib/cli.ts',
   undici: 'lib/http/',
 }
 

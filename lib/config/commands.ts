@@ -1,26 +1,47 @@
 /** The command line in one table: what `--help`, the flags' parser and README's list of flags are all made from. Adding an
  *  option is adding a row here; the environment variable of `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
-export type CommandName = keyof typeof commands
+import { etcdCredentialOptions, etcdOption } from './etcd.ts'
+import type { Command, Option } from './option.ts'
 
-export interface Command {
-  /** What follows the command's name on the line, beside options. */
-  readonly operands: string
-  readonly summary: string
-  readonly options: readonly Option[]
+/** What generated clusters and their objects are like. */
+const clusterOptions: readonly Option[] = [
+  {
+    name: 'prefix',
+    value: 'PATH',
+    fallback: '/registry',
+    help: "The prefix of all keys in etcd, as kube-apiserver's --etcd-prefix.",
+  },
+  {
+    name: 'churn',
+    value: 'N/s',
+    help: 'Goes on changing generated objects at this rate: leases, statuses, evictions, rollouts.',
+  },
+  {
+    name: 'seed',
+    value: 'N',
+    fallback: '1',
+    help: 'The same seed generates the same objects.',
+  },
+]
+
+const logOptions: readonly Option[] = [
+  {
+    name: 'log-level',
+    value: 'LEVEL',
+    fallback: 'info',
+    help: 'What to log: debug, info, warn or error. JSON lines on standard error, or text on a terminal.',
+  },
+]
+
+/** Every command, in the order of `--help`. */
+export type CommandName = 'generate'
+
+export const commands: Readonly<Record<CommandName, Command>> = {
+  generate: {
+    operands: 'KIND=COUNT[,KIND=COUNT...]',
+    summary:
+      'Writes a generated cluster into etcd: related objects, stored as kube-apiserver stores them.',
+    options: [etcdOption, ...etcdCredentialOptions, ...clusterOptions, ...logOptions],
+  },
 }
-
-export interface Option {
-  readonly name: string
-  /** What stands for the value in `--help`; none for a switch. */
-  readonly value?: string
-  /** The value when the option is absent, as it would be typed. */
-  readonly fallback?: string
-  /** May be given more than once. */
-  readonly many?: boolean
-  /** One or two sentences: what it does, its unit, its bounds. */
-  readonly help: string
-}
-
-/** Every command. */
-export const commands: Readonly<Record<string, Command>> = {}

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { CacheError } from '../base/errors.ts'
-import type { Option } from './commands.ts'
+import type { Option } from './option.ts'
 import type { OptionValues } from './load.ts'
 
 /** Where etcd is. A command that takes more than addresses has a row of its own. */

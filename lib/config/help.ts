@@ -1,18 +1,21 @@
 /** `--help` as text, made from the table of commands. */
 
-import { type Command, type Option, commands } from './commands.ts'
+import { commands } from './commands.ts'
 import { variableOf } from './load.ts'
+import type { Command, Option } from './option.ts'
 
 const width = 100
 
+const table: Readonly<Record<string, Command>> = commands
+
 /** The help of one command, or of the program when `name` is `undefined`. */
 export function helpText(name: string | undefined): string {
-  const command = name === undefined ? undefined : commands[name]
+  const command = name === undefined ? undefined : table[name]
   return name === undefined || command === undefined ? programHelp() : commandHelp(name, command)
 }
 
 function programHelp(): string {
-  const rows = Object.entries(commands).map(([name, command]) => [name, command.summary] as const)
+  const rows = Object.entries(table).map(([name, command]) => [name, command.summary] as const)
   return [
     'Watchglass: a watch cache in front of etcd that serves Kubernetes list, get and watch.',
     '',

@@ -2,7 +2,8 @@
 
 import { parseArgs } from 'node:util'
 import { CacheError } from '../base/errors.ts'
-import { type Command, type Option, commands } from './commands.ts'
+import { commands } from './commands.ts'
+import type { Command, Option } from './option.ts'
 
 /** What was asked for: one command, or help (of one command or of all), or the version. */
 export type Invocation =

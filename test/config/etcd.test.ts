@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { Command } from '../../lib/config/commands.ts'
+import type { Command } from '../../lib/config/option.ts'
 import {
   type EtcdConnection,
   etcdConnection,

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
-import { type Command, commands } from '../../lib/config/commands.ts'
+import { commands } from '../../lib/config/commands.ts'
 import { helpText } from '../../lib/config/help.ts'
 import { type Invocation, load } from '../../lib/config/load.ts'
+import type { Command } from '../../lib/config/option.ts'
 
 const sample: Readonly<Record<string, Command>> = {
   fetch: {
@@ -90,6 +91,7 @@ t.test('a failure of the command line is one that the program expects', async t 
 })
 
 t.test('help names every command and option, within 100 columns', async t => {
+  const table: Readonly<Record<string, Command>> = commands
   for (const name of [undefined, ...Object.keys(commands)]) {
     const text = helpText(name)
     t.ok(text.endsWith('\n'))
@@ -100,7 +102,7 @@ t.test('help names every command and option, within 100 columns', async t => {
     const expected =
       name === undefined
         ? Object.keys(commands)
-        : (commands[name]?.options ?? []).map(o => `--${o.name}`)
+        : (table[name]?.options ?? []).map(o => `--${o.name}`)
     for (const word of expected) t.match(text, word)
   }
 })

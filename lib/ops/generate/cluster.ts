@@ -56,6 +56,15 @@ export class Cluster {
     }
   }
 
+  /** How many objects there are, about: large services have more than one endpoint slice. */
+  get size(): number {
+    const { plan } = this.#options
+    const { namespaces, nodes, workloads } = this.#topology
+    const derived = namespaces.length + 2 + nodes.length + workloads.length + this.#services.size
+    const planned = plan.nodes + plan.deployments + plan.pods + plan.services + plan.configmaps
+    return derived + planned + plan.secrets + plan.serviceaccounts + plan.events
+  }
+
   /** Every object, owners before what they own, made one by one. */
   *objects(): Generator<GeneratedChange> {
     yield* this.#namespacedBasics()

@@ -1,0 +1,15 @@
+/** What every command is given. */
+
+import type { Logger } from '../base/logger.ts'
+import type { OptionValues } from '../config/load.ts'
+
+export interface CommandContext {
+  readonly values: OptionValues
+  readonly operands: readonly string[]
+  readonly logger: Logger
+  /** Aborted when the program is asked to stop. */
+  readonly signal: AbortSignal
+}
+
+/** Runs a command to its end. Resolves to its exit code; failures are thrown. */
+export type CommandRunner = (context: CommandContext) => Promise<number>

@@ -1,0 +1,13 @@
+/** From a command's name to what it does. Each is loaded when it is asked for, so that `--help` needs none of them. */
+
+import type { CommandName } from '../config/commands.ts'
+import type { CommandRunner } from './context.ts'
+
+const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
+  generate: async () => (await import('./generate.ts')).generate,
+}
+
+/** What runs a command of the table. */
+export function runnerOf(command: string): Promise<CommandRunner> {
+  return runners[command as CommandName]()
+}

@@ -1,0 +1,42 @@
+/** How far long work is, on one line of a terminal that is rewritten; nothing where nobody watches. */
+
+/** A stream that may be a terminal. */
+export interface TerminalStream {
+  readonly isTTY?: boolean | undefined
+  write(text: string): unknown
+}
+
+export interface ProgressLine {
+  /** Shows `text` in place of what was shown. */
+  show(text: string): void
+  /** Clears the line, so that what is printed next begins a clean one. */
+  clear(): void
+}
+
+/** More often than this, people see flicker. */
+const redrawMs = 100
+
+/** A line on `stream`. */
+export function createProgressLine(stream: TerminalStream, nowMs: () => number): ProgressLine {
+  let shownAtMs = -Infinity
+  let isShown = false
+  return {
+    show(text) {
+      if (stream.isTTY !== true || nowMs() - shownAtMs < redrawMs) return
+      shownAtMs = nowMs()
+      isShown = true
+      stream.write(`\r\u001b[K${text}`)
+    },
+    clear() {
+      if (isShown) stream.write('\r\u001b[K')
+      isShown = false
+      shownAtMs = -Infinity
+    },
+  }
+}
+
+/** A bar of 20 characters, for a share from 0 to 1. */
+export function progressBar(share: number): string {
+  const filled = Math.round(Math.min(1, Math.max(0, share)) * 20)
+  return `[${'#'.repeat(filled)}${'.'.repeat(20 - filled)}]`
+}
