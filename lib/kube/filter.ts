@@ -18,7 +18,8 @@ export interface SelectableReader {
   field(field: FieldLabel): string
 }
 
-/** Makes a reader for the objects of a resource that needs only those fields, and labels if it says so. */
+/** Makes a reader for the objects of a resource that needs only those fields, and labels if it says so. Readers may be shared: what
+ *  is asked of an entry is asked before the next one is read. */
 export type MakeReader = (
   resource: Resource,
   fields: readonly FieldLabel[],
