@@ -49,7 +49,7 @@ export class DirectReads {
       yield* this.#pages(request)
     } catch (error) {
       hasFailed = true
-      throw error
+      throw this.#toTryAgain(CacheError.from(error, 'source_failed'))
     } finally {
       if (size === 'whole') this.#wholeReads--
       else this.#smallReads--
@@ -71,6 +71,15 @@ export class DirectReads {
     else this.#smallReads++
   }
 
+  /** What another attempt may heal says when. */
+  #toTryAgain(failure: CacheError): CacheError {
+    if (failure.code !== 'source_failed' || failure.details.retryAfterMs !== undefined) {
+      return failure
+    }
+    const { retryAfterMs } = this.#options.limits
+    return new CacheError(failure.code, failure.message, { retryAfterMs, cause: failure })
+  }
+
   async *#pages({ range, revision, limit, signal }: DirectReadRequest): AsyncGenerator<Page> {
     const { epochs } = this.#options
     const mark = epochs.mark()
@@ -80,9 +89,7 @@ export class DirectReads {
     )
     for await (const page of pages) {
       if (epochs.judge(mark, page.header) !== 'same') {
-        throw new CacheError('source_failed', 'etcd answered with another history', {
-          retryAfterMs: this.#options.limits.retryAfterMs,
-        })
+        throw new CacheError('source_failed', 'etcd answered with another history')
       }
       yield page
       if (limit !== undefined) return

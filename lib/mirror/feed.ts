@@ -248,13 +248,14 @@ export class Feed implements StreamTarget {
       )
       context.metrics.events(0, loaded.unmatched)
       this.#mustLoad = undefined
-      this.progress.restart(loaded.revision)
       for (const keyspace of known) {
         const tree = loaded.trees.get(keyspace.name)
         if (keyspace.isDropped || tree === undefined) continue
         keyspace.restore(tree, loaded.revision)
         keyspace.handle('restored')
       }
+      // Whoever waits for this revision must find the contents that go with it.
+      this.progress.restart(loaded.revision)
       for (const keyspace of this.#keyspaces.values()) {
         if (!keyspace.isRestored) this.#joins.add(keyspace)
       }

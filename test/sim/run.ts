@@ -1,0 +1,42 @@
+/** `npm run simulate -- [--events N] [--seed N] [--profile NAME]`: simulates, and prints what happened. With a profile, one world of
+ *  that profile and seed, as the message of a failure gives them. */
+
+import { parseArgs } from 'node:util'
+import { profiles } from './faults.ts'
+import { runWorld, simulate, type SimulationResult } from './simulate.ts'
+
+const { values } = parseArgs({
+  options: {
+    events: { type: 'string', default: '1000000' },
+    seed: { type: 'string' },
+    profile: { type: 'string' },
+    world: { type: 'string' },
+  },
+})
+const events = Number(values.events)
+const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000))
+const startMs = performance.now()
+const result = await run()
+const seconds = (performance.now() - startMs) / 1000
+for (const [name, count] of [...result.stats.counts].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+  process.stdout.write(`${name.padEnd(36)} ${count.toLocaleString('en-US').padStart(12)}\n`)
+}
+process.stdout.write(
+  `seed ${seed}: ${result.events.toLocaleString('en-US')} events in ${result.worlds} worlds, ${seconds.toFixed(1)} s, ` +
+    `${Math.round(result.events / seconds).toLocaleString('en-US')} events/s, every check held\n`,
+)
+
+async function run(): Promise<SimulationResult> {
+  if (values.profile === undefined) {
+    const eventsOfWorld = values.world === undefined ? undefined : Number(values.world)
+    return simulate({ events, seed, eventsOfWorld, onWorld: showProgress })
+  }
+  const profile = profiles.find(({ name }) => name === values.profile)
+  if (profile === undefined) throw new Error(`no profile ${values.profile}`)
+  const world = await runWorld({ seed, profile, events })
+  return { events: world.events, worlds: 1, stats: world.stats }
+}
+
+function showProgress(done: number): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${done.toLocaleString('en-US')} events`)
+}

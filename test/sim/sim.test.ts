@@ -1,0 +1,72 @@
+/** The mirror in simulated worlds. What a failure prints can be run again: `npm run simulate -- --seed N --profile NAME --events M`. */
+
+import { readdirSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import { profiles } from './faults.ts'
+import { runWorld, simulate, WorldFailure } from './simulate.ts'
+
+/** What is run in every test run; the seed is new each time, and named by a failure. */
+const events = 250_000
+
+const regressions = new URL('../../../test/sim/regressions/', import.meta.url)
+
+interface Regression {
+  readonly seed: number
+  readonly profile: string
+  readonly events: number
+  /** What the world has shown. */
+  readonly found: string
+}
+
+t.test('every answer of every mirror is right, whatever fails', async t => {
+  const seed = Math.floor(Math.random() * 1_000_000_000)
+  const { stats, worlds } = await simulate({ events, seed })
+  t.ok(worlds >= profiles.length, 'each profile had its turn')
+  for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
+    t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)
+  }
+  t.ok(stats.of('watched batch') > 1000, 'watchers saw batches')
+  t.ok(stats.of('write done') > 1000)
+  t.equal(stats.sum('violation'), 0, 'and nothing sound was called a violation')
+})
+
+t.test('faults of every kind were part of it', async t => {
+  const { stats } = await simulate({ events: 105_000, seed: 4, eventsOfWorld: 15_000 })
+  const kinds = ['cut', 'disconnect', 'elect', 'isolate', 'none reachable', 'restart', 'restore']
+  for (const kind of [...kinds, 'silence']) t.ok(stats.of(`fault ${kind}`) > 0, kind)
+  for (const name of ['bootstrap compacted', 'bootstrap joined', 'new epoch', 'watcher expired']) {
+    t.ok(stats.of(name) > 0, name)
+  }
+})
+
+t.test('the same seed replays the same world', async t => {
+  const profile = profiles.find(({ name }) => name === 'everything')!
+  const runs = [1, 2].map(() => runWorld({ seed: 77, profile, events: 8000 }))
+  const [one, two] = await Promise.all(runs)
+  t.equal(one?.events, two?.events)
+  t.same(one?.stats.counts, two?.stats.counts)
+})
+
+t.test('progress that overtakes events, believed, is found out', async t => {
+  const world = { hasProgressBug: true, isCheckingVersions: false }
+  for (const seed of [1, 2, 3]) {
+    const failure = await simulate({ events: 20_000, seed, world }).catch((error: unknown) => error)
+    t.ok(failure instanceof WorldFailure, `seed ${seed}`)
+  }
+})
+
+t.test('the version check keeps every answer right with that bug', async t => {
+  const world = { hasProgressBug: true, version: '3.4.23' }
+  const { stats } = await simulate({ events: 40_000, seed: 1, world })
+  t.ok(stats.of('consistent mirror') > 0, 'some reads are answered by the event of their revision')
+  t.equal(stats.sum('violation'), 0)
+})
+
+t.test('what was found once is never found again', async t => {
+  for (const file of readdirSync(regressions).filter(name => name.endsWith('.json'))) {
+    const text = readFileSync(new URL(file, regressions), 'utf8')
+    const { seed, events, ...rest } = JSON.parse(text) as Regression
+    const profile = profiles.find(({ name }) => name === rest.profile)!
+    await t.resolves(runWorld({ seed, profile, events }), rest.found)
+  }
+})
