@@ -32,14 +32,9 @@ export function appendView(
   value: StoredValue,
   options: ViewOptions,
 ): NotExact | undefined {
-  const envelope = readEnvelope(value.bytes, value.start, value.end)
-  if (envelope instanceof NotExact) return envelope
-  const view = viewOf(envelope.apiVersion, envelope.kind)
-  if (view instanceof NotExact) return view
-  const apiVersion = options.apiVersion ?? view.kind.apiVersion
-  if (apiVersion !== view.kind.apiVersion && !view.otherVersions.has(apiVersion)) {
-    return new NotExact(`${view.kind.kind} is stored as ${view.kind.apiVersion}`)
-  }
+  const stored = storedKind(value, options.apiVersion)
+  if (stored instanceof NotExact) return stored
+  const { apiVersion, view } = stored
   conversion.borrow(out, value.bytes)
   conversion.resourceVersion = options.resourceVersion
   const from = conversion.length
@@ -51,7 +46,7 @@ export function appendView(
       shape: 'members',
       scope: objectScope(`${view.kind.apiVersion} ${view.kind.kind}`),
     })
-    const to = view.write(conversion, envelope.rawStart, envelope.rawEnd, conversion.length)
+    const to = view.write(conversion, stored.rawStart, stored.rawEnd, conversion.length)
     conversion.length = to
     if (to === from) conversion.appendAscii('{')
     else conversion.bytes[from] = 0x7b
@@ -64,6 +59,32 @@ export function appendView(
   } finally {
     conversion.giveBack(out)
   }
+}
+
+/** What a stored value is, and where its message lies. */
+export interface StoredKind {
+  readonly kind: Kind
+  /** The version that it is served as. */
+  readonly apiVersion: string
+  readonly rawStart: number
+  readonly rawEnd: number
+}
+
+/** Reads what a stored value is, and whether it can be served as the version that is asked for. */
+export function storedKind(
+  { bytes, start, end }: StoredValue,
+  servedVersion: string | undefined,
+): (StoredKind & { readonly view: View }) | NotExact {
+  const envelope = readEnvelope(bytes, start, end)
+  if (envelope instanceof NotExact) return envelope
+  const view = viewOf(envelope.apiVersion, envelope.kind)
+  if (view instanceof NotExact) return view
+  const { kind } = view
+  const apiVersion = servedVersion ?? kind.apiVersion
+  if (apiVersion !== kind.apiVersion && !view.otherVersions.has(apiVersion)) {
+    return new NotExact(`${kind.kind} is stored as ${kind.apiVersion}`)
+  }
+  return { kind, apiVersion, rawStart: envelope.rawStart, rawEnd: envelope.rawEnd, view }
 }
 
 const decoders = new Decoders(viewAdditions)

@@ -7,9 +7,10 @@
  *  Every member is written with a comma before it; the first one's becomes the opening brace. */
 
 import type { Field, MessageType } from '../schema.ts'
-import { wireBytes, wireFixed64, wireVarint } from '../wire-reader.ts'
+import { wireBytes } from '../wire-reader.ts'
 import { scalarMember, specialMember, valueSource } from './member-source.ts'
-import { lengthSource, putSource, roomSource, skipSource, tagOf, tagTestSource } from './source.ts'
+import { scanSource, variablesSource, wireOf } from './scan-source.ts'
+import { lengthSource, putSource, roomSource, tagOf, tagTestSource } from './source.ts'
 import { slackBytes } from './state.ts'
 
 /** What the generator asks of the compiler, and what a view adds to a type. */
@@ -44,7 +45,6 @@ export type Shape = 'value' | 'members'
 /** The body of a function (O, s, e, p) that writes messages of the type. */
 export function decoderSource(type: MessageType, shape: Shape, context: DecoderContext): string {
   const { fields } = type
-  const variables = fields.map(({ number }) => `a${number} = -1, z${number} = -1`)
   const constants = fields.reduce(
     (sum, field) => sum + field.jsonName.length + slackBytes + presetLength(field, context),
     slackBytes + context.prefix.length,
@@ -52,8 +52,8 @@ export function decoderSource(type: MessageType, shape: Shape, context: DecoderC
   const isObject = type.form === 'object'
   return `
     const I = O.input, W = O.inputView, N = (e - s) * 6 + ${constants};
-    let b, v, i = s, k = 0, n = 0, t = 0;
-    let ${['q = 0', ...variables].join(', ')};
+    let b, v, q = 0;
+    ${variablesSource(type)}
     ${context.isRecursive ? 'if (++O.depth > maxDepth) tooDeep();' : ''}
     ${scanSource(type)}
     ${context.checks}
@@ -71,53 +71,6 @@ const closeSource = 'if (p === q) { b[p++] = 123; } else { b[q] = 123; } b[p++] 
 
 function presetLength(field: Field, context: DecoderContext): number {
   return context.presetsOf(field).reduce((sum, { json }) => sum + json.length, 0)
-}
-
-/** The first pass. A tag is known with its wire type; any other, or one in more bytes than it needs, is not exact. */
-function scanSource(type: MessageType): string {
-  const cases = type.fields.map(field => caseSource(type, field)).join('\n')
-  return `
-    while (i < e) {
-      k = i; t = I[i++];
-      if (t > 127) { n = I[i++]; t = n > 0 && n < 128 ? t & 127 | n << 7 : -1; }
-      switch (t) {
-        ${cases}
-        default: unknownField(${JSON.stringify(type.name)}, O, k, e);
-      }
-    }
-    if (i !== e) malformed(${JSON.stringify(type.name)});`
-}
-
-function caseSource(type: MessageType, field: Field): string {
-  const { number } = field
-  const a = `a${number}`
-  const z = `z${number}`
-  const first = `if (${a} === -1) ${a} = k;`
-  const bytes = tagOf(number, wireBytes)
-  const scalarWire = wireOf(field.type)
-  if (scalarWire !== wireBytes) {
-    const step = scalarWire === wireFixed64 ? 'i += 8;' : skipSource
-    const scalar = tagOf(number, scalarWire)
-    return field.container === 'single'
-      ? `case ${scalar}: ${a} = i; ${step} break;`
-      : `case ${scalar}: ${first} ${step} ${z} = i; break;
-         case ${bytes}: ${lengthSource} if (n > 0) { ${first} ${z} = i + n; } i += n; break;`
-  }
-  if (field.container !== 'single') {
-    return `case ${bytes}: ${first} ${lengthSource} ${z} = i += n; break;`
-  }
-  const once = isMerged(field) ? `if (${a} !== -1) repeated(${JSON.stringify(type.name)});` : ''
-  return `case ${bytes}: ${once} ${lengthSource} ${a} = i; ${z} = i += n; break;`
-}
-
-/** Of a message that occurs again, decoders merge the two. Times take the last. */
-function isMerged({ type }: Field): boolean {
-  return !['string', 'bytes', 'time', 'microtime'].includes(type)
-}
-
-function wireOf(type: string): number {
-  if (type === 'float64') return wireFixed64
-  return type === 'bool' || type === 'int32' || type === 'int64' ? wireVarint : wireBytes
 }
 
 function memberSource(field: Field, context: DecoderContext): string {
