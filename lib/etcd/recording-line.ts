@@ -12,6 +12,9 @@ import { type Revision, revision } from '../base/revision.ts'
 import { type Change, KeyValue } from '../store/event.ts'
 import type { SlabWriter } from '../store/slab.ts'
 
+/** The name that the format has for a revision. */
+const revisionName = 'rev'
+
 export interface RecordedLine {
   readonly revision: Revision
   readonly change: Change
@@ -20,11 +23,11 @@ export interface RecordedLine {
 /** The line, without its line feed. */
 export function formatLine(at: Revision, change: Change): string {
   if (change.type === 'delete') {
-    return JSON.stringify({ rev: at, type: 'delete', ...keyFields(change.key) })
+    return JSON.stringify({ [revisionName]: at, type: 'delete', ...keyFields(change.key) })
   }
   const { key, bytes, start, end, createRevision, modRevision, version, lease } = change.entry
   return JSON.stringify({
-    rev: at,
+    [revisionName]: at,
     type: 'put',
     ...keyFields(key),
     value: Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('base64'),
@@ -38,7 +41,7 @@ export function formatLine(at: Revision, change: Change): string {
 /** What the line says, with the value in a slab. `invalid_request` says what is wrong with it. */
 export function parseLine(text: string, slabs: SlabWriter): RecordedLine {
   const fields = objectFrom(text)
-  const at = revisionField(fields, 'rev')
+  const at = revisionField(fields, revisionName)
   const { type } = fields
   if (type !== 'put' && type !== 'delete') throw invalid('type is neither put nor delete')
   const key = keyField(fields)
