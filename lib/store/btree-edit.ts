@@ -1,24 +1,24 @@
 /** Changes to a persistent B+tree. The tree that a change begins with stays as it is: nodes on the path to the change are
- *  copied, all others are shared.
- *
- *  A child that comes back over-full is split by its parent, and one that comes back too small is joined with a neighbour by its
- *  parent; the edit does the same for the root. */
+ *  copied, all others are shared. A node that a change leaves over-full or too small is put right by its parent, and the root by
+ *  the edit (btree-balance.ts). */
 
 import type { Key } from '../base/keys.ts'
-import { BTree } from './btree.ts'
+import { splitRoot, withJoinedChild, withSplitChild } from './btree-balance.ts'
 import {
   childIndex,
-  countOf,
+  entryIndex,
   Inner,
+  isOverFull,
+  isTooSmall,
+  type Keyed,
   Leaf,
-  lowerBound,
-  maxFanOut,
-  minFanOut,
+  markAt,
   type Node,
 } from './btree-nodes.ts'
+import { BTree } from './btree.ts'
 
-/** A tree under change, for one batch of changes. Nothing of it is seen before `tree()`. */
-export class TreeEdit<E> {
+/** A tree under change, for one batch of changes. Nothing of it is seen before it is asked for. */
+export class TreeEdit<E extends Keyed> {
   #root: Node<E>
   #height: number
   /** What the change under way found at its key. */
@@ -29,23 +29,28 @@ export class TreeEdit<E> {
     this.#height = tree.height
   }
 
-  /** The tree with all changes made so far. */
+  /** The root of the tree with all changes made so far. */
+  get root(): Node<E> {
+    return this.#root
+  }
+
+  /** The height of that tree. */
+  get height(): number {
+    return this.#height
+  }
+
+  /** That tree. */
   tree(): BTree<E> {
     return new BTree(this.#root, this.#height)
   }
 
-  /** Sets the entry of `key` and returns the one it had. O(log n). */
-  put(key: Key, entry: E): E | undefined {
+  /** Puts an entry and returns the one that its key had. O(log n). */
+  put(entry: E): E | undefined {
     this.#before = undefined
-    const root = this.#put(this.#root, this.#height, key, entry)
-    if (sizeOf(root, this.#height) > maxFanOut) {
-      const { left, right, key: separator } = split(root, this.#height)
-      const count = countOf(root, this.#height)
-      this.#root = new Inner([separator], [left, right], count)
-      this.#height++
-    } else {
-      this.#root = root
-    }
+    const root = this.#put(this.#root, this.#height, entry)
+    const isTooLarge = isOverFull(root, this.#height)
+    this.#root = isTooLarge ? splitRoot(root, this.#height) : root
+    if (isTooLarge) this.#height++
     return this.#before
   }
 
@@ -61,149 +66,57 @@ export class TreeEdit<E> {
     return this.#before
   }
 
-  #put(node: Node<E>, level: number, key: Key, entry: E): Node<E> {
-    if (level === 0) return this.#putInLeaf(node as Leaf<E>, key, entry)
+  #put(node: Node<E>, level: number, entry: E): Node<E> {
+    if (level === 0) return this.#putInLeaf(node as Leaf<E>, entry)
     const inner = node as Inner<E>
-    const index = childIndex(inner.keys, key)
-    const child = this.#put(inner.children[index]!, level - 1, key, entry)
+    const index = childIndex(inner.separators, entry.key)
+    const child = this.#put(inner.children[index]!, level - 1, entry)
+    if (isOverFull(child, level - 1)) return withSplitChild(inner, index, child, level)
     const count = this.#before === undefined ? inner.count + 1 : inner.count
-    if (sizeOf(child, level - 1) <= maxFanOut) return withChild(inner, index, child, count)
-    const { left, right, key: separator } = split(child, level - 1)
-    const keys = inner.keys.slice()
-    keys.splice(index, 0, separator)
-    const children = inner.children.slice()
-    children.splice(index, 1, left, right)
-    return new Inner(keys, children, count)
+    return withChild(inner, index, child, count)
   }
 
-  #putInLeaf(leaf: Leaf<E>, key: Key, entry: E): Leaf<E> {
-    const at = lowerBound(leaf.keys, key)
+  #putInLeaf(leaf: Leaf<E>, entry: E): Leaf<E> {
+    const at = entryIndex(leaf, entry.key)
+    const before = leaf.entries[at]
     const entries = leaf.entries.slice()
-    if (leaf.keys[at] === key) {
-      this.#before = entries[at]
+    if (before !== undefined && before.key === entry.key) {
+      this.#before = before
       entries[at] = entry
-      return new Leaf(leaf.keys, entries)
+      return new Leaf(leaf.marks, entries, leaf.skip)
     }
-    const keys = leaf.keys.slice()
-    keys.splice(at, 0, key)
     entries.splice(at, 0, entry)
-    return new Leaf(keys, entries)
+    const marks = leaf.marks.slice()
+    marks.splice(at, 0, markAt(entry.key, leaf.skip))
+    return new Leaf(marks, entries, leaf.skip)
   }
 
   #delete(node: Node<E>, level: number, key: Key): Node<E> {
     if (level === 0) return this.#deleteInLeaf(node as Leaf<E>, key)
     const inner = node as Inner<E>
-    const index = childIndex(inner.keys, key)
+    const index = childIndex(inner.separators, key)
     const child = this.#delete(inner.children[index]!, level - 1, key)
     if (this.#before === undefined) return node
-    const count = inner.count - 1
-    if (sizeOf(child, level - 1) >= minFanOut || inner.children.length === 1) {
-      return withChild(inner, index, child, count)
-    }
-    return joinChild(inner, index, child, level)
+    if (isTooSmall(child, level - 1)) return withJoinedChild(inner, index, child, level)
+    return withChild(inner, index, child, inner.count - 1)
   }
 
   #deleteInLeaf(leaf: Leaf<E>, key: Key): Leaf<E> {
-    const at = lowerBound(leaf.keys, key)
-    if (leaf.keys[at] !== key) return leaf
-    this.#before = leaf.entries[at]
-    const keys = leaf.keys.slice()
-    keys.splice(at, 1)
-    const entries = leaf.entries.slice()
-    entries.splice(at, 1)
-    return new Leaf(keys, entries)
+    const at = entryIndex(leaf, key)
+    const before = leaf.entries[at]
+    if (before === undefined || before.key !== key) return leaf
+    this.#before = before
+    return new Leaf(leaf.marks.toSpliced(at, 1), leaf.entries.toSpliced(at, 1), leaf.skip)
   }
 }
 
-function sizeOf<E>(node: Node<E>, level: number): number {
-  return level === 0 ? (node as Leaf<E>).keys.length : (node as Inner<E>).children.length
-}
-
-function withChild<E>(inner: Inner<E>, index: number, child: Node<E>, count: number): Inner<E> {
+function withChild<E extends Keyed>(
+  inner: Inner<E>,
+  index: number,
+  child: Node<E>,
+  count: number,
+): Inner<E> {
   const children = inner.children.slice()
   children[index] = child
-  return new Inner(inner.keys, children, count)
-}
-
-interface Halves<E> {
-  readonly left: Node<E>
-  /** The first key of the right half. */
-  readonly key: Key
-  readonly right: Node<E>
-}
-
-/** The two halves of an over-full node. */
-function split<E>(node: Node<E>, level: number): Halves<E> {
-  if (level === 0) return splitLeaf((node as Leaf<E>).keys, (node as Leaf<E>).entries)
-  const { keys, children } = node as Inner<E>
-  return splitInner(keys, children, level)
-}
-
-function splitLeaf<E>(keys: readonly Key[], entries: readonly E[]): Halves<E> {
-  const middle = keys.length >>> 1
-  return {
-    left: new Leaf(keys.slice(0, middle), entries.slice(0, middle)),
-    key: keys[middle]!,
-    right: new Leaf(keys.slice(middle), entries.slice(middle)),
-  }
-}
-
-function splitInner<E>(
-  keys: readonly Key[],
-  children: readonly Node<E>[],
-  level: number,
-): Halves<E> {
-  const middle = children.length >>> 1
-  return {
-    left: createInner(keys.slice(0, middle - 1), children.slice(0, middle), level),
-    key: keys[middle - 1]!,
-    right: createInner(keys.slice(middle), children.slice(middle), level),
-  }
-}
-
-/** The node with its child at `index`, which has become too small, joined with a neighbour: as one child when both fit, as two
- *  halves of both when not. */
-function joinChild<E>(inner: Inner<E>, index: number, child: Node<E>, level: number): Inner<E> {
-  const leftIndex = index > 0 ? index - 1 : 0
-  const left = index > 0 ? inner.children[leftIndex]! : child
-  const right = index > 0 ? child : inner.children[1]!
-  const separator = inner.keys[leftIndex]!
-  const joined = join(left, separator, right, level - 1)
-  const keys = inner.keys.slice()
-  const children = inner.children.slice()
-  if (sizeOf(joined, level - 1) > maxFanOut) {
-    const halves = split(joined, level - 1)
-    keys[leftIndex] = halves.key
-    children.splice(leftIndex, 2, halves.left, halves.right)
-  } else {
-    keys.splice(leftIndex, 1)
-    children.splice(leftIndex, 2, joined)
-  }
-  return new Inner(keys, children, inner.count - 1)
-}
-
-function join<E>(left: Node<E>, separator: Key, right: Node<E>, level: number): Node<E> {
-  if (level === 0) {
-    const first = left as Leaf<E>
-    const second = right as Leaf<E>
-    return new Leaf(first.keys.concat(second.keys), first.entries.concat(second.entries))
-  }
-  const first = left as Inner<E>
-  const second = right as Inner<E>
-  return new Inner(
-    [...first.keys, separator, ...second.keys],
-    first.children.concat(second.children),
-    first.count + second.count,
-  )
-}
-
-/** An inner node `level` levels above the leaves, with the count that its children make. */
-export function createInner<E>(
-  keys: readonly Key[],
-  children: readonly Node<E>[],
-  level: number,
-): Inner<E> {
-  let count = 0
-  for (const child of children) count += countOf(child, level - 1)
-  return new Inner(keys, children, count)
+  return new Inner(inner.separators, children, count)
 }

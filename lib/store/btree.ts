@@ -3,10 +3,19 @@
  *  it, so that counting a range takes O(log n). */
 
 import { isEmptyRange, type Key, type KeyRange } from '../base/keys.ts'
-import { childIndex, countOf, type Inner, Leaf, lowerBound, type Node } from './btree-nodes.ts'
+import {
+  childIndex,
+  childIndexBefore,
+  countOf,
+  entryIndex,
+  type Inner,
+  type Keyed,
+  Leaf,
+  type Node,
+} from './btree-nodes.ts'
 
 /** The part of one leaf that lies in a range: its entries from index `from` up to, not including, `to`. */
-export interface LeafSlice<E> {
+export interface LeafSlice<E extends Keyed> {
   readonly leaf: Leaf<E>
   readonly from: number
   readonly to: number
@@ -20,7 +29,7 @@ export interface RangeOptions {
 }
 
 /** The contents of a tree. Immutable. */
-export class BTree<E> {
+export class BTree<E extends Keyed> {
   readonly root: Node<E>
   /** How many levels of inner nodes lie above the leaves. */
   readonly height: number
@@ -31,10 +40,11 @@ export class BTree<E> {
   }
 
   /** A tree without entries. */
-  static empty<E>(): BTree<E> {
-    return emptyTree as BTree<E>
+  static empty<E extends Keyed>(): BTree<E> {
+    return emptyTree as BTree<Keyed> as BTree<E>
   }
 
+  /** How many entries there are. */
   get size(): number {
     return countOf(this.root, this.height)
   }
@@ -44,11 +54,11 @@ export class BTree<E> {
     let node = this.root
     for (let level = this.height; level > 0; level--) {
       const inner = node as Inner<E>
-      node = inner.children[childIndex(inner.keys, key)]!
+      node = inner.children[childIndex(inner.separators, key)]!
     }
     const leaf = node as Leaf<E>
-    const at = lowerBound(leaf.keys, key)
-    return leaf.keys[at] === key ? leaf.entries[at] : undefined
+    const entry = leaf.entries[entryIndex(leaf, key)]
+    return entry !== undefined && entry.key === key ? entry : undefined
   }
 
   /** How many keys are below `key`. O(log n). */
@@ -56,12 +66,12 @@ export class BTree<E> {
     let node = this.root
     let rank = 0
     for (let level = this.height; level > 0; level--) {
-      const inner = node as Inner<E>
-      const index = childIndex(inner.keys, key)
-      for (let i = 0; i < index; i++) rank += countOf(inner.children[i]!, level - 1)
-      node = inner.children[index]!
+      const { separators, children } = node as Inner<E>
+      const index = childIndex(separators, key)
+      for (let i = 0; i < index; i++) rank += countOf(children[i]!, level - 1)
+      node = children[index]!
     }
-    return rank + lowerBound((node as Leaf<E>).keys, key)
+    return rank + entryIndex(node as Leaf<E>, key)
   }
 
   /** How many keys lie in the range. O(log n). */
@@ -98,26 +108,29 @@ export class BTree<E> {
   /** The leaves that hold the range, in key order or from the end, with the part of each that lies in it; never an empty part.
    *  Lazy: what is not asked for is not visited. */
   *leaves(range: KeyRange, reverse = false): Generator<LeafSlice<E>, void, undefined> {
-    const { start, end } = range
     if (isEmptyRange(range)) return
+    const { start, end } = range
     const walk = new LeafWalk(this)
-    let leaf: Leaf<E> | undefined = reverse ? walk.seekBefore(end) : walk.seek(start)
-    while (leaf !== undefined) {
-      const { keys } = leaf
-      const from = keys.length > 0 && keys[0]! < start ? lowerBound(keys, start) : 0
-      const isCut = end !== undefined && keys.length > 0 && keys[keys.length - 1]! >= end
-      const to = isCut ? lowerBound(keys, end) : keys.length
+    // A leaf occurs once in a tree, so the one at the far end is known when it is met, and no key in between is looked at.
+    const first = reverse ? walk.seekBefore(end) : walk.seek(start)
+    const last = reverse ? new LeafWalk(this).seek(start) : new LeafWalk(this).seekBefore(end)
+    const lowest = reverse ? last : first
+    const highest = reverse ? first : last
+    for (let leaf: Leaf<E> | undefined = first; leaf !== undefined;) {
+      const from = leaf === lowest ? entryIndex(leaf, start) : 0
+      const isCut = leaf === highest && end !== undefined
+      const to = isCut ? entryIndex(leaf, end) : leaf.entries.length
       if (from < to) yield { leaf, from, to }
-      if (reverse ? from > 0 : isCut) return
+      if (leaf === last) return
       leaf = reverse ? walk.previous() : walk.next()
     }
   }
 }
 
-const emptyTree = new BTree<unknown>(new Leaf<unknown>([], []), 0)
+const emptyTree = new BTree<Keyed>(new Leaf<Keyed>([], [], 0), 0)
 
 /** A place among the leaves of one tree. Trees that share nodes have no links between leaves, so a walk keeps its path. */
-class LeafWalk<E> {
+class LeafWalk<E extends Keyed> {
   readonly #tree: BTree<E>
   /** The inner nodes from the root down, and which child of each the path takes. */
   readonly #path: Inner<E>[] = []
@@ -129,13 +142,13 @@ class LeafWalk<E> {
 
   /** The leaf that holds `key`, or would. */
   seek(key: Key): Leaf<E> {
-    return this.#descend(this.#tree.root, 0, keys => childIndex(keys, key))
+    return this.#descend(this.#tree.root, 0, inner => childIndex(inner.separators, key))
   }
 
   /** The leaf that holds the last key below `end`, or would. */
   seekBefore(end: Key | undefined): Leaf<E> {
-    return this.#descend(this.#tree.root, 0, keys =>
-      end === undefined ? keys.length : lowerBound(keys, end),
+    return this.#descend(this.#tree.root, 0, inner =>
+      end === undefined ? inner.children.length - 1 : childIndexBefore(inner.separators, end),
     )
   }
 
@@ -152,14 +165,15 @@ class LeafWalk<E> {
     while (depth >= 0 && this.#taken[depth] === 0) depth--
     if (depth < 0) return undefined
     const index = --this.#taken[depth]!
-    return this.#descend(this.#path[depth]!.children[index]!, depth + 1, keys => keys.length)
+    const child = this.#path[depth]!.children[index]!
+    return this.#descend(child, depth + 1, inner => inner.children.length - 1)
   }
 
-  #descend(from: Node<E>, depth: number, choose: (keys: readonly Key[]) => number): Leaf<E> {
+  #descend(from: Node<E>, depth: number, choose: (inner: Inner<E>) => number): Leaf<E> {
     let node = from
     for (let at = depth; at < this.#tree.height; at++) {
       const inner = node as Inner<E>
-      const index = choose(inner.keys)
+      const index = choose(inner)
       this.#path[at] = inner
       this.#taken[at] = index
       node = inner.children[index]!

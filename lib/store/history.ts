@@ -19,14 +19,31 @@ import type { Snapshot } from './snapshot.ts'
 export interface HistoryBounds {
   readonly maxBatches: number
   readonly maxAgeMs: number
-  /** Of what only history keeps alive: see `batchBytes`. */
+  /** Of what only history keeps alive: see `bytesOf`. */
   readonly maxBytes: number
+}
+
+/** A batch as history keeps it: with the snapshot that it left, and with what it weighs, which is not asked of its events again
+ *  when it leaves, because by then they are far from every cache. */
+export class AppliedBatch implements Batch {
+  readonly revision: Revision
+  readonly events: readonly Event[]
+  readonly appliedAtMs: number
+  readonly bytes: number
+  snapshot: Snapshot
+
+  constructor(snapshot: Snapshot, events: readonly Event[], appliedAtMs: number) {
+    this.revision = snapshot.revision
+    this.events = events
+    this.appliedAtMs = appliedAtMs
+    this.bytes = bytesOf(events)
+    this.snapshot = snapshot
+  }
 }
 
 export class History {
   readonly #bounds: HistoryBounds
-  readonly #batches = new Ring<Batch>()
-  readonly #snapshots = new Ring<Snapshot>()
+  readonly #batches = new Ring<AppliedBatch>()
   #base: Snapshot
   #oldest: Revision
   #bytes = 0
@@ -49,27 +66,27 @@ export class History {
     return this.#batches.size
   }
 
-  /** What the batches weigh: see `batchBytes`. */
+  /** What the batches weigh: see `bytesOf`. */
   get bytes(): number {
     return this.#bytes
   }
 
   /** The snapshot of the newest batch that was taken. */
   get newest(): Snapshot {
-    return this.#snapshots.at(this.#snapshots.size - 1) ?? this.#base
+    return this.#batches.last?.snapshot ?? this.#base
   }
 
-  /** Takes the next batch and the snapshot that it left. */
-  append(batch: Batch, snapshot: Snapshot): void {
+  /** Takes the next batch. */
+  append(batch: AppliedBatch): void {
     this.#batches.push(batch)
-    this.#snapshots.push(snapshot)
-    this.#bytes += batchBytes(batch)
+    this.#bytes += batch.bytes
   }
 
   /** Puts a snapshot with the same contents in place of the newest. */
   replaceNewest(snapshot: Snapshot): void {
-    if (this.#snapshots.size === 0) this.#base = snapshot
-    else this.#snapshots.replaceLast(snapshot)
+    const { last } = this.#batches
+    if (last === undefined) this.#base = snapshot
+    else last.snapshot = snapshot
   }
 
   /** Lets go of what exceeds the bounds at `nowMs`. */
@@ -98,7 +115,7 @@ export class History {
   /** The newest snapshot at or below `revision`, which is not below the oldest. O(log n). */
   snapshotAt(revision: Revision): Snapshot {
     const index = this.#indexAfter(revision)
-    return index === 0 ? this.#base : this.#snapshots.at(index - 1)!
+    return this.#batches.at(index - 1)?.snapshot ?? this.#base
   }
 
   /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
@@ -127,12 +144,12 @@ export class History {
     }
   }
 
-  #shift(first: Batch): void {
+  #shift(first: AppliedBatch): void {
     this.#batches.shift()
     this.#shifted++
-    this.#base = this.#snapshots.shift()!
+    this.#base = first.snapshot
     this.#oldest = first.revision
-    this.#bytes -= batchBytes(first)
+    this.#bytes -= first.bytes
   }
 
   /** The index of the first batch above `revision`. */
@@ -153,12 +170,10 @@ export class History {
 const changeBytes = 1900
 
 /** What a batch keeps alive: the state before it, which the latest contents do not have, and the copied path of each change. */
-export function batchBytes({ events }: Batch): number {
+function bytesOf(events: readonly Event[]): number {
   let bytes = 0
-  for (const event of events) bytes += eventBytes(event)
+  for (const { key, before } of events) {
+    bytes += changeBytes + (before === undefined ? 0 : key.length + before.valueLength)
+  }
   return bytes
-}
-
-function eventBytes({ key, before }: Event): number {
-  return changeBytes + (before === undefined ? 0 : key.length + before.valueLength)
 }

@@ -14,7 +14,7 @@ import { type Key, keyAfter, minKey } from '../base/keys.ts'
 import { BTree } from './btree.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Event, KeyValue } from './event.ts'
-import { indexKey, type IndexTrees } from './index-view.ts'
+import { IndexEntry, indexKey, type IndexTrees } from './index-view.ts'
 
 /** The terms that an entry is found by. Must follow from the entry alone, and must not throw. */
 export type TermsOf = (entry: KeyValue) => readonly string[]
@@ -23,7 +23,7 @@ interface IndexState {
   readonly termsOf: TermsOf
   /** Where the walk goes on; `undefined` when the index is complete. */
   position: Key | undefined
-  tree: BTree<Key>
+  tree: BTree<IndexEntry>
 }
 
 const noTrees: IndexTrees = new Map()
@@ -91,7 +91,7 @@ export class Indexes {
   /** Follows the events of one batch. Throws, if `termsOf` does, before anything has changed. */
   apply(events: readonly Event[]): void {
     if (this.#states.size === 0) return
-    const changed: [IndexState, BTree<Key>][] = []
+    const changed: [IndexState, BTree<IndexEntry>][] = []
     for (const state of this.#states.values()) {
       const tree = applyTo(state, events)
       if (tree !== state.tree) changed.push([state, tree])
@@ -101,7 +101,7 @@ export class Indexes {
   }
 
   #publish(): void {
-    const trees = new Map<string, BTree<Key>>()
+    const trees = new Map<string, BTree<IndexEntry>>()
     for (const [name, { position, tree }] of this.#states) {
       if (position === undefined) trees.set(name, tree)
     }
@@ -110,9 +110,9 @@ export class Indexes {
 }
 
 /** The tree of an index after the events of one batch: the same when no term has changed. */
-function applyTo(state: IndexState, events: readonly Event[]): BTree<Key> {
+function applyTo(state: IndexState, events: readonly Event[]): BTree<IndexEntry> {
   const { termsOf, position } = state
-  let edit: TreeEdit<Key> | undefined
+  let edit: TreeEdit<IndexEntry> | undefined
   for (const { key, before, after } of events) {
     if (position !== undefined && key >= position) continue
     const old = before === undefined ? [] : termsOf(before)
@@ -126,12 +126,12 @@ function applyTo(state: IndexState, events: readonly Event[]): BTree<Key> {
 }
 
 function addTerms(
-  edit: TreeEdit<Key>,
+  edit: TreeEdit<IndexEntry>,
   key: Key,
   terms: readonly string[],
   old: readonly string[],
 ): void {
-  for (const term of terms) if (!old.includes(term)) edit.put(indexKey(term, key), key)
+  for (const term of terms) if (!old.includes(term)) edit.put(new IndexEntry(term, key))
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

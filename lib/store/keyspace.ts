@@ -11,7 +11,7 @@ import { BTree } from './btree.ts'
 import { BTreeBuilder } from './btree-builder.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Batch, Change, Event, KeyValue } from './event.ts'
-import { History, type HistoryBounds } from './history.ts'
+import { AppliedBatch, History, type HistoryBounds } from './history.ts'
 import { Indexes, type TermsOf } from './index.ts'
 import { Snapshot } from './snapshot.ts'
 
@@ -24,7 +24,7 @@ export class Keyspace {
   /** Empty, at revision 0. */
   constructor(bounds: HistoryBounds) {
     this.#bounds = bounds
-    this.#latest = new Snapshot(checkedRevision(0), BTree.empty(), this.#indexes.trees)
+    this.#latest = this.#snapshotOf(checkedRevision(0), BTree.empty())
     this.#history = new History(bounds, this.#latest)
   }
 
@@ -54,7 +54,7 @@ export class Keyspace {
     checkedRevision(revision)
     const tree = base instanceof BTree ? base : treeFromEntries(base)
     this.#indexes.reset()
-    this.#latest = new Snapshot(revision, tree, this.#indexes.trees)
+    this.#latest = this.#snapshotOf(revision, tree)
     this.#history = new History(this.#bounds, this.#latest)
   }
 
@@ -63,13 +63,12 @@ export class Keyspace {
    *  makes none), no changes at all (that is `advance`). O(log n) for each change. */
   apply(revision: Revision, changes: readonly Change[], nowMs: number): Batch {
     this.#checkFollows(revision, changes)
-    const edit = new TreeEdit(this.#latest.tree)
-    const events: Event[] = []
-    for (const change of changes) events.push(applyChange(edit, change, revision))
+    const edit = new TreeEdit<KeyValue>(this.#latest)
+    const events = changes.map(change => applyChange(edit, change, revision))
     this.#indexes.apply(events)
-    const batch: Batch = { revision, events, appliedAtMs: nowMs }
-    const snapshot = new Snapshot(revision, edit.tree(), this.#indexes.trees)
-    this.#history.append(batch, snapshot)
+    const snapshot = this.#snapshotOf(revision, edit)
+    const batch = new AppliedBatch(snapshot, events, nowMs)
+    this.#history.append(batch)
     this.#history.trim(nowMs)
     this.#latest = snapshot
     return batch
@@ -79,12 +78,12 @@ export class Keyspace {
    *  back. O(1). */
   advance(revision: Revision, nowMs: number): void {
     checkedRevision(revision)
-    const { revision: latest, tree, indexes } = this.#latest
+    const { revision: latest } = this.#latest
     if (revision < latest) {
       throw new CacheError('conflict', `progress revision ${revision} is below latest ${latest}`)
     }
     this.#history.trim(nowMs)
-    if (revision > latest) this.#latest = new Snapshot(revision, tree, indexes)
+    if (revision > latest) this.#latest = this.#snapshotOf(revision, this.#latest)
   }
 
   /** The contents at the latest revision. */
@@ -107,7 +106,7 @@ export class Keyspace {
     if (revision === latest) return this.#latest
     const snapshot = this.#history.snapshotAt(revision)
     if (snapshot.revision === revision) return snapshot
-    return new Snapshot(revision, snapshot.tree, snapshot.indexes)
+    return new Snapshot(revision, snapshot.root, snapshot.height, snapshot.indexes)
   }
 
   /** The batches above `revision`, or `'expired'` once any of them may be missing. A reader is nothing but a revision, so readers
@@ -153,16 +152,22 @@ export class Keyspace {
   /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries, and says whether some is left. The caller gives
    *  way between slices; batches may come meanwhile. */
   buildIndexes(maxEntries: number): boolean {
-    if (this.#indexes.build(this.#latest.tree, maxEntries)) this.#publishIndexes()
+    if (this.#indexes.build(this.#latest, maxEntries)) this.#publishIndexes()
     return this.#indexes.isBuilding
   }
 
   /** The contents did not change since the newest batch, so an index of them holds from there on. */
   #publishIndexes(): void {
-    const { revision, tree } = this.#latest
-    const newest = this.#history.newest
-    this.#history.replaceNewest(new Snapshot(newest.revision, tree, this.#indexes.trees))
-    this.#latest = new Snapshot(revision, tree, this.#indexes.trees)
+    const { revision } = this.#history.newest
+    this.#history.replaceNewest(this.#snapshotOf(revision, this.#latest))
+    this.#latest = this.#snapshotOf(this.#latest.revision, this.#latest)
+  }
+
+  #snapshotOf(
+    revision: Revision,
+    { root, height }: Pick<BTree<KeyValue>, 'root' | 'height'>,
+  ): Snapshot {
+    return new Snapshot(revision, root, height, this.#indexes.trees)
   }
 
   #checkFollows(revision: Revision, changes: readonly Change[]): void {
@@ -200,7 +205,7 @@ function applyChange(edit: TreeEdit<KeyValue>, change: Change, revision: Revisio
         `key ${textFromKey(entry.key)} of batch revision ${revision} has revision ${entry.modRevision}`,
       )
     }
-    return { key: entry.key, before: edit.put(entry.key, entry), after: entry }
+    return { key: entry.key, before: edit.put(entry), after: entry }
   }
   const before = edit.delete(change.key)
   if (before === undefined) {
@@ -218,6 +223,6 @@ function keyOf(change: Change): Key {
 
 function treeFromEntries(entries: Iterable<KeyValue>): BTree<KeyValue> {
   const builder = new BTreeBuilder<KeyValue>()
-  for (const entry of entries) builder.add(entry.key, entry)
+  for (const entry of entries) builder.add(entry)
   return builder.finish()
 }

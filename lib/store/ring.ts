@@ -16,6 +16,10 @@ export class Ring<T> {
     return this.at(0)
   }
 
+  get last(): T | undefined {
+    return this.at(this.#size - 1)
+  }
+
   /** The item at `index`, counted from the front. */
   at(index: number): T | undefined {
     if (index < 0 || index >= this.#size) return undefined
@@ -38,12 +42,6 @@ export class Ring<T> {
       this.#resize(this.#slots.length / 2)
     }
     return item
-  }
-
-  /** Puts `item` in place of the last one. */
-  replaceLast(item: T): void {
-    if (this.#size === 0) return
-    this.#slots[(this.#head + this.#size - 1) & (this.#slots.length - 1)] = item
   }
 
   #resize(slots: number): void {

@@ -5,12 +5,14 @@ import { createRandom, randomInt } from '../../lib/base/random.ts'
 import { BTreeBuilder } from '../../lib/store/btree-builder.ts'
 import { TreeEdit } from '../../lib/store/btree-edit.ts'
 import {
+  isOverFull,
+  isTooSmall,
   countOf,
-  type Inner,
+  type Keyed,
   Leaf,
-  maxFanOut,
-  minFanOut,
+  markAt,
   type Node,
+  sharedBytes,
 } from '../../lib/store/btree-nodes.ts'
 import { BTree } from '../../lib/store/btree.ts'
 
@@ -21,7 +23,7 @@ t.test('a bulk load of any size makes a sound tree of what it was fed', async t 
     const tree = treeOf(numberedKeys(size))
     checkNodes(tree)
     t.equal(tree.size, size)
-    t.same(tree.range(allKeys), numberedKeys(size))
+    t.same(keysOf(tree.range(allKeys)), numberedKeys(size))
   }
 })
 
@@ -29,22 +31,22 @@ t.test('keys that come and go at random leave a sound tree', async t => {
   const random = createRandom(20)
   const keys = numberedKeys(3000)
   const expected = new Set<Key>()
-  let edit = new TreeEdit(BTree.empty<Key>())
+  let edit = new TreeEdit(BTree.empty<Keyed>())
   for (const share of [0.9, 0.1, 0.5, 0.02]) {
     for (let i = 0; i < 6000; i++) {
       const key = keys[randomInt(random, 0, keys.length - 1)]!
       const isThere = expected.has(key)
       if (random.next() < share) {
-        assert.equal(edit.put(key, key), isThere ? key : undefined)
+        assert.equal(edit.put({ key })?.key, isThere ? key : undefined)
         expected.add(key)
       } else {
-        assert.equal(edit.delete(key), isThere ? key : undefined)
+        assert.equal(edit.delete(key)?.key, isThere ? key : undefined)
         expected.delete(key)
       }
     }
     const tree = edit.tree()
     checkNodes(tree)
-    t.same(tree.range(allKeys), [...expected].sort())
+    t.same(keysOf(tree.range(allKeys)), [...expected].sort())
     edit = new TreeEdit(tree)
   }
 })
@@ -60,8 +62,8 @@ t.test('ranges, counts and ranks agree with a sorted array', async () => {
     const within = keys.filter(k => k >= range.start && (range.end === undefined || k < range.end))
     assert.equal(tree.count(range), within.length)
     const ordered = reverse ? within.toReversed() : within
-    assert.deepEqual(tree.range(range, { limit, reverse }), ordered.slice(0, limit))
-    assert.deepEqual([...tree.iterate(range, reverse)], ordered)
+    assert.deepEqual(keysOf(tree.range(range, { limit, reverse })), ordered.slice(0, limit))
+    assert.deepEqual(keysOf([...tree.iterate(range, reverse)]), ordered)
   }
 })
 
@@ -79,37 +81,47 @@ function numberedKey(i: number): Key {
   return keyFromText(`/k/${String(i).padStart(6, '0')}`)
 }
 
-function treeOf(keys: readonly Key[]): BTree<Key> {
-  const builder = new BTreeBuilder<Key>()
-  for (const key of keys) builder.add(key, key)
+function treeOf(keys: readonly Key[]): BTree<Keyed> {
+  const builder = new BTreeBuilder<Keyed>()
+  for (const key of keys) builder.add({ key })
   return builder.finish()
 }
 
-/** Every node within its bounds, its keys in order and between those of its parent, its count right. */
-function checkNodes<E>(tree: BTree<E>): void {
+function keysOf(entries: readonly Keyed[]): Key[] {
+  return entries.map(({ key }) => key)
+}
+
+/** Every node within its bounds, its keys in order and between those of its parent, its marks and count right. */
+function checkNodes<E extends Keyed>(tree: BTree<E>): void {
   checkNode(tree.root, tree.height, { start: '' as Key, end: undefined }, true)
 }
 
-function checkNode<E>(node: Node<E>, level: number, range: KeyRange, isRoot: boolean): number {
-  const size = level === 0 ? node.keys.length : (node as Inner<E>).children.length
-  assert.ok(size <= maxFanOut)
-  assert.ok(isRoot ? level === 0 || size >= 2 : size >= minFanOut)
-  node.keys.forEach((key, i) => {
-    assert.ok(i === 0 || key > node.keys[i - 1]!)
+function checkNode<E extends Keyed>(
+  node: Node<E>,
+  level: number,
+  range: KeyRange,
+  isRoot: boolean,
+): number {
+  assert.ok(!isOverFull(node, level))
+  assert.ok(isRoot ? level === 0 || countOf(node, level) >= 2 : !isTooSmall(node, level))
+  const { keys, marks, skip } =
+    node instanceof Leaf ? { ...node, keys: keysOf(node.entries) } : node.separators
+  keys.forEach((key, i) => {
+    assert.ok(i === 0 || key > keys[i - 1]!)
     assert.ok(key >= range.start && (range.end === undefined || key < range.end))
+    assert.equal(marks[i], markAt(key, skip))
+    assert.equal(key.slice(0, skip), keys[0]!.slice(0, skip))
   })
-  if (level === 0) {
-    assert.ok(node instanceof Leaf)
-    assert.equal(node.entries.length, node.keys.length)
-    return node.keys.length
-  }
-  const inner = node as Inner<E>
-  assert.equal(inner.keys.length, inner.children.length - 1)
+  assert.equal(marks.length, keys.length)
+  if (skip > 0) assert.ok(skip <= sharedBytes(range.start, range.end!))
+  assert.equal(node instanceof Leaf, level === 0)
+  if (node instanceof Leaf) return keys.length
+  assert.equal(keys.length, node.children.length - 1)
   let count = 0
-  inner.children.forEach((child, i) => {
-    const start = i === 0 ? range.start : inner.keys[i - 1]!
-    count += checkNode(child, level - 1, { start, end: inner.keys[i] ?? range.end }, false)
+  node.children.forEach((child, i) => {
+    const start = i === 0 ? range.start : keys[i - 1]!
+    count += checkNode(child, level - 1, { start, end: keys[i] ?? range.end }, false)
   })
-  assert.equal(countOf(inner, level), count)
+  assert.equal(node.count, count)
   return count
 }

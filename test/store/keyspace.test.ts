@@ -25,10 +25,10 @@ t.test('a batch tells what was there before and what is there now', async t => {
 
 t.test('progress advances the revision and changes nothing', async t => {
   const keyspace = keyspaceOf(['a'], 5)
-  const { tree } = keyspace.latest()
+  const { root } = keyspace.latest()
   keyspace.advance(revision(9), 0)
   t.equal(keyspace.latest().revision, 9)
-  t.equal(keyspace.latest().tree, tree)
+  t.equal(keyspace.latest().root, root)
   keyspace.advance(revision(9), 0)
   t.equal(keyspace.at(revision(8)).revision, 8)
   t.equal(keyspace.historyBatches, 0)
