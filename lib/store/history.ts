@@ -2,8 +2,8 @@
  *  revision n, or that n has left the window.
  *
  *  ```
- *  base snapshot | batch, snapshot | batch, snapshot | ... | latest
- *  at `oldest`                       every batch above `oldest` is held
+ *  base snapshot | step | step | ... | latest      a step is a batch and the snapshot that it left
+ *  at `oldest`     every batch above `oldest` is held
  *  ```
  *
  *  Revisions rise but are not contiguous. It holds references, never copies, and knows nothing of its readers: a reader is a
@@ -12,8 +12,9 @@
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from './event.ts'
+import type { IndexTrees } from './index-view.ts'
 import { Ring } from './ring.ts'
-import type { Snapshot } from './snapshot.ts'
+import { Snapshot, type SnapshotParts } from './snapshot.ts'
 
 /** When the oldest batches leave: as soon as one of these is exceeded. */
 export interface HistoryBounds {
@@ -23,27 +24,29 @@ export interface HistoryBounds {
   readonly maxBytes: number
 }
 
-/** A batch as history keeps it: with the snapshot that it left, and with what it weighs, which is not asked of its events again
- *  when it leaves, because by then they are far from every cache. */
-export class AppliedBatch implements Batch {
-  readonly revision: Revision
-  readonly events: readonly Event[]
+/** A batch and the snapshot that it left, in one object, because history holds very many. */
+export class Step extends Snapshot implements Batch {
+  readonly #events: Event | readonly Event[]
   readonly appliedAtMs: number
+  /** What the batch weighs; not asked of its events again when it leaves, because by then they are far from every cache. */
   readonly bytes: number
-  snapshot: Snapshot
 
-  constructor(snapshot: Snapshot, events: readonly Event[], appliedAtMs: number) {
-    this.revision = snapshot.revision
-    this.events = events
+  constructor(snapshot: SnapshotParts, events: readonly Event[], appliedAtMs: number) {
+    super(snapshot)
+    this.#events = events.length === 1 ? events[0]! : events
     this.appliedAtMs = appliedAtMs
     this.bytes = bytesOf(events)
-    this.snapshot = snapshot
+  }
+
+  /** Most batches have one event: it is kept without an array. */
+  get events(): readonly Event[] {
+    return 'length' in this.#events ? this.#events : [this.#events]
   }
 }
 
 export class History {
   readonly #bounds: HistoryBounds
-  readonly #batches = new Ring<AppliedBatch>()
+  readonly #steps = new Ring<Step>()
   #base: Snapshot
   #oldest: Revision
   #bytes = 0
@@ -63,7 +66,7 @@ export class History {
 
   /** How many batches are held. */
   get size(): number {
-    return this.#batches.size
+    return this.#steps.size
   }
 
   /** What the batches weigh: see `bytesOf`. */
@@ -73,28 +76,33 @@ export class History {
 
   /** The snapshot of the newest batch that was taken. */
   get newest(): Snapshot {
-    return this.#batches.last?.snapshot ?? this.#base
+    return this.#steps.last ?? this.#base
   }
 
   /** Takes the next batch. */
-  append(batch: AppliedBatch): void {
-    this.#batches.push(batch)
-    this.#bytes += batch.bytes
+  append(step: Step): void {
+    this.#steps.push(step)
+    this.#bytes += step.bytes
   }
 
-  /** Puts a snapshot with the same contents in place of the newest. */
-  replaceNewest(snapshot: Snapshot): void {
-    const { last } = this.#batches
-    if (last === undefined) this.#base = snapshot
-    else last.snapshot = snapshot
+  /** Gives the newest contents other indexes. */
+  replaceNewest(indexes: IndexTrees): void {
+    const { last } = this.#steps
+    if (last === undefined) {
+      const { revision, root, height } = this.#base
+      this.#base = new Snapshot({ revision, root, height, indexes })
+    } else {
+      const { revision, root, height, events, appliedAtMs } = last
+      this.#steps.replaceLast(new Step({ revision, root, height, indexes }, events, appliedAtMs))
+    }
   }
 
   /** Lets go of what exceeds the bounds at `nowMs`. */
   trim(nowMs: number): void {
     const { maxBatches, maxAgeMs, maxBytes } = this.#bounds
-    for (let first = this.#batches.first; first !== undefined; first = this.#batches.first) {
+    for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
       const isWithin =
-        this.#batches.size <= maxBatches &&
+        this.#steps.size <= maxBatches &&
         this.#bytes <= maxBytes &&
         nowMs - first.appliedAtMs <= maxAgeMs
       if (isWithin) return
@@ -105,7 +113,7 @@ export class History {
   /** Makes `revision`, which is not above the latest, the oldest that can be read. Does nothing when it is not above it. */
   compact(revision: Revision): void {
     if (revision <= this.#oldest) return
-    for (let first = this.#batches.first; first !== undefined; first = this.#batches.first) {
+    for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
       if (first.revision > revision) break
       this.#shift(first)
     }
@@ -115,13 +123,13 @@ export class History {
   /** The newest snapshot at or below `revision`, which is not below the oldest. O(log n). */
   snapshotAt(revision: Revision): Snapshot {
     const index = this.#indexAfter(revision)
-    return this.#batches.at(index - 1)?.snapshot ?? this.#base
+    return this.#steps.at(index - 1) ?? this.#base
   }
 
   /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
   next(revision: Revision): Batch | 'expired' | undefined {
     if (revision < this.#oldest) return 'expired'
-    return this.#batches.at(this.#indexAfter(revision))
+    return this.#steps.at(this.#indexAfter(revision))
   }
 
   /** The batches above `revision`, those that arrive meanwhile included, or `'expired'` once any of them may be missing. O(log n),
@@ -138,16 +146,16 @@ export class History {
           oldest: this.#oldest,
         })
       }
-      const batch = this.#batches.at(i - this.#shifted)
+      const batch = this.#steps.at(i - this.#shifted)
       if (batch === undefined) return
       yield batch
     }
   }
 
-  #shift(first: AppliedBatch): void {
-    this.#batches.shift()
+  #shift(first: Step): void {
+    this.#steps.shift()
     this.#shifted++
-    this.#base = first.snapshot
+    this.#base = first
     this.#oldest = first.revision
     this.#bytes -= first.bytes
   }
@@ -155,10 +163,10 @@ export class History {
   /** The index of the first batch above `revision`. */
   #indexAfter(revision: Revision): number {
     let low = 0
-    let high = this.#batches.size
+    let high = this.#steps.size
     while (low < high) {
       const middle = (low + high) >>> 1
-      if (this.#batches.at(middle)!.revision <= revision) low = middle + 1
+      if (this.#steps.at(middle)!.revision <= revision) low = middle + 1
       else high = middle
     }
     return low

@@ -11,7 +11,7 @@ import { BTree } from './btree.ts'
 import { BTreeBuilder } from './btree-builder.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Batch, Change, Event, KeyValue } from './event.ts'
-import { AppliedBatch, History, type HistoryBounds } from './history.ts'
+import { History, type HistoryBounds, Step } from './history.ts'
 import { Indexes, type TermsOf } from './index.ts'
 import { Snapshot } from './snapshot.ts'
 
@@ -66,12 +66,12 @@ export class Keyspace {
     const edit = new TreeEdit<KeyValue>(this.#latest)
     const events = changes.map(change => applyChange(edit, change, revision))
     this.#indexes.apply(events)
-    const snapshot = this.#snapshotOf(revision, edit)
-    const batch = new AppliedBatch(snapshot, events, nowMs)
-    this.#history.append(batch)
+    const { root, height } = edit
+    const step = new Step({ revision, root, height, indexes: this.#indexes.trees }, events, nowMs)
+    this.#history.append(step)
     this.#history.trim(nowMs)
-    this.#latest = snapshot
-    return batch
+    this.#latest = step
+    return step
   }
 
   /** States that nothing has changed up to `revision`. Does nothing when it is the latest already; refuses, with `conflict`, to go
@@ -106,7 +106,8 @@ export class Keyspace {
     if (revision === latest) return this.#latest
     const snapshot = this.#history.snapshotAt(revision)
     if (snapshot.revision === revision) return snapshot
-    return new Snapshot(revision, snapshot.root, snapshot.height, snapshot.indexes)
+    const { root, height, indexes } = snapshot
+    return new Snapshot({ revision, root, height, indexes })
   }
 
   /** The batches above `revision`, or `'expired'` once any of them may be missing. A reader is nothing but a revision, so readers
@@ -158,16 +159,12 @@ export class Keyspace {
 
   /** The contents did not change since the newest batch, so an index of them holds from there on. */
   #publishIndexes(): void {
-    const { revision } = this.#history.newest
-    this.#history.replaceNewest(this.#snapshotOf(revision, this.#latest))
+    this.#history.replaceNewest(this.#indexes.trees)
     this.#latest = this.#snapshotOf(this.#latest.revision, this.#latest)
   }
 
-  #snapshotOf(
-    revision: Revision,
-    { root, height }: Pick<BTree<KeyValue>, 'root' | 'height'>,
-  ): Snapshot {
-    return new Snapshot(revision, root, height, this.#indexes.trees)
+  #snapshotOf(revision: Revision, { root, height }: BTree<KeyValue>): Snapshot {
+    return new Snapshot({ revision, root, height, indexes: this.#indexes.trees })
   }
 
   #checkFollows(revision: Revision, changes: readonly Change[]): void {

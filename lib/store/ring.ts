@@ -44,6 +44,11 @@ export class Ring<T> {
     return item
   }
 
+  /** Puts `item` in place of the last one. */
+  replaceLast(item: T): void {
+    if (this.#size > 0) this.#slots[(this.#head + this.#size - 1) & (this.#slots.length - 1)] = item
+  }
+
   #resize(slots: number): void {
     const items = emptySlots<T>(slots)
     for (let i = 0; i < this.#size; i++) items[i] = this.at(i)

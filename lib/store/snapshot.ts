@@ -8,12 +8,20 @@ import { BTree } from './btree.ts'
 import type { KeyValue } from './event.ts'
 import { type IndexTrees, IndexView } from './index-view.ts'
 
-export class Snapshot extends BTree<KeyValue> {
+/** What a snapshot is made of. */
+export interface SnapshotParts {
   readonly revision: Revision
-  /** The trees of the indexes that are complete at this revision, for the store. */
+  readonly root: Node<KeyValue>
+  readonly height: number
+  /** The trees of the indexes that are complete at this revision. */
+  readonly indexes: IndexTrees
+}
+
+export class Snapshot extends BTree<KeyValue> implements SnapshotParts {
+  readonly revision: Revision
   readonly indexes: IndexTrees
 
-  constructor(revision: Revision, root: Node<KeyValue>, height: number, indexes: IndexTrees) {
+  constructor({ revision, root, height, indexes }: SnapshotParts) {
     super(root, height)
     this.revision = revision
     this.indexes = indexes
