@@ -111,7 +111,7 @@ function unfilteredPage({ plan, snapshot }: PageOptions): Page {
     const to = Math.min(slice.to, slice.from + room)
     slices.push(to === slice.to ? slice : { ...slice, to })
     room -= to - slice.from
-    last = slice.leaf.keys[to - 1]
+    last = slice.leaf.entries[to - 1]?.key
     if (room === 0) break
   }
   const remaining = room > 0 || last === undefined ? 0 : countAfter(snapshot, last, plan.range)

@@ -138,7 +138,7 @@ class Load {
     }
     const known = this.#request.keyspaces.get(name)?.get(entry.key)
     const isUnchanged = known !== undefined && known.modRevision === entry.modRevision
-    builder.add(entry.key, isUnchanged ? known : entry)
+    builder.add(isUnchanged ? known : entry)
   }
 
   #report(isDone: boolean): void {

@@ -97,7 +97,7 @@ export class BTree<E extends Keyed> {
   }
 
   /** The entries of the range one by one, as they are asked for. */
-  *iterate(range: KeyRange, reverse = false): Generator<E, void, undefined> {
+  *iterate(range: KeyRange, reverse = false): Iterable<E> {
     for (const { leaf, from, to } of this.leaves(range, reverse)) {
       const { entries } = leaf
       if (reverse) for (let i = to - 1; i >= from; i--) yield entries[i]!
@@ -107,7 +107,7 @@ export class BTree<E extends Keyed> {
 
   /** The leaves that hold the range, in key order or from the end, with the part of each that lies in it; never an empty part.
    *  Lazy: what is not asked for is not visited. */
-  *leaves(range: KeyRange, reverse = false): Generator<LeafSlice<E>, void, undefined> {
+  *leaves(range: KeyRange, reverse = false): Iterable<LeafSlice<E>> {
     if (isEmptyRange(range)) return
     const { start, end } = range
     const walk = new LeafWalk(this)

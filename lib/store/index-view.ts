@@ -40,7 +40,7 @@ export class IndexView {
   }
 
   /** The same, one by one, as they are asked for. */
-  *iterate(term: string, range: KeyRange, reverse = false): Generator<KeyValue, void, undefined> {
+  *iterate(term: string, range: KeyRange, reverse = false): Iterable<KeyValue> {
     for (const { target } of this.#index.iterate(termRange(term, range), reverse)) {
       yield this.#contents.get(target)!
     }

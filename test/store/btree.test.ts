@@ -104,8 +104,8 @@ function checkNode<E extends Keyed>(
 ): number {
   assert.ok(!isOverFull(node, level))
   assert.ok(isRoot ? level === 0 || countOf(node, level) >= 2 : !isTooSmall(node, level))
-  const { keys, marks, skip } =
-    node instanceof Leaf ? { ...node, keys: keysOf(node.entries) } : node.separators
+  const { marks, skip } = node instanceof Leaf ? node : node.separators
+  const keys = node instanceof Leaf ? keysOf(node.entries) : node.separators.keys
   keys.forEach((key, i) => {
     assert.ok(i === 0 || key > keys[i - 1]!)
     assert.ok(key >= range.start && (range.end === undefined || key < range.end))

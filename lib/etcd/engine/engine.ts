@@ -255,7 +255,7 @@ export class Engine {
     this.#lessor.clear()
     for (const { id, ttlSeconds } of backup.leases) this.#lessor.grant(id, ttlSeconds)
     this.#keyspace = new Keyspace(unbounded)
-    this.#restoreBase(backup.base.tree.iterate(allKeys), backup.base.revision)
+    this.#restoreBase(backup.base.iterate(allKeys), backup.base.revision)
     this.#oldestBatch = backup.oldestBatch
     this.#compactRevision = backup.compactRevision
     for (const { revision, events } of backup.batches) this.#apply(revision, events.map(changeOf))
