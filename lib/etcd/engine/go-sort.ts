@@ -172,7 +172,7 @@ class Sorter<T> {
       state ^= state >> 7n
       state = BigInt.asUintN(64, state ^ (state << 17n))
       const other = Number(state & mask)
-      this.#swap(middle - 1 + i, from + (other >= length ? other - length : other))
+      this.#swap(middle + i, from + (other >= length ? other - length : other))
     }
   }
 

@@ -62,37 +62,27 @@ export function viewAt(view: VersionedView, revision: number): View {
 /** Answers a range as etcd does. */
 export function evaluateRange(now: VersionedView, request: RangeMessage): RangeResponseMessage {
   const view = viewAt(now, request.revision)
+  const { limit, countOnly, keysOnly } = request
   const range = rangeFromWire(request.key, request.rangeEnd)
   const header = partialHeader(now.revision)
-  if (range === undefined) return evaluateGet(view, request, header)
-  const count = view.count(range)
-  if (request.countOnly) return { header, entries: [], more: false, count }
-  const limit = request.limit > 0 ? request.limit : Infinity
-  let entries: KeyValue[]
-  if (needsAll(request)) {
-    entries = sortEntries(filterEntries(view.range(range, {}), request), request)
-    return finishRange(request, { header, entries: entries.slice(0, limit), count }, entries.length)
-  }
-  entries = view.range(range, { limit })
-  return finishRange(request, { header, entries, count }, count)
+  const single = range === undefined ? view.get(request.key) : undefined
+  const count = range === undefined ? (single === undefined ? 0 : 1) : view.count(range)
+  if (countOnly) return { header, entries: [], more: false, count }
+  const found =
+    range === undefined
+      ? single === undefined
+        ? []
+        : [single]
+      : view.range(range, { limit: readLimit(request) })
+  const passing = sortEntries(filterEntries(found, request), request)
+  const more = limit > 0 && passing.length > limit
+  const entries = more ? passing.slice(0, limit) : passing
+  return { header, entries: keysOnly ? entries.map(withoutValue) : entries, more, count }
 }
 
-function evaluateGet(view: View, request: RangeMessage, header: HeaderMessage) {
-  const entry = view.get(request.key)
-  const found = entry === undefined ? [] : [entry]
-  if (request.countOnly) return { header, entries: [], more: false, count: found.length }
-  const entries = filterEntries(found, request)
-  return finishRange(request, { header, entries, count: found.length }, entries.length)
-}
-
-function finishRange(
-  request: RangeMessage,
-  found: Omit<RangeResponseMessage, 'more'>,
-  available: number,
-): RangeResponseMessage {
-  const more = request.limit > 0 && available > request.limit
-  const entries = request.keysOnly ? found.entries.map(withoutValue) : found.entries
-  return { header: found.header, entries, more, count: found.count }
+/** How many entries are read: one more than wanted tells whether there are more. */
+function readLimit(request: RangeMessage): number | undefined {
+  return request.limit <= 0 || needsAll(request) ? undefined : request.limit + 1
 }
 
 const noValue: ValueWindow = { bytes: new Uint8Array(0), start: 0, end: 0 }
@@ -161,11 +151,19 @@ export class Transaction implements VersionedView {
 
   /** Refuses a put that could not be done; changes nothing. */
   checkPut(request: PutMessage): void {
-    const needsEntry = request.ignoreValue || request.ignoreLease
-    if (needsEntry && this.get(request.key) === undefined) throw new EtcdError('keyNotFound')
-    if (request.lease !== noLease && !this.#lessor.has(request.lease)) {
-      throw new EtcdError('leaseNotFound')
-    }
+    this.checkEntry(request)
+    this.checkLease(request)
+  }
+
+  /** Refuses a put that keeps something of an entry which is not there. */
+  checkEntry({ key, ignoreValue, ignoreLease }: PutMessage): void {
+    const needsEntry = ignoreValue || ignoreLease
+    if (needsEntry && this.get(key) === undefined) throw new EtcdError('keyNotFound')
+  }
+
+  /** Refuses a put with a lease that is not there. */
+  checkLease({ lease }: PutMessage): void {
+    if (lease !== noLease && !this.#lessor.has(lease)) throw new EtcdError('leaseNotFound')
   }
 
   /** Puts an entry; the request has been checked. */

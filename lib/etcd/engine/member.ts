@@ -146,7 +146,9 @@ export class Member implements VersionedView, WatchedMember {
       reply,
       () => checkPutRequest(request),
       transaction => {
-        transaction.checkPut(request)
+        // The other way round than in a transaction.
+        transaction.checkLease(request)
+        transaction.checkEntry(request)
         return transaction.put(request)
       },
     )

@@ -4,13 +4,10 @@ import type { KeyValue } from '../../store/event.ts'
 import { type RangeMessage, sortOrder, sortTarget } from '../proto/kv-messages.ts'
 import { sortUnstably } from './go-sort.ts'
 
-/** True when the limit applies after filters or sorting, so that every entry has to be read first. */
+/** True when the limit applies after filters and sorting, so that every entry has to be read first. A sort target without an order
+ *  is not enough: etcd then sorts what the limit has left. */
 export function needsAll(request: RangeMessage): boolean {
-  return (
-    request.sortOrder !== sortOrder.none ||
-    request.sortTarget !== sortTarget.key ||
-    hasFilter(request)
-  )
+  return request.sortOrder !== sortOrder.none || hasFilter(request)
 }
 
 /** The entries that pass the bounds on revisions. */
