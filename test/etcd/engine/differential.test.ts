@@ -5,7 +5,7 @@
  *  | what                                                    | etcd                                | engine                 |
  *  | ------------------------------------------------------- | ----------------------------------- | ---------------------- |
  *  | a put and a delete of one key in one transaction, where | both are done, at one revision      | refused, as the API    |
- *  | the range end is `\\0`, or the put is in an earlier      |                                     | says                   |
+ *  | the range end is `\0`, or the put is in an earlier       |                                     | says                   |
  *  | nested transaction                                      |                                     |                        |
  *  | the order of entries that compare as equal in a sort    | that of its Go version's sort; 3.4  | that of Go 1.20 and    |
  *  |                                                         | in Debian is built with Go 1.19     | later                  |

@@ -264,5 +264,5 @@ class Side {
 }
 
 function idOf(message: Message): string {
-  return String(message['watchId'] ?? '0')
+  return (message['watchId'] as string | undefined) ?? '0'
 }
