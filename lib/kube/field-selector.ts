@@ -28,14 +28,6 @@ export class FieldSelector {
   exactValue(label: string): string | undefined {
     return this.requirements.find(term => term.isEqual && term.label === label)?.value
   }
-
-  /** `field` gives an object's value of a field. */
-  matches(field: (label: string) => string): boolean {
-    for (const { label, value, isEqual } of this.requirements) {
-      if ((field(label) === value) !== isEqual) return false
-    }
-    return true
-  }
 }
 
 /** Selects everything. */

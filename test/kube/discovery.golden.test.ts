@@ -31,6 +31,22 @@ t.test('the aggregated document has the hash that upstream gives it', async t =>
   t.equal(etag, exchange.response.headers['etag'])
 })
 
+t.test('the core group has an aggregated document of its own', async t => {
+  const { body } = discovery.aggregated('/api')
+  const { items } = JSON.parse(body) as { items: { metadata: object; versions: unknown[] }[] }
+  t.strictSame(items.length, 1)
+  t.strictSame(items[0]?.metadata, {})
+})
+
+t.test('the paths of the API are listed beside those of the face', async t => {
+  const { paths } = JSON.parse(discovery.paths(['/readyz'])) as { paths: string[] }
+  t.strictSame(paths, [...paths].sort())
+  for (const path of ['/api/v1', '/apis/', '/apis/example.com/v1', '/readyz']) {
+    t.ok(paths.includes(path), path)
+  }
+  t.match(discovery.version(), /^\{\n {2}"major": "1",/)
+})
+
 function bodyOf({ request, response }: Exchange): string | undefined {
   const { path } = parseTarget(request.path)!
   if (response.headers['etag'] !== undefined) return discovery.aggregated('/apis').body

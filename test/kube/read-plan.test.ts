@@ -155,6 +155,20 @@ t.test('a name in a watch path goes with no other field than itself', async t =>
   }
 })
 
+t.test('what is not stored, or not watched, is refused', async t => {
+  const statuses: Asked = { resource: 'componentstatuses', namespace: '' }
+  t.strictSame(
+    refusalOf(() => plan('watch=1', statuses)),
+    {
+      code: 405,
+      message: 'watch is not supported on resources of kind "componentstatuses"',
+      reason: 'MethodNotAllowed',
+      details: { group: '', kind: 'componentstatuses' },
+    },
+  )
+  t.equal(refusalOf(() => plan('', statuses))?.code, 405)
+})
+
 t.test('mistakes are found in the order in which upstream finds them', async t => {
   const first = (query: string): string | undefined => refusalOf(() => plan(query))?.message
   t.match(first('timeoutSeconds=a&limit=b&labelSelector=='), /"a"/)
@@ -190,6 +204,16 @@ t.test('a read that fails says so in the words of its kind', async t => {
   t.strictSame(statusOf(plan('resourceVersion=7', { resource: 'events' }), future), [
     504,
     'Timeout: Too large resource version: 7, current: 5',
+    undefined,
+  ])
+  t.strictSame(statusOf(plan('watch=1&resourceVersion=7', { resource: 'events' }), expired), [
+    410,
+    'The resourceVersion for the provided watch is too old.',
+    undefined,
+  ])
+  t.strictSame(statusOf(plan('', { verb: 'get', name: 'x' }), new CacheError('not_found', 'y')), [
+    404,
+    'configmaps "x" not found',
     undefined,
   ])
   const overloaded = new CacheError('overloaded', 'too many', { retryAfterMs: 1500 })

@@ -5,6 +5,7 @@ import { apiService } from '../../lib/kube/api-services.ts'
 import { builtInResources } from '../../lib/kube/built-ins.ts'
 import { type CustomDefinition, customDefinition } from '../../lib/kube/custom-resources.ts'
 import { Discovery } from '../../lib/kube/discovery.ts'
+import { warningHeader } from '../../lib/kube/resource.ts'
 import { Registry } from '../../lib/kube/resources.ts'
 import { selectableFields } from '../../lib/kube/selectable-fields.ts'
 import { compareVersions } from '../../lib/kube/versions.ts'
@@ -140,6 +141,28 @@ t.test('versions that are not served are no resources, and each has its own fiel
   t.equal(resources[1]?.storage?.conversion, 'webhook')
 })
 
+t.test('printer columns are read from either form of a definition', async t => {
+  const column = { name: 'A', type: 'string', priority: 1 }
+  const columnsOf = (spec: object): unknown =>
+    definition(spec).resources[0]?.custom?.columns?.map(({ jsonPath, priority }) => [
+      jsonPath,
+      priority,
+    ])
+  t.strictSame(columnsOf({ additionalPrinterColumns: [{ ...column, JSONPath: '.a' }] }), [
+    ['.a', 1],
+  ])
+  const versions = [{ name: 'v1', served: true, additionalPrinterColumns: [{ jsonPath: '.b' }] }]
+  t.strictSame(columnsOf({ versions }), [['.b', 0]])
+  t.equal(columnsOf({}), undefined)
+})
+
+t.test('a deprecated version is warned of', async t => {
+  t.equal(warningHeader('x "y"'), '299 - "x \\"y\\""')
+  t.strictSame(builtIn('endpoints').warnings, [
+    'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  ])
+})
+
 t.test('what is no definition is refused', async t => {
   for (const value of [null, 7, [], {}, { spec: { group: 'g' } }]) {
     t.throws(() => customDefinition(jsonEntry('/x', value), '/registry'), CacheError)
@@ -147,8 +170,10 @@ t.test('what is no definition is refused', async t => {
       t.throws(() => apiService(jsonEntry('/x', value)), CacheError)
     }
   }
-  const encrypted = jsonEntry('/x', 'k8s:enc:')
+  const bytes = Buffer.from('k8s:enc:aescbc:v1:key:...')
+  const encrypted = Object.assign(jsonEntry('/x', 0), { bytes, start: 0, end: bytes.length })
   t.throws(() => customDefinition(encrypted, '/registry'), CacheError)
+  t.throws(() => apiService(encrypted), CacheError)
 })
 
 t.test('invalid declarations of selectable fields are reported and ignored', async t => {

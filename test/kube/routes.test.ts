@@ -69,6 +69,9 @@ t.test('custom resources are found by the rules of their own router', async t =>
     ['GET', '/apis/multi.example.com/v0/gadgets', 'unknown'],
     ['GET', '/apis/example.com/v9', 'unknown'],
     ['GET', '/apis/example.com', 'discovery group'],
+    ['GET', '/apis/example.com/v1', 'discovery resources'],
+    ['PUT', '/apis/example.com/v1', '405'],
+    ['PUT', '/apis/ext.example.com', '405'],
   ]
   for (const [method, path, expected] of cases) t.equal(route(method, path), expected, path)
 })
