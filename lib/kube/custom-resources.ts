@@ -6,18 +6,17 @@ import type { KeyValue } from '../store/event.ts'
 import type {
   Conversion,
   CustomVersion,
-  PrinterColumn,
   Resource,
   ResourceStorage,
   Subresource,
 } from './resource.ts'
 import { metadataFields, selectableFields } from './selectable-fields.ts'
+import { printerColumns } from './printer-columns.ts'
 import { compareVersions } from './versions.ts'
 import {
   isObject,
   listOf,
   memberOf,
-  numberOf,
   objectOf,
   textOf,
   textsOf,
@@ -164,16 +163,23 @@ function customOf(
   problems: readonly string[],
 ): CustomVersion {
   const { spec, name, definedAt, isTerminating } = context
-  const columns = version['additionalPrinterColumns'] ?? spec['additionalPrinterColumns']
   return {
     definition: name,
     definedAt,
     schema,
-    preservesUnknownFields: spec['preserveUnknownFields'] === true,
-    columns: Array.isArray(columns) ? listOf(columns).map(columnOf) : undefined,
+    preservesUnknownFields: preservesUnknownFields(context),
+    columns: printerColumns(
+      version['additionalPrinterColumns'] ?? spec['additionalPrinterColumns'],
+    ),
     isTerminating,
     problems,
   }
+}
+
+/** In v1beta1 nothing was pruned unless the definition wanted it. */
+function preservesUnknownFields({ stored, spec }: DefinitionContext): boolean {
+  const isOldForm = stored['apiVersion'] === 'apiextensions.k8s.io/v1beta1'
+  return (spec['preserveUnknownFields'] ?? isOldForm) === true
 }
 
 /** v1beta1 hoists what is the same for all versions, under the name `validation`. */
@@ -216,18 +222,6 @@ function subresourcesOf(declared: unknown, kind: string): Subresource[] {
     })
   }
   return found
-}
-
-function columnOf(declared: unknown): PrinterColumn {
-  const column = objectOf(declared)
-  return {
-    name: textOf(column['name']),
-    type: textOf(column['type']),
-    format: textOf(column['format']),
-    description: textOf(column['description']),
-    priority: numberOf(column['priority']),
-    jsonPath: textOf(column['JSONPath']) || textOf(column['jsonPath']),
-  }
 }
 
 /** What a client of a deprecated version is told: the definition's own words, or which version to use instead. */

@@ -53,7 +53,7 @@ export class Discovery {
       options.registry.definitions.filter(found => found.isEstablished).map(({ name }) => name),
     )
     this.#resources = options.registry.resources.filter(
-      ({ custom }) => custom === undefined || established.has(custom.definition),
+      ({ custom }) => custom?.definition === undefined || established.has(custom.definition),
     )
   }
 

@@ -40,7 +40,7 @@ export interface Subresource {
   readonly version?: string | undefined
 }
 
-/** One column that a CustomResourceDefinition declares for Tables. */
+/** One column that is declared for Tables. */
 export interface PrinterColumn {
   readonly name: string
   readonly type: string
@@ -50,17 +50,17 @@ export interface PrinterColumn {
   readonly jsonPath: string
 }
 
-/** What only custom resources have. */
+/** What only resources have that are not built in: custom ones, and configured ones. */
 export interface CustomVersion {
-  /** The CustomResourceDefinition's name. */
-  readonly definition: string
+  /** The CustomResourceDefinition's name; undefined for configured resources. */
+  readonly definition: string | undefined
   /** Its mod revision, so that whatever was derived from it can be told apart from what an older one led to. */
   readonly definedAt: number
   /** The structural schema of this version, as it stands in the definition; undefined if it has none. */
   readonly schema: unknown
   /** spec.preserveUnknownFields: nothing is pruned. */
   readonly preservesUnknownFields: boolean
-  /** undefined where the definition declares none, which means the default columns. */
+  /** undefined where none are declared, which means the default columns. */
   readonly columns: readonly PrinterColumn[] | undefined
   /** Being deleted: writes but deletes are refused. */
   readonly isTerminating: boolean

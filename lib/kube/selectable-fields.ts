@@ -20,6 +20,9 @@ export function metadataFields(isNamespaced: boolean): FieldLabel[] {
   return labels.map(label => ({ label, paths: [label], fallback: '' }))
 }
 
+/** Stands for a schema where there is none: any path may lead to a field. */
+export const anySchema: unique symbol = Symbol('any schema')
+
 /** The valid ones of `declared`, which is `selectableFields` as it stands in the definition. */
 export function selectableFields(declared: unknown, schema: unknown): SelectableFields {
   const fields: FieldLabel[] = []
@@ -48,6 +51,7 @@ function problemWith(
   if (segments[0] === 'metadata') return 'it must not point to fields in metadata'
   if (seen.has(segments.join('\0'))) return 'it is a duplicate'
   if (seen.size >= selectableFieldsMax) return `there may be at most ${selectableFieldsMax}`
+  if (schema === anySchema) return undefined
   const found = schemaAt(schema, segments)
   if (found === undefined) return 'the schema has no such field'
   return isSelectable(found) ? undefined : 'it must be a string, a boolean or an integer'

@@ -156,6 +156,24 @@ t.test('printer columns are read from either form of a definition', async t => {
   t.equal(columnsOf({}), undefined)
 })
 
+t.test('only definitions of the old form keep what their schema does not have', async t => {
+  const keeps = (apiVersion: string, spec: object): boolean | undefined => {
+    const names = { plural: 'widgets', kind: 'Widget' }
+    const stored = {
+      apiVersion: `apiextensions.k8s.io/${apiVersion}`,
+      metadata: { name: 'widgets.example.com' },
+      spec: { group: 'example.com', names, version: 'v1', ...spec },
+      status: { conditions: [{ type: 'Established', status: 'True' }] },
+    }
+    const { resources } = customDefinition(jsonEntry('/x', stored), '/registry')
+    return resources[0]?.custom?.preservesUnknownFields
+  }
+  t.equal(keeps('v1beta1', {}), true)
+  t.equal(keeps('v1beta1', { preserveUnknownFields: false }), false)
+  t.equal(keeps('v1', {}), false)
+  t.equal(keeps('v1', { preserveUnknownFields: true }), true)
+})
+
 t.test('a deprecated version is warned of', async t => {
   t.equal(warningHeader('x "y"'), '299 - "x \\"y\\""')
   t.strictSame(builtIn('endpoints').warnings, [
