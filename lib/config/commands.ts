@@ -35,9 +35,45 @@ const logOptions: readonly Option[] = [
 ]
 
 /** Every command, in the order of `--help`. */
-export type CommandName = 'generate'
+export type CommandName = 'decode' | 'encode' | 'generate'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
+  decode: {
+    operands: '[KEY]',
+    summary:
+      'Prints a stored value as JSON or YAML: from standard input, or that of a KEY in etcd.',
+    options: [
+      {
+        name: 'output',
+        value: 'FORM',
+        fallback: 'json',
+        help: 'What to print: json on one line, pretty (indented JSON) or yaml.',
+      },
+      {
+        name: 'jsonl',
+        help: 'Reads lines {"value": base64}; prints for each {"json": text} or {"error": reason}.',
+      },
+      {
+        name: 'etcd',
+        value: 'URL',
+        many: true,
+        help: 'The endpoint of etcd that has the KEY: http://127.0.0.1:2379 if it is left out.',
+      },
+      ...etcdCredentialOptions,
+      ...logOptions,
+    ],
+  },
+  encode: {
+    operands: '',
+    summary: 'Prints a JSON object from standard input in its stored form, Kubernetes protobuf.',
+    options: [
+      {
+        name: 'jsonl',
+        help: 'Reads lines {"json": text}; prints for each {"value": base64} or {"error": reason}.',
+      },
+      ...logOptions,
+    ],
+  },
   generate: {
     operands: 'KIND=COUNT[,KIND=COUNT...]',
     summary:

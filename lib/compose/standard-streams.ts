@@ -1,0 +1,59 @@
+/** Standard input and output of commands that convert: a whole value, or line by line. */
+
+import { createInterface } from 'node:readline'
+import { CacheError } from '../base/errors.ts'
+
+/** Far above what etcd takes as one value, and small enough to keep in memory. */
+const inputMaxBytes = 64 * 1024 * 1024
+
+// A closed pipe is an error of the stream, and would end the process; `writeOutput` tells of it.
+process.stdout.on('error', () => undefined)
+
+/** Everything that standard input holds. */
+export async function readInput(): Promise<Buffer> {
+  if (process.stdin.isTTY) {
+    throw new CacheError('invalid_request', 'nothing to read: give a value on standard input')
+  }
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of process.stdin as AsyncIterable<Buffer>) {
+    length += piece.length
+    if (length > inputMaxBytes) {
+      throw new CacheError('invalid_request', `standard input is above ${inputMaxBytes} bytes`)
+    }
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces)
+}
+
+/** Writes to standard output, waiting while a reader is slow. False once nobody reads any more, which is no failure: whoever
+ *  reads may have seen enough. */
+export async function writeOutput(bytes: Uint8Array | string): Promise<boolean> {
+  const { stdout } = process
+  if (!stdout.writable) return false
+  if (stdout.write(bytes)) return true
+  return new Promise(resolve => {
+    const done = (isRead: boolean) => (): void => {
+      stdout.off('drain', drained).off('error', closed).off('close', closed)
+      resolve(isRead)
+    }
+    const drained = done(true)
+    const closed = done(false)
+    stdout.on('drain', drained).on('error', closed).on('close', closed)
+  })
+}
+
+/** Converts standard input line by line, in order, until it ends or nobody reads any more. */
+export async function convertLines(convert: (line: string) => string): Promise<void> {
+  let pending = ''
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    pending += `${convert(line)}\n`
+    if (pending.length < outputChunk) continue
+    if (!(await writeOutput(pending))) return
+    pending = ''
+  }
+  if (pending !== '') await writeOutput(pending)
+}
+
+/** Lines are short; writing them together saves most system calls. */
+const outputChunk = 64 * 1024
