@@ -2,20 +2,10 @@
  *  tree, and skip everything that is not on it. */
 
 import { CacheError } from '../../base/errors.ts'
+import type { Field, MessageType } from '../schema.ts'
 
-/** What the compiler needs to know of one field of a message. */
-export interface WireField {
-  /** The JSON name; inline fields have none. */
-  readonly name: string
-  readonly number: number
-  /** As in the schema: a scalar, a special, a message's name, `[]T` or `{}T`. */
-  readonly type: string
-  /** Its JSON members belong to the parent; in protobuf it is a nested message. */
-  readonly inline: boolean
-}
-
-/** The fields of a message type; undefined if there is no such type. */
-export type WireTypes = (type: string) => readonly WireField[] | undefined
+/** The message type of a name; undefined if there is none. The schema's own, but for tests. */
+export type FindType = (name: string) => Pick<MessageType, 'fields'> | undefined
 
 /** What a slot holds, which decides how its value is read:
  *  - `varint`: bool, int32, int64; for times, their seconds
@@ -66,13 +56,13 @@ interface Draft {
 /** Compiles dotted JSON paths such as `status.containerStatuses` or `status.podIPs[0].ip` for messages of `type`. A path that the
  *  schema does not have is refused. */
 export function compilePaths(
-  types: WireTypes,
+  findType: FindType,
   type: string,
   paths: readonly string[],
 ): CompiledPaths {
   const root: Draft = { branches: new Map() }
   const kinds: SlotKind[] = []
-  const slots = paths.map(path => addPath({ types, kinds, path }, root, type))
+  const slots = paths.map(path => addPath({ findType, kinds, path }, root, type))
   return { root: nodeFromDraft(root), slots, kinds }
 }
 
@@ -89,7 +79,7 @@ export function wrapPaths(inner: CompiledPaths, fields: readonly number[]): Comp
 }
 
 interface PathContext {
-  readonly types: WireTypes
+  readonly findType: FindType
   readonly kinds: SlotKind[]
   readonly path: string
 }
@@ -101,25 +91,25 @@ function addPath(context: PathContext, root: Draft, rootType: string): number {
   for (const [depth, segment] of segments.entries()) {
     const name = segment.replace(/\[0\]$/, '')
     const isFirst = name !== segment
-    const steps = findField(context.types, type, name)
+    const steps = findField(context.findType, type, name)
     const field = steps?.at(-1)
     if (steps === undefined || field === undefined) throw unknownPath(context.path, rootType)
     for (const step of steps.slice(0, -1)) draft = enter(draft, step.number, false)
     if (depth === segments.length - 1) return addSlot(context, draft, field)
-    type = isFirst ? field.type.replace(/^\[\]/, '') : field.type
-    if (/^(\[\]|\{\})/.test(type)) throw unknownPath(context.path, rootType)
+    if (field.container !== (isFirst ? 'list' : 'single')) throw unknownPath(context.path, rootType)
+    type = field.type
     draft = enter(draft, field.number, isFirst)
   }
   throw unknownPath(context.path, rootType)
 }
 
 /** The way to a JSON member: through inline messages to the field itself. */
-function findField(types: WireTypes, type: string, name: string): WireField[] | undefined {
-  for (const field of types(type) ?? []) {
-    if (field.inline) {
-      const rest = findField(types, field.type, name)
+function findField(findType: FindType, type: string, name: string): Field[] | undefined {
+  for (const field of findType(type)?.fields ?? []) {
+    if (field.isInline) {
+      const rest = findField(findType, field.type, name)
       if (rest !== undefined) return [field, ...rest]
-    } else if (field.name === name) {
+    } else if (field.jsonName === name) {
       return [field]
     }
   }
@@ -145,21 +135,21 @@ const scalars: Readonly<Record<string, readonly [SlotKind, number]>> = {
   bytes: ['bytes', 2],
 }
 
-function addSlot(context: PathContext, draft: Draft, { number, type }: WireField): number {
+function addSlot(context: PathContext, draft: Draft, field: Field): number {
+  const { number, type, container } = field
+  const scalar = scalars[type]
+  if (container !== 'single') {
+    if (container === 'list' && scalar !== undefined && scalar[1] !== 2) {
+      throw new CacheError('unsupported', `field path ${context.path} is a list of numbers`)
+    }
+    return addLeaf(context, draft, { number, kind: container, wire: 2 })
+  }
   const inner = unwrapped[type]
   if (inner !== undefined) {
     const [innerNumber, kind, wire] = inner
     return addLeaf(context, enter(draft, number, false), { number: innerNumber, kind, wire })
   }
-  if (type.startsWith('{}')) return addLeaf(context, draft, { number, kind: 'map', wire: 2 })
-  if (type.startsWith('[]')) {
-    const element = scalars[type.slice(2)]
-    if (element === undefined || element[1] === 2) {
-      return addLeaf(context, draft, { number, kind: 'list', wire: 2 })
-    }
-    throw new CacheError('unsupported', `field path ${context.path} is a list of numbers`)
-  }
-  const [kind, wire] = scalars[type] ?? (['message', 2] as const)
+  const [kind, wire] = scalar ?? (['message', 2] as const)
   return addLeaf(context, draft, { number, kind, wire })
 }
 

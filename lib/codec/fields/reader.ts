@@ -1,7 +1,7 @@
 /** Fields of protobuf messages by path, without decoding the rest.
  *
- *      const pod = fieldReader('core/v1.Pod', { phase: 'status.phase', statuses: 'status.containerStatuses' })
- *      const status = fieldReader('core/v1.ContainerStatus', { ready: 'ready', restarts: 'restartCount' })
+ *      const pod = compileFields('core/v1.Pod', { phase: 'status.phase', statuses: 'status.containerStatuses' })
+ *      const status = compileFields('core/v1.ContainerStatus', { ready: 'ready', restarts: 'restartCount' })
  *      if (!pod.readStored(entry.bytes, entry.start, entry.end)) ...      // malformed: nothing is set
  *      pod.text(pod.slot.phase)                                          // '' when absent
  *      for (let i = 0; i < pod.count(pod.slot.statuses); i++) {
@@ -19,33 +19,33 @@
  *  What is stored is taken as it is: defaults on read are the business of selectable.ts and view.ts. */
 
 import { assert } from '../../base/assert.ts'
+import { hasEnvelope } from '../envelope.ts'
+import { findMessageType } from '../schema.ts'
 import { equalBytes, textFromBytes } from '../text.ts'
 import {
   type CompiledPaths,
   type PathNode,
-  type WireTypes,
+  type FindType,
   compilePaths,
   wrapPaths,
 } from './paths.ts'
 
-/** A reader of the fields at `paths` (name of a slot: dotted path) in messages of `type`. Compiling costs microseconds to
- *  milliseconds: do it once. Throws `unsupported` for a path that the type does not have. */
+/** A reader of the fields at `paths` (name of a slot: dotted path) in messages of `type`. Compile once: it costs more than many
+ *  reads. Throws `unsupported` for a path that the type does not have. */
 export function compileFields<Name extends string>(
-  types: WireTypes,
   type: string,
   paths: Readonly<Record<Name, string>>,
+  findType: FindType = findMessageType,
 ): FieldReader<Name> {
   const names = Object.keys(paths) as Name[]
   const compiled = compilePaths(
-    types,
+    findType,
     type,
     names.map(name => paths[name]),
   )
   return new FieldReader(names, compiled)
 }
 
-/** `k8s\0`: what stored protobuf begins with. */
-const magic = 0x6b387300
 /** `raw` of the envelope behind the magic. */
 const envelopeRaw = 2
 
@@ -81,7 +81,7 @@ export class FieldReader<Name extends string> {
   /** Like `read`, for a value as etcd has it: `k8s\0` and the envelope around the message. */
   readStored(bytes: Uint8Array, start: number, end: number): boolean {
     this.#clear(bytes)
-    if (isStoredProtobuf(bytes, start, end) && this.#walk(this.#stored.root, start + 4, end)) {
+    if (hasEnvelope(bytes, start, end) && this.#walk(this.#stored.root, start + 4, end)) {
       return true
     }
     this.#clear(bytes)
@@ -244,18 +244,6 @@ export class FieldReader<Name extends string> {
       this.#ends[slot] = end
     }
   }
-}
-
-/** True if a stored value is protobuf in Kubernetes' envelope. */
-export function isStoredProtobuf(bytes: Uint8Array, start: number, end: number): boolean {
-  return (
-    end - start >= 4 &&
-    (((bytes[start] as number) << 24) |
-      ((bytes[start + 1] as number) << 16) |
-      ((bytes[start + 2] as number) << 8) |
-      (bytes[start + 3] as number)) ===
-      magic
-  )
 }
 
 /** After the varint at `position`; -1 if it does not end in time. */

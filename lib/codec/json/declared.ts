@@ -1,0 +1,53 @@
+/** Objects of aggregated API servers that are stored as JSON. Their Go types are unknown to us, so their text must already be as
+ *  Go writes it, members in the order of the types; then resourceVersion is put in where ObjectMeta declares it. */
+
+import type { ByteWriter } from '../byte-writer.ts'
+import { NotExact } from '../not-exact.ts'
+import { textFromBytes } from '../text.ts'
+import type { StoredValue } from '../view.ts'
+import { JsonSkimmer } from './skim.ts'
+import { appendSpliced } from './splice.ts'
+
+export interface DeclaredOptions {
+  readonly resourceVersion: string
+  readonly apiVersion: string
+  readonly kind: string
+  /** Items of lists carry neither kind nor apiVersion. */
+  readonly isItem: boolean
+}
+
+const skimmer = new JsonSkimmer()
+
+/** Appends the object, without a newline; or says why that cannot be done exactly, and appends nothing. */
+export function appendDeclared(
+  out: ByteWriter,
+  { bytes, start, end }: StoredValue,
+  { resourceVersion, apiVersion, kind, isItem }: DeclaredOptions,
+): NotExact | undefined {
+  const options = { order: 'declared', root: undefined, metadata: undefined } as const
+  if (!skimmer.skim(bytes, start, end, options)) {
+    return new NotExact('JSON is not as Go writes it')
+  }
+  if (
+    textOf(bytes, skimmer.apiVersionStart, skimmer.apiVersionEnd) !== apiVersion ||
+    textOf(bytes, skimmer.kindStart, skimmer.kindEnd) !== kind
+  ) {
+    return new NotExact('stored value is of another version or kind')
+  }
+  const from = out.length
+  appendSpliced(out, bytes, skimmer, { resourceVersion })
+  if (!isItem) return undefined
+  const typeMeta = `{"kind":"${kind}","apiVersion":"${apiVersion}",`
+  if (textFromBytes(out.bytes, from, Math.min(out.length, from + typeMeta.length)) !== typeMeta) {
+    out.length = from
+    return new NotExact('object does not begin with its kind and apiVersion')
+  }
+  out.bytes.copyWithin(from + 1, from + typeMeta.length, out.length)
+  out.length -= typeMeta.length - 1
+  return undefined
+}
+
+/** The content of a string, or '' if there is none. */
+function textOf(bytes: Uint8Array, start: number, end: number): string {
+  return start < 0 ? '' : textFromBytes(bytes, start + 1, end - 1)
+}

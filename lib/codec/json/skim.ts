@@ -1,0 +1,328 @@
+/** Proves in one pass over stored JSON, without building anything, that the API server would serve it as it is but for
+ *  resourceVersion and apiVersion, and notes where those go.
+ *
+ *  The server decodes a custom resource into maps, prunes and defaults it by its schema, and encodes it again: keys sorted, no
+ *  whitespace, HTML-escaped, numbers and escapes in their one form. What a kube-apiserver stored has that form already, unless
+ *  the schema has changed since. So the pass walks the text and a tree of `SkimNode`s side by side, and stops at the first
+ *  thing that the server might change; such an object takes the slow way (json/tree.ts). The text of an aggregated API server
+ *  keeps the order of its Go structs, and is checked for its form only.
+ *
+ *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length, recursion by `maxDepth`. */
+
+import { maxDepth, provenEnd, scalarEnd } from './proven.ts'
+import { type ScalarForm, type SkimNode, plainNode } from './skim-node.ts'
+import { type JsonInput, canonicalStringEnd, compareStrings, skipPlain } from './strings.ts'
+import { isCanonicalTime } from './time.ts'
+
+/** What is asked of a pass. */
+export interface SkimOptions {
+  /** `sorted`: as maps are written. `declared`: as Go structs are. */
+  readonly order: 'sorted' | 'declared'
+  /** The object's members apart from apiVersion, kind and metadata; undefined leaves them alone. */
+  readonly root: SkimNode | undefined
+  /** The members of metadata; undefined leaves them alone. */
+  readonly metadata: SkimNode | undefined
+}
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
+
+/** What `#nextKey` answers instead of a position. */
+const endOfObject = -1
+const notProven = -2
+
+/** The items of a list that the schema does not describe: the server empties the objects among them. */
+const emptied: SkimNode = { ...plainNode, isNullable: true }
+
+/** Members that Go's ObjectMeta declares before resourceVersion. */
+const beforeResourceVersion = ['name', 'generateName', 'namespace', 'selfLink', 'uid'].map(quoted)
+const resourceVersion = quoted('resourceVersion')
+const apiVersion = quoted('apiVersion')
+const kind = quoted('kind')
+const metadata = quoted('metadata')
+
+const noBytes = new Uint8Array(0)
+
+/** Keeps its findings until the next `skim`. Not re-entrant. */
+export class JsonSkimmer {
+  /** The value of apiVersion, with its quotes; start is -1 if there is none. The same for kind. */
+  apiVersionStart = -1
+  apiVersionEnd = -1
+  kindStart = -1
+  kindEnd = -1
+  /** The value of metadata.resourceVersion, with its quotes; start is -1 if there is none. */
+  resourceVersionStart = -1
+  resourceVersionEnd = -1
+  /** Where the member resourceVersion goes if there is none: before a key, or behind the last member. */
+  insertAt = -1
+  isInsertedLast = false
+  isMetadataEmpty = false
+  /** Of the object, both braces included. */
+  objectStart = -1
+  objectEnd = -1
+
+  #source: Uint8Array = noBytes
+  #bytes: Uint8Array = noBytes
+  #input: JsonInput = { bytes: noBytes, view: new DataView(noBytes.buffer) }
+  #end = 0
+  #at = 0
+  #isSorted = true
+  #depth = 0
+  /** The key that was read last, without its quotes. */
+  #keyStart = 0
+  #keyEnd = 0
+  #isKeyPlain = true
+
+  /** True if `bytes[start..end)` is one object that is served as it is, apart from the members noted. */
+  skim(bytes: Uint8Array, start: number, end: number, options: SkimOptions): boolean {
+    this.#setInput(bytes)
+    this.#at = start
+    this.#end = end
+    this.#depth = 0
+    this.#isSorted = options.order === 'sorted'
+    this.apiVersionStart = -1
+    this.kindStart = -1
+    this.resourceVersionStart = -1
+    this.insertAt = -1
+    if (start >= end || bytes[start] !== openBrace || !this.#root(options)) return false
+    this.objectStart = start
+    this.objectEnd = this.#at
+    for (let i = this.#at; i < end; i++) {
+      if (!isSpace(bytes[i] as number)) return false
+    }
+    return this.insertAt >= 0
+  }
+
+  /** Objects share slabs, so the views of an array are kept for the next object; and hot loops see one kind of array. */
+  #setInput(bytes: Uint8Array): void {
+    if (bytes === this.#source) return
+    const { buffer, byteOffset, byteLength } = bytes
+    this.#source = bytes
+    this.#bytes = new Uint8Array(buffer, byteOffset, byteLength)
+    this.#input = { bytes: this.#bytes, view: new DataView(buffer, byteOffset, byteLength) }
+  }
+
+  #root(options: SkimOptions): boolean {
+    let expected = options.root?.expectedCount ?? 0
+    for (let key = this.#nextKey(-1); ; key = this.#nextKey(key)) {
+      if (key < 0) return key === endOfObject && expected === 0
+      const valueStart = this.#at
+      if (this.#isKey(apiVersion)) {
+        if (this.apiVersionStart >= 0 || !this.#string()) return false
+        this.apiVersionStart = valueStart
+        this.apiVersionEnd = this.#at
+      } else if (this.#isKey(kind)) {
+        if (this.kindStart >= 0 || !this.#string()) return false
+        this.kindStart = valueStart
+        this.kindEnd = this.#at
+      } else if (this.#isKey(metadata)) {
+        if (this.insertAt >= 0 || !this.#metadata(options.metadata)) return false
+      } else {
+        const child = this.#childOf(options.root, false)
+        if (child === 'stop' || !this.#value(child, false, true)) return false
+        if (child?.isExpected === true) expected--
+      }
+    }
+  }
+
+  #metadata(node: SkimNode | undefined): boolean {
+    if (this.#bytes[this.#at] !== openBrace) return false
+    let expected = node?.expectedCount ?? 0
+    let count = 0
+    let key = this.#nextKey(-1)
+    for (; key >= 0; key = this.#nextKey(key)) {
+      count++
+      if (this.#isKey(resourceVersion)) {
+        if (this.resourceVersionStart >= 0) return false
+        this.resourceVersionStart = this.#at
+        if (!this.#string()) return false
+        this.resourceVersionEnd = this.#at
+        continue
+      }
+      if (this.insertAt < 0 && this.#isBehindResourceVersion()) {
+        this.insertAt = key - 1
+        this.isInsertedLast = false
+      }
+      const child = this.#childOf(node, false)
+      if (child === 'stop' || !this.#value(child, false, true)) return false
+      if (child?.isExpected === true) expected--
+    }
+    if (key !== endOfObject || expected !== 0) return false
+    if (this.insertAt < 0) {
+      this.insertAt = this.#at - 1
+      this.isInsertedLast = true
+      this.isMetadataEmpty = count === 0
+    }
+    return true
+  }
+
+  #isBehindResourceVersion(): boolean {
+    if (!this.#isSorted) return !beforeResourceVersion.some(name => this.#isKey(name))
+    return isKeyAbove(this.#bytes, this.#keyStart, resourceVersion)
+  }
+
+  #value(node: SkimNode | undefined, isPreserved: boolean, isMember: boolean): boolean {
+    const first = this.#at < this.#end ? (this.#bytes[this.#at] as number) : 0
+    if (node === undefined) {
+      const end = provenEnd(this.#input, this.#at, this.#end, this.#isSorted)
+      this.#at = end
+      return end >= 0
+    }
+    if (first === openBrace) {
+      return mayBeContainer(node, 'object') && this.#object(node, isPreserved)
+    }
+    if (first === openBracket) return mayBeContainer(node, 'list') && this.#list(node, isPreserved)
+    if (node.container !== undefined) return false
+    if (first === quote) return this.#formedString(node.form)
+    if (first === 0x6e && !node.isNullable && (isMember || node.hasDefault)) return false
+    const start = this.#at
+    this.#at = scalarEnd(this.#bytes, start, this.#end)
+    return this.#at >= 0 && (node.form === undefined || this.#isScalarOf(node.form, start))
+  }
+
+  #object(node: SkimNode, isPreserved: boolean): boolean {
+    if (++this.#depth > maxDepth) return false
+    let expected = node.expectedCount
+    let count = 0
+    let key = this.#nextKey(-1)
+    for (; key >= 0; key = this.#nextKey(key)) {
+      count++
+      const child = this.#childOf(node, isPreserved)
+      if (child === 'stop' || !this.#value(child, false, true)) return false
+      if (child?.isExpected === true) expected--
+    }
+    this.#depth--
+    return key === endOfObject && expected === 0 && (count > 0 || node.container === undefined)
+  }
+
+  #list(node: SkimNode, isPreserved: boolean): boolean {
+    if (++this.#depth > maxDepth) return false
+    const bytes = this.#bytes
+    const isFree = isPreserved || node.isPreserving
+    const items = node.items ?? (isFree ? undefined : emptied)
+    this.#at++
+    if (this.#at < this.#end && bytes[this.#at] === closeBracket) {
+      this.#at++
+      this.#depth--
+      return node.container === undefined
+    }
+    for (;;) {
+      if (!this.#value(items, isFree, false) || this.#at >= this.#end) return false
+      const next = bytes[this.#at++]
+      if (next === closeBracket) break
+      if (next !== comma) return false
+    }
+    this.#depth--
+    return true
+  }
+
+  /** The node of the member whose key was read last. Undefined is free; a member that would be pruned is a stop. */
+  #childOf(node: SkimNode | undefined, isPreserved: boolean): SkimNode | undefined | 'stop' {
+    if (node === undefined) return undefined
+    if (node.table !== undefined) {
+      if (!this.#isKeyPlain) return 'stop'
+      const named = node.table.find(this.#bytes, this.#keyStart, this.#keyEnd)
+      if (named !== undefined) return named
+    }
+    if (node.additional !== undefined) return node.additional
+    return isPreserved || node.isPreserving ? undefined : 'stop'
+  }
+
+  /** Steps over what comes before a member's value: the opening brace (`previous` is -1) or a comma, the key, the colon. Answers
+   *  where the key begins, behind its quote; or that the object has ended; or that its order or form is not proven. */
+  #nextKey(previous: number): number {
+    const bytes = this.#bytes
+    const end = this.#end
+    let at = this.#at
+    if (at + 1 >= end) return notProven
+    if (previous >= 0) {
+      if (bytes[at] === closeBrace) {
+        this.#at = at + 1
+        return endOfObject
+      }
+      if (bytes[at] !== comma) return notProven
+    } else if (bytes[at + 1] === closeBrace) {
+      this.#at = at + 2
+      return endOfObject
+    }
+    if (bytes[++at] !== quote) return notProven
+    const start = ++at
+    at = skipPlain(this.#input.view, start, end)
+    this.#isKeyPlain = at < end && bytes[at] === quote
+    const after = this.#isKeyPlain ? at + 1 : canonicalStringEnd(this.#input, at, end)
+    if (after < 0 || after >= end || bytes[after] !== colon) return notProven
+    if (this.#isSorted && previous >= 0 && compareStrings(bytes, previous, start) >= 0) {
+      return notProven
+    }
+    this.#keyStart = start
+    this.#keyEnd = after - 1
+    this.#at = after + 1
+    return start
+  }
+
+  #isKey(name: Uint8Array): boolean {
+    const start = this.#keyStart
+    if (this.#keyEnd - start !== name.length - 1) return false
+    for (let i = 0; i < name.length; i++) {
+      if (this.#bytes[start + i] !== name[i]) return false
+    }
+    return true
+  }
+
+  #string(): boolean {
+    if (this.#at >= this.#end || this.#bytes[this.#at] !== quote) return false
+    const end = canonicalStringEnd(this.#input, this.#at + 1, this.#end)
+    if (end < 0) return false
+    this.#at = end
+    return true
+  }
+
+  #formedString(form: ScalarForm | undefined): boolean {
+    const start = this.#at + 1
+    if (!this.#string()) return false
+    const end = this.#at - 1
+    if (form === 'time') return isCanonicalTime(this.#bytes, start, end)
+    if (form === 'non-empty text') return end > start
+    return form === undefined || form === 'text'
+  }
+
+  /** True if the scalar from `start` on, which is no string, has the form. */
+  #isScalarOf(form: ScalarForm, start: number): boolean {
+    const first = this.#bytes[start] as number
+    const isNumber = first <= 0x39
+    if (form === 'boolean') return !isNumber
+    if (!isNumber || (form !== 'integer' && form !== 'non-zero integer')) return false
+    if (this.#at - start > 15) return false
+    for (let i = start + 1; i < this.#at; i++) {
+      if ((this.#bytes[i] as number) < 0x30 || (this.#bytes[i] as number) > 0x39) return false
+    }
+    return form === 'integer' || first !== 0x30
+  }
+}
+
+function mayBeContainer(node: SkimNode, container: 'object' | 'list'): boolean {
+  return node.form === undefined && (node.container ?? container) === container
+}
+
+/** Compares the key at `start` with a name. Both end with a quote, which is below whatever stands in the name. */
+function isKeyAbove(bytes: Uint8Array, start: number, name: Uint8Array): boolean {
+  for (let i = 0; i < name.length; i++) {
+    const difference = (bytes[start + i] as number) - (name[i] as number)
+    if (difference !== 0) return difference > 0
+  }
+  return false
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
+}
+
+/** A key as it stands in text, with its closing quote. */
+function quoted(name: string): Uint8Array {
+  return Buffer.from(`${name}"`)
+}

@@ -1,0 +1,116 @@
+/** A CustomResourceDefinition's structural schema, compiled: only what the API server acts on when it reads an object. Types,
+ *  formats and validations are checked on writes, and mean nothing here; neither does int-or-string. */
+
+import { JsonNumber, type JsonValue } from '../json/tree.ts'
+import { KeyTable } from '../json/key-table.ts'
+import { type SkimNode, plainNode } from '../json/skim-node.ts'
+import { embeddedMetadataNode } from './object-meta-node.ts'
+
+/** One level of a schema. It is a `SkimNode`, so that the skimmer can prove an object unchanged by it. */
+export interface StructuralNode extends SkimNode {
+  readonly properties: ReadonlyMap<string, StructuralNode>
+  /** For members that are no property; undefined where the schema has no additionalProperties. */
+  readonly additional: StructuralNode | undefined
+  readonly items: StructuralNode | undefined
+  /** x-kubernetes-embedded-resource: apiVersion, kind and metadata are an object's own. */
+  readonly isEmbedded: boolean
+  /** null stands for no default, as it does in Go. */
+  readonly defaultValue: JsonValue
+}
+
+/** Where the schema says nothing: objects are emptied, nulls stay, nothing is a default. */
+export const unspecified: StructuralNode = {
+  ...plainNode,
+  isNullable: true,
+  properties: new Map(),
+  additional: undefined,
+  items: undefined,
+  isEmbedded: false,
+  defaultValue: null,
+}
+
+/** Schemas nest no deeper than this; what lies below counts as unspecified. */
+const schemaMaxDepth = 100
+
+/** Compiles an openAPIV3Schema that was parsed with JSON.parse, for all of an object but its apiVersion, kind and metadata,
+ *  which no schema changes. */
+export function compileRoot(
+  schema: unknown,
+  { hasDefaults = true }: { readonly hasDefaults?: boolean } = {},
+): StructuralNode {
+  const node = compileNode(schema, { depth: 0, hasDefaults })
+  const properties = new Map(node.properties)
+  for (const name of typeAndObjectMeta) properties.delete(name)
+  return withTable({ ...node, properties, isEmbedded: false })
+}
+
+/** What an embedded resource always has. */
+export const typeAndObjectMeta: readonly string[] = ['apiVersion', 'kind', 'metadata']
+
+interface CompileContext {
+  readonly depth: number
+  readonly hasDefaults: boolean
+}
+
+function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): StructuralNode {
+  if (!isObject(schema) || depth > schemaMaxDepth) return unspecified
+  const inner = { depth: depth + 1, hasDefaults }
+  const declared = isObject(schema['properties']) ? schema['properties'] : {}
+  const properties = new Map(
+    Object.entries(declared).map(([name, property]) => [name, compileNode(property, inner)]),
+  )
+  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
+  const { additionalProperties, items } = schema
+  return withTable({
+    ...plainNode,
+    properties,
+    additional: isAbsent(additionalProperties)
+      ? undefined
+      : compileNode(additionalProperties, inner),
+    items: isAbsent(items) ? undefined : compileNode(items, inner),
+    isPreserving: schema['x-kubernetes-preserve-unknown-fields'] === true,
+    isNullable: schema['nullable'] === true,
+    isEmbedded,
+    defaultValue: hasDefaults ? valueFromParsed(schema['default']) : null,
+  })
+}
+
+/** Adds what the skimmer looks at. */
+function withTable(node: StructuralNode): StructuralNode {
+  const entries: [string, SkimNode][] = []
+  let expectedCount = 0
+  for (const [name, property] of node.properties) {
+    if (node.isEmbedded && typeAndObjectMeta.includes(name)) continue
+    const isExpected = property.defaultValue !== null
+    if (isExpected) expectedCount++
+    entries.push([name, { ...property, isExpected, hasDefault: isExpected }])
+  }
+  if (node.isEmbedded) {
+    entries.push(['apiVersion', text], ['kind', text], ['metadata', embeddedMetadataNode])
+  }
+  return {
+    ...node,
+    hasDefault: node.defaultValue !== null,
+    table: entries.length > 0 ? new KeyTable(entries) : undefined,
+    expectedCount,
+  }
+}
+
+const text: SkimNode = { ...plainNode, form: 'text' }
+
+/** Defaults come out of JSON.parse, which has rounded integers above 2^53; nobody has such defaults. */
+function valueFromParsed(value: unknown): JsonValue {
+  if (typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return new JsonNumber(String(value))
+  if (Array.isArray(value)) return value.map(valueFromParsed)
+  if (!isObject(value)) return null
+  return new Map(Object.entries(value).map(([key, member]) => [key, valueFromParsed(member)]))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === false
+}
