@@ -17,6 +17,8 @@ import { WatchPair } from './watch-pair.ts'
 export interface Pair {
   readonly real: RawEtcd
   readonly ours: RawEtcd
+  readonly realAddress: string
+  readonly ourAddress: string
 }
 
 /** Starts both servers for one test. */
@@ -28,7 +30,8 @@ export async function startPair(t: Test, etcd: Program): Promise<Pair> {
     scheduler: createDirectScheduler(),
   })
   const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
-  const real = new RawEtcd(String(cluster.endpoints[0]).replace('http://', ''))
+  const realAddress = String(cluster.endpoints[0]).replace('http://', '')
+  const real = new RawEtcd(realAddress)
   const ours = new RawEtcd(server.address)
   t.teardown(async () => {
     real.close()
@@ -36,7 +39,7 @@ export async function startPair(t: Test, etcd: Program): Promise<Pair> {
     await server.close()
     engine.close()
   })
-  return { real, ours }
+  return { real, ours, realAddress, ourAddress: server.address }
 }
 
 export interface RunOptions {
