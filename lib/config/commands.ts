@@ -34,8 +34,22 @@ const logOptions: readonly Option[] = [
   },
 ]
 
+/** What `--etcd embedded` adds. */
+const embeddedOptions: readonly Option[] = [
+  {
+    name: 'etcd-listen',
+    value: 'ADDR',
+    help: 'Serves the API of the embedded etcd here, for etcdctl and other clients: 127.0.0.1:2379. No authentication.',
+  },
+  {
+    name: 'load',
+    value: 'FILE',
+    help: 'A recorded history that the embedded etcd begins with, as record writes it; .gz is uncompressed.',
+  },
+]
+
 /** Every command, in the order of `--help`. */
-export type CommandName = 'decode' | 'encode' | 'generate'
+export type CommandName = 'decode' | 'encode' | 'generate' | 'serve'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   decode: {
@@ -79,5 +93,19 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     summary:
       'Writes a generated cluster into etcd: related objects, stored as kube-apiserver stores them.',
     options: [etcdOption, ...etcdCredentialOptions, ...clusterOptions, ...logOptions],
+  },
+  serve: {
+    operands: '',
+    summary: 'Serves until stopped.',
+    options: [
+      {
+        name: 'etcd',
+        value: 'embedded',
+        fallback: 'embedded',
+        help: 'An etcd inside the process, in memory: for trying, tests and load tests, never for production.',
+      },
+      ...embeddedOptions,
+      ...logOptions,
+    ],
   },
 }

@@ -4,9 +4,11 @@
 import {
   type handleBidiStreamingCall,
   type handleUnaryCall,
+  logVerbosity,
   type ServerDuplexStream,
   Server,
   ServerCredentials,
+  setLogVerbosity,
   type ServiceDefinition,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js'
@@ -46,6 +48,8 @@ export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdS
   const [first] = options.engine.members
   const member = options.member ?? first
   if (member === undefined) throw new CacheError('invalid_request', 'the engine has no such member')
+  // What gRPC would print is in the failures that it gives.
+  setLogVerbosity(logVerbosity.NONE)
   const answerer = { member, admin: new Admin(options.engine, member) }
   const server = new Server({
     'grpc.max_receive_message_length': receiveMaxBytes,

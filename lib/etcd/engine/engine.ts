@@ -224,16 +224,20 @@ export class Engine {
     for (const other of this.members) other.termChanged()
   }
 
-  /** Loads recorded contents and history into an engine that nobody has written to, every field as it was recorded. */
-  load(batches: Iterable<RevisionChanges>, base?: LoadedBase): void {
+  /** Loads contents, in key order, at a revision, into an engine that nobody has written to. What was before is not known then, as
+   *  after a compaction. */
+  loadBase(revision: Revision, entries: Iterable<KeyValue>): void {
     if (this.revision !== firstRevision) {
       throw new CacheError('conflict', `the engine is at revision ${this.revision} already`)
     }
-    if (base !== undefined) {
-      this.#restoreBase(base.entries, base.revision)
-      for (const member of this.members) member.reset()
-    }
-    for (const { revision, changes } of batches) this.#append(revision, changes)
+    this.#restoreBase(entries, revision)
+    for (const member of this.members) member.reset()
+  }
+
+  /** Loads what happened at a revision, every field as it was recorded. */
+  loadBatch({ revision, changes }: RevisionChanges): void {
+    this.#append(revision, changes)
+    this.#boundHistory()
   }
 
   /** A copy of everything, as an etcd snapshot file is. */
@@ -330,12 +334,6 @@ export class Engine {
     const part = (): bigint => BigInt(randomInt(this.#options.random, 1, 0xffff_ffff))
     return (part() << 32n) | part()
   }
-}
-
-/** Contents at a revision, in key order. */
-export interface LoadedBase {
-  readonly revision: Revision
-  readonly entries: Iterable<KeyValue>
 }
 
 function changeOf({ key, after }: Event): Change {

@@ -1,0 +1,58 @@
+/** The embedded etcd of `serve --etcd embedded`: the engine, what is loaded into it, and its two doors. */
+
+import { type Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import { EngineClient } from '../etcd/engine/client.ts'
+import { Engine } from '../etcd/engine/engine.ts'
+import { loadRecording } from '../etcd/engine/load.ts'
+import { DirectNetwork } from '../etcd/engine/network.ts'
+import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
+import { startEtcdServer } from '../etcd/server.ts'
+import { systemClock, systemRandom } from '../ops/system.ts'
+
+export interface EmbeddedEtcdOptions {
+  /** Where etcd's own API is served; nowhere if it is left out. */
+  readonly listen: string | undefined
+  /** A recorded history to begin with. */
+  readonly load: string | undefined
+  readonly logger: Logger
+}
+
+export interface EmbeddedEtcd {
+  /** Creates a client of the door in process. */
+  createClient(): Client
+  close(): Promise<void>
+}
+
+/** What the past may weigh before its older half is compacted: nobody else compacts here unless a client does, and the process must
+ *  not grow for ever. A change weighs about 2 KB and the value before it (lib/store/history.ts). */
+const historyMaxBytes = 1024 ** 3
+
+export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {
+  const { listen, load, logger } = options
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({
+    clock: systemClock,
+    random: systemRandom,
+    scheduler,
+    members: [{ endpoint: listen === undefined ? 'embedded' : `http://${listen}` }],
+    historyMaxBytes,
+  })
+  if (load !== undefined) {
+    const revision = await loadRecording(engine, load)
+    logger.info('loaded a recorded history', { file: load, revision })
+  }
+  const server = listen === undefined ? undefined : await startEtcdServer({ engine, listen })
+  logger.warn('the embedded etcd keeps everything in memory only: it is not for production', {
+    etcd: server?.address,
+    version: engine.version,
+  })
+  const network = new DirectNetwork(scheduler)
+  return {
+    createClient: () => new EngineClient({ engine, network }),
+    async close() {
+      await server?.close()
+      engine.close()
+    },
+  }
+}
