@@ -107,7 +107,10 @@ export class GrpcClient implements Client {
   watch(request: WatchRequest, sink: WatchSink): WatchStream {
     const { avoidEndpoint } = request
     for (const endpoint of this.#endpoints.all) {
-      if (endpoint.url === avoidEndpoint) this.#endpoints.failed(endpoint)
+      if (endpoint.url !== avoidEndpoint) continue
+      this.#endpoints.failed(endpoint)
+      // It may be the only one.
+      endpoint.watches.isSuspect = true
     }
     const [endpoint] = this.#endpoints.inOrder() as [Endpoint]
     const context = {

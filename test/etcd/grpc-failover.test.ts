@@ -105,6 +105,25 @@ t.test('a lost connection ends each watch once, and is made again', { skip }, as
   await again.until(({ batches }) => batches.length === 1)
 })
 
+t.test('a connection that is dead without a word is made anew', { skip }, async t => {
+  const { endpoints } = await startEtcd(t, etcd)
+  const proxy = await startTcpProxy(t, endpoints[0]!)
+  const client = clientOf(t, { endpoints: [proxy.endpoint] })
+  const sink = new WatchRecorder()
+  const stream = client.watch({ range: under('a') }, sink)
+  await sink.untilCreated()
+  const own = await put(client, 'a', '1')
+  await sink.until(({ batches }) => batches.length === 1)
+  proxy.freeze()
+  const again = new WatchRecorder()
+  const { endpoint: avoidEndpoint } = stream
+  client.watch({ range: under('a'), startRevision: own, avoidEndpoint }, again)
+  await again.until(({ batches }) => batches.length === 1)
+  t.equal((await client.range({ range: under('a') })).count, 1)
+  await client.close()
+  t.strictSame([sink.failures.length, again.failures.length], [1, 1])
+})
+
 t.test('a member that is killed is left, and found again', { skip }, async t => {
   const { endpoints, members } = await startEtcd(t, etcd, { members: 3, flags })
   const client = clientOf(t, { endpoints })

@@ -10,6 +10,8 @@ export interface TcpProxy {
   readonly connectionCount: number
   /** Cuts all connections that there are. */
   cut(): void
+  /** From now on, nothing passes on the connections that there are, and nobody is told. */
+  freeze(): void
 }
 
 /** Passes connections on to an `http://host:port`. */
@@ -36,6 +38,9 @@ export async function startTcpProxy(scope: Teardown, target: string): Promise<Tc
   const cut = (): void => {
     for (const socket of sockets) socket.destroy()
   }
+  const freeze = (): void => {
+    for (const socket of sockets) socket.unpipe().pause()
+  }
   scope.teardown(async () => {
     server.close()
     cut()
@@ -46,5 +51,6 @@ export async function startTcpProxy(scope: Teardown, target: string): Promise<Tc
       return connectionCount
     },
     cut,
+    freeze,
   }
 }

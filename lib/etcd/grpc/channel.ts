@@ -50,6 +50,9 @@ export type MessageStream = ClientDuplexStream<Buffer, Buffer>
 export class Channel {
   /** The member's address as it was given. */
   readonly endpoint: string
+  /** Nothing came for too long. The connection may be dead without anybody having said so, which pings would find out only
+   *  within 40 s, so it is better to make a new one. */
+  isSuspect = false
   readonly #client: Client
   readonly #calls = new Set<ClientUnaryCall>()
   #connecting: Promise<void> | undefined
@@ -95,6 +98,7 @@ export class Channel {
         (error, response) => {
           this.#calls.delete(call)
           signal?.removeEventListener('abort', abort)
+          this.isSuspect ||= error?.code === status.DEADLINE_EXCEEDED
           if (response !== undefined) resolve(response)
           else if (this.#isClosed || signal?.aborted === true) reject(this.#cancelled())
           else reject(failureFromStatus(error ?? noAnswer, this.endpoint))
@@ -111,6 +115,16 @@ export class Channel {
     // The status that follows says the same.
     stream.on('error', () => undefined)
     return stream
+  }
+
+  /** True when no call waits for an answer. */
+  get isIdle(): boolean {
+    return this.#calls.size === 0
+  }
+
+  /** Takes no more calls, and closes the connection when the last call and the last stream have ended. */
+  giveUp(): void {
+    this.#client.close()
   }
 
   /** Cancels all calls; streams are for their owners to cancel. */

@@ -16,17 +16,42 @@ export interface Tls {
  *  minutes (etcd issue 15402). */
 export class Endpoint {
   readonly url: string
-  readonly reads: Channel
-  readonly watches: Channel
   /** How many failures of any member there had been when this one failed last; 0 when it never has. */
   lastFailure = 0
+  readonly #createChannel: () => Channel
+  #reads: Channel
+  #watches: Channel
+  /** Connections that were given up, with calls that may still be answered. */
+  #givenUp: Channel[] = []
 
   constructor(url: string, tls: Tls | undefined) {
     const { address, isSecure } = parseEndpoint(url, tls !== undefined)
     const channelCredentials = isSecure ? secureCredentials(tls) : credentials.createInsecure()
     this.url = url
-    this.reads = new Channel(url, address, channelCredentials)
-    this.watches = new Channel(url, address, channelCredentials)
+    this.#createChannel = () => new Channel(url, address, channelCredentials)
+    this.#reads = this.#createChannel()
+    this.#watches = this.#createChannel()
+  }
+
+  get reads(): Channel {
+    if (this.#reads.isSuspect) this.#reads = this.#replacementOf(this.#reads)
+    return this.#reads
+  }
+
+  get watches(): Channel {
+    if (this.#watches.isSuspect) this.#watches = this.#replacementOf(this.#watches)
+    return this.#watches
+  }
+
+  close(): void {
+    for (const channel of [this.#reads, this.#watches, ...this.#givenUp]) channel.close()
+  }
+
+  #replacementOf(channel: Channel): Channel {
+    channel.giveUp()
+    this.#givenUp = this.#givenUp.filter(({ isIdle }) => !isIdle)
+    this.#givenUp.push(channel)
+    return this.#createChannel()
   }
 }
 
@@ -54,10 +79,7 @@ export class Endpoints {
   }
 
   close(): void {
-    for (const { reads, watches } of this.all) {
-      reads.close()
-      watches.close()
-    }
+    for (const endpoint of this.all) endpoint.close()
   }
 }
 
