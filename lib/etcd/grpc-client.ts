@@ -3,6 +3,7 @@
  *  Reads are tried on every endpoint before they fail. What changes something is sent once: it goes elsewhere only when no
  *  connection could be made, for whoever sends a change twice may overwrite what came in between. */
 
+import { logVerbosity, setLogVerbosity } from '@grpc/grpc-js'
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
 import type {
@@ -82,6 +83,8 @@ export class GrpcClient implements Client {
 
   /** Connects when it is first used. */
   constructor({ endpoints, tls, user, timeouts }: GrpcClientOptions) {
+    // What gRPC would print is in the failures that it gives.
+    setLogVerbosity(logVerbosity.NONE)
     this.#timeouts = { ...defaultTimeouts, ...timeouts }
     this.#endpoints = new Endpoints(endpoints, tls)
     this.#tokens = user === undefined ? undefined : new TokenSource(user, this.#timeouts.answerMs)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer as createHttp2Server } from 'node:http2'
 import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
@@ -60,6 +61,28 @@ t.test('what is not etcd is a failure of the source', async t => {
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const client = clientOf(t, { endpoints: [endpoint] })
   await refuses(t, 'source_failed', client.range({ range: under('a') }))
+})
+
+t.test('etcd may send megabytes before they are read, on streams and connections', async t => {
+  const server = createHttp2Server()
+  const seen: { initialWindowSize?: number; remoteWindowSize?: number; hasLeader?: unknown } = {}
+  server.on('stream', (stream, headers) => {
+    seen.initialWindowSize = stream.session?.remoteSettings.initialWindowSize ?? 0
+    seen.remoteWindowSize = stream.session?.state.remoteWindowSize ?? 0
+    seen.hasLeader = headers['hasleader']
+    const trailers = { 'grpc-status': '8', 'grpc-message': 'etcdserver: too many requests' }
+    const response = { ':status': 200, 'content-type': 'application/grpc', ...trailers }
+    stream.respond(response, { endStream: true })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = clientOf(t, { endpoints: [`http://127.0.0.1:${port}`] })
+  t.teardown(() => server.close())
+  await refuses(t, 'overloaded', client.range({ range: under('a') }))
+  t.strictSame(seen, { initialWindowSize: 8 << 20, remoteWindowSize: 8 << 20, hasLeader: 'true' })
+  await refuses(t, 'overloaded', client.range({ range: under('a'), serializable: true }))
+  t.equal(seen.hasLeader, undefined)
 })
 
 t.test('endpoints that mean nothing are refused', async t => {
