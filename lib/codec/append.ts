@@ -10,21 +10,58 @@ export function appendText(out: ByteWriter, text: string): void {
 
 /** Appends a JSON string as Go's encoder writes it, quotes included. */
 export function appendJsonString(out: ByteWriter, text: string): void {
-  out.appendByte(0x22)
-  if (plainText.test(text)) out.appendAscii(text)
-  else appendText(out, escapeJson(text))
-  out.appendByte(0x22)
+  const { length } = text
+  out.reserve(out.length + length * 6 + 2)
+  const { bytes } = out
+  let at = out.length
+  bytes[at++] = 0x22
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    const kind = code < 0x80 ? (characterKinds[code] as number) : other
+    if (kind === plain) {
+      bytes[at++] = code
+    } else if (kind === other) {
+      appendEscaped(out, text)
+      return
+    } else {
+      // `<`, `>` and `&`, of which cells without a value are full.
+      at = writeEscape(bytes, at, code)
+    }
+  }
+  bytes[at++] = 0x22
+  out.length = at
 }
 
-/** A text as it stands between the quotes of a JSON string. */
-export function escapeJson(text: string): string {
-  return JSON.stringify(text)
-    .slice(1, -1)
-    .replace(/[<>&\u2028\u2029]|\\ud[89a-f]../g, escapeForGo)
+const plain = 0
+const forHtml = 1
+const other = 2
+
+/** What becomes of the characters of a JSON string. */
+const characterKinds: Uint8Array = Uint8Array.from({ length: 0x80 }, (_, code) => {
+  if (code < 0x20 || code === 0x22 || code === 0x5c) return other
+  return code === 0x3c || code === 0x3e || code === 0x26 ? forHtml : plain
+})
+
+/** `\u00xx` */
+function writeEscape(bytes: Uint8Array, position: number, code: number): number {
+  let at = position
+  bytes[at++] = 0x5c
+  bytes[at++] = 0x75
+  bytes[at++] = 0x30
+  bytes[at++] = 0x30
+  bytes[at++] = hexDigit(code >> 4)
+  bytes[at++] = hexDigit(code & 15)
+  return at
 }
 
-/** Nothing that JSON or Go's caution about HTML would change. */
-const plainText = /^[ !#-%'-;=?-[\]-~]*$/
+function hexDigit(value: number): number {
+  return value < 10 ? 0x30 + value : 0x57 + value
+}
+
+function appendEscaped(out: ByteWriter, text: string): void {
+  const escaped = JSON.stringify(text).replace(/[<>&\u2028\u2029]|\\ud[89a-f]../g, escapeForGo)
+  appendText(out, escaped)
+}
 
 function escapeForGo(character: string): string {
   // Go has no text with half a character in it.

@@ -17,9 +17,10 @@ export const selfDescribed: Uint8Array = Uint8Array.of(0xd9, 0xd9, 0xf7)
 /** What a JSON value is a form of: a message of the schema, bytes, a map, or nothing known. A list has the type of its elements. */
 export type CborType = MessageType | 'bytes' | MapType | undefined
 
-/** An object whose members all are of one type. */
+/** An object whose members all are of one type, but for those with one of their own. */
 export interface MapType {
   readonly everyMember: CborType
+  readonly members?: Readonly<Record<string, CborType>> | undefined
 }
 
 /** The CBOR of a JSON document, which is of `type`; tagged, or bare for a place inside another. */
@@ -84,7 +85,7 @@ function writeTree(out: ByteWriter, tree: Tree, type: CborType): void {
 
 function typeOfMember(type: CborType, name: string): CborType {
   if (type === undefined || type === 'bytes') return undefined
-  if ('everyMember' in type) return type.everyMember
+  if ('everyMember' in type) return type.members?.[name] ?? type.everyMember
   const field = fieldNamed(type, name)
   if (field === undefined) return undefined
   const value = field.type === 'bytes' ? 'bytes' : findMessageType(field.type)

@@ -4,27 +4,21 @@
  *  it, and that copy is the protobuf form; the JSON form is made from it. The server takes metadata from its internal objects,
  *  into which some annotations do not find their way. */
 
-import { appendTextField, appendVarint, varintLength } from './append.ts'
+import { appendTextField, appendVarint } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { NotExact } from './not-exact.ts'
 import { messageType } from './schema.ts'
 import { Decoders } from './transcode/decoders.ts'
 import { Conversion, GiveUp, type WriteValue } from './transcode/state.ts'
+import type { StoredValue } from './view.ts'
 import { WireReader, wireBytes } from './wire-reader.ts'
-
-/** Where an ObjectMeta is. */
-export interface MetadataWindow {
-  readonly bytes: Uint8Array
-  readonly start: number
-  readonly end: number
-}
 
 /** The metadata of the message in `bytes[start..end)`, which is an object's: always its first field. */
 export function findMetadata(
   bytes: Uint8Array,
   start: number,
   end: number,
-): MetadataWindow | NotExact {
+): StoredValue | NotExact {
   outer.reset(bytes, start, end)
   if (start === end) return { bytes, start, end }
   const isFirst = outer.nextField() && outer.field === 1 && outer.wire === wireBytes
@@ -44,7 +38,7 @@ export interface MetadataOptions {
 /** Appends an ObjectMeta in protobuf with the resourceVersion in it; without a tag and a length. */
 export function appendMetadataProtobuf(
   out: ByteWriter,
-  { bytes, start, end }: MetadataWindow,
+  { bytes, start, end }: StoredValue,
   { resourceVersion, lostAnnotations }: MetadataOptions,
 ): NotExact | undefined {
   outer.reset(bytes, start, end)
@@ -101,7 +95,7 @@ function isText(bytes: Uint8Array, start: number, text: string): boolean {
 /** Appends the JSON of an ObjectMeta in protobuf. */
 export function appendMetadataJson(
   out: ByteWriter,
-  { bytes, start, end }: MetadataWindow,
+  { bytes, start, end }: StoredValue,
 ): NotExact | undefined {
   write ??= new Decoders().writerOf(messageType('meta/v1.ObjectMeta'), { shape: 'value' })
   conversion.borrow(out, bytes)
@@ -123,7 +117,7 @@ export type ViewVersion = 'v1' | 'v1beta1'
 /** Appends the JSON of a PartialObjectMetadata. */
 export function appendPartialJson(
   out: ByteWriter,
-  window: MetadataWindow,
+  window: StoredValue,
   options: MetadataOptions & { readonly version: ViewVersion },
 ): NotExact | undefined {
   const from = out.length
@@ -138,7 +132,8 @@ export function appendPartialJson(
   return failure
 }
 
-const partialHead: Readonly<Record<ViewVersion, Uint8Array>> = {
+/** What stands before the metadata; `}` stands behind it. */
+export const partialHead: Readonly<Record<ViewVersion, Uint8Array>> = {
   v1: Buffer.from('{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'),
   v1beta1: Buffer.from(
     '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":',
@@ -148,7 +143,7 @@ const partialHead: Readonly<Record<ViewVersion, Uint8Array>> = {
 /** Appends the message PartialObjectMetadata, `{1 metadata}`, without an envelope. */
 export function appendPartialProtobuf(
   out: ByteWriter,
-  window: MetadataWindow,
+  window: StoredValue,
   options: MetadataOptions,
 ): NotExact | undefined {
   scratch.clear()
@@ -158,11 +153,6 @@ export function appendPartialProtobuf(
   appendVarint(out, scratch.length)
   out.append(scratch.bytes, 0, scratch.length)
   return undefined
-}
-
-/** How long a message becomes that is put into another as a field with a number below 16. */
-export function fieldLength(length: number): number {
-  return 1 + varintLength(length) + length
 }
 
 const outer = new WireReader()

@@ -10,7 +10,7 @@ export function pickFromJson(shape: Shape, object: unknown): PickedObject {
   for (const slot of shape.slots) {
     if (slot === undefined) continue
     const value = source[slot.name]
-    if (value === undefined || value === null) continue
+    if (value === undefined || (value === null && slot.mark !== 'time')) continue
     if (slot.fallback !== undefined && !slot.isPointer && isZero(value)) continue
     picked[slot.name] = valueFromJson(slot, value)
   }
@@ -24,7 +24,8 @@ function valueFromJson(slot: Slot, value: unknown): unknown {
     case 'messages':
       return (value as readonly unknown[]).map(item => pickFromJson(slot.shape as Shape, item))
     case 'time':
-      return millisecondsFromText(value as string)
+      // Go writes a pointer to its zero time as null.
+      return value === null ? null : millisecondsFromText(value as string)
     case 'long':
       return BigInt(value as number)
     case 'choice':

@@ -1,0 +1,213 @@
+/** A resource's Table: its columns, and rows for its objects. */
+
+import { appendJsonString } from '../append.ts'
+import type { ByteWriter } from '../byte-writer.ts'
+import { readEnvelope } from '../envelope.ts'
+import { NotExact } from '../not-exact.ts'
+
+import { findKind } from '../schema.ts'
+import { tablesJson } from '../schema/tables.ts'
+import { type OutputKind, apiVersionOf } from '../output-kind.ts'
+import type { StoredValue } from '../view.ts'
+import { type CustomColumn, CustomPrinter } from './custom.ts'
+import type { Shape } from './pattern.ts'
+import { pickFromProtobuf } from './pick.ts'
+import type { Cell, Printer, RowCondition } from './printer.ts'
+import { defaultPrinter, printerOf } from './printers.ts'
+import { compileShape } from './shape.ts'
+
+/** What a row shows. */
+export interface Row {
+  readonly cells: readonly Cell[]
+  readonly condition: RowCondition | undefined
+}
+
+/** One Table; kept as long as the resource does not change. */
+export interface Table {
+  /** The JSON list of column definitions. */
+  readonly columnsJson: string
+  /** The row of an object: protobuf as it is stored, or the JSON of a custom resource as it is served. `now` is the wall clock in
+   *  milliseconds. */
+  row(object: StoredValue, now: number): Row | NotExact
+  /** The row of an object that only has a resourceVersion, which is what bookmarks carry. */
+  emptyRow(): Row
+  /** By what rows of a list are sorted; undefined leaves them in the order of keys. */
+  readonly sortKey: ((object: StoredValue) => number) | undefined
+}
+
+/** The Table of a resource. */
+export function tableOf(kind: OutputKind): Table {
+  return kind.custom === undefined
+    ? new BuiltInTable(kind)
+    : customTable(kind.custom.columns ?? [ageColumn])
+}
+
+/** Appends `"cells":[...]`, and the conditions if there are any. */
+export function appendRowMembers(out: ByteWriter, { cells, condition }: Row): void {
+  out.appendAscii('"cells":[')
+  for (let i = 0; i < cells.length; i++) {
+    if (i > 0) out.appendByte(0x2c)
+    const cell = cells[i] as Cell
+    if (typeof cell === 'string') appendJsonString(out, cell)
+    else out.appendAscii(String(cell))
+  }
+  out.appendByte(0x5d)
+  if (condition === undefined) return
+  out.appendAscii(`,"conditions":[${JSON.stringify(condition)}]`)
+}
+
+class BuiltInTable implements Table {
+  readonly columnsJson: string
+  readonly sortKey: ((object: StoredValue) => number) | undefined
+  readonly #printer: Printer
+  readonly #kind: OutputKind
+  /** By stored apiVersion: a cluster that was upgraded holds old versions. */
+  readonly #shapes = new Map<string, Shape>()
+
+  constructor(kind: OutputKind) {
+    this.#kind = kind
+    const columns = builtInColumns(kind)
+    this.columnsJson = goJson(columns ?? defaultColumns())
+    this.#printer = columns === undefined ? defaultPrinter : printerOf(kind.group, kind.kind)
+    const { sortKey } = this.#printer
+    if (sortKey !== undefined) {
+      this.sortKey = object => {
+        const picked = this.#pick(object)
+        return picked instanceof NotExact ? 0 : sortKey(picked)
+      }
+    }
+  }
+
+  row(object: StoredValue, now: number): Row | NotExact {
+    const picked = this.#pick(object)
+    if (picked instanceof NotExact) return picked
+    const { cells, condition } = this.#printer
+    return { cells: cells(picked, now), condition: condition?.(picked) }
+  }
+
+  emptyRow(): Row {
+    const { storage } = this.#kind
+    // What is stored as JSON has been converted to what is served.
+    const source = storage.encoding === 'json' ? this.#kind : storage
+    const shape = this.#shapeOf(apiVersionOf(source), false)
+    if (shape instanceof NotExact) return { cells: [], condition: undefined }
+    return { cells: this.#printer.cells(shape.zero, 0), condition: undefined }
+  }
+
+  #pick({ bytes, start, end }: StoredValue): unknown {
+    const envelope = readEnvelope(bytes, start, end)
+    if (envelope instanceof NotExact) return envelope
+    const shape = this.#shapeOf(envelope.apiVersion, true)
+    if (shape instanceof NotExact) return shape
+    return pickFromProtobuf(shape, bytes, envelope.rawStart, envelope.rawEnd)
+  }
+
+  #shapeOf(apiVersion: string, hasDefaults: boolean): Shape | NotExact {
+    const name = `${apiVersion} ${hasDefaults}`
+    let shape = this.#shapes.get(name)
+    if (shape === undefined) {
+      const root = this.#kind.storage.kind
+      const known = findKind(apiVersion, root)
+      if (known === undefined) return new NotExact(`no schema of ${apiVersion} ${root}`)
+      shape = compileShape(this.#printer.fields, known.type, { root, hasDefaults })
+      this.#shapes.set(name, shape)
+    }
+    return shape
+  }
+}
+
+function customTable(columns: readonly CustomColumn[]): Table {
+  const printer = new CustomPrinter(columns)
+  const definitions = columns.map(({ jsonPath, description, ...column }) => ({
+    name: column.name,
+    type: column.type,
+    format: column.format,
+    description:
+      description === ''
+        ? `Custom resource definition column (in JSONPath format): ${jsonPath}`
+        : description,
+    priority: column.priority,
+  }))
+  return {
+    columnsJson: goJson([defaultColumns()[0], ...definitions]),
+    row(object, now) {
+      const cells = printer.cells(object, now)
+      return cells instanceof NotExact ? cells : { cells, condition: undefined }
+    },
+    emptyRow: () => ({ cells: ['', ...columns.map(emptyCell)], condition: undefined }),
+    sortKey: undefined,
+  }
+}
+
+/** Nothing is found in an empty object, not even the time of its creation. */
+function emptyCell(): Cell {
+  return null
+}
+
+/** JSON with what Go escapes for the sake of HTML. */
+function goJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[<>&\u2028\u2029]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+interface ColumnDefinition {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  readonly priority: number
+}
+
+interface TablesFile {
+  readonly tables: readonly {
+    readonly group: string
+    readonly version: string
+    readonly resource: string
+    readonly columnDefinitions: readonly ColumnDefinition[]
+  }[]
+}
+
+function builtInColumns(kind: OutputKind): readonly ColumnDefinition[] | undefined {
+  tables ??= JSON.parse(tablesJson) as TablesFile
+  return tables.tables.find(
+    ({ group, version, resource }) =>
+      group === kind.group && version === kind.version && resource === kind.resource,
+  )?.columnDefinitions
+}
+
+let tables: TablesFile | undefined
+
+/** Name and time of creation. */
+function defaultColumns(): readonly ColumnDefinition[] {
+  return builtInColumns(limitRanges) ?? []
+}
+
+/** A kind that has the default columns, whose descriptions are in the data. */
+const limitRanges: OutputKind = {
+  group: '',
+  version: 'v1',
+  resource: 'limitranges',
+  kind: 'LimitRange',
+  listKind: 'LimitRangeList',
+  storage: {
+    group: '',
+    version: 'v1',
+    kind: 'LimitRange',
+    encoding: 'protobuf',
+    conversion: 'same',
+  },
+}
+
+/** The column of definitions that declare none. */
+const ageColumn: CustomColumn = {
+  name: 'Age',
+  type: 'date',
+  format: '',
+  get description(): string {
+    return defaultColumns()[1]?.description ?? ''
+  },
+  priority: 0,
+  jsonPath: '.metadata.creationTimestamp',
+}
