@@ -1,0 +1,74 @@
+/** The bytes of list items, kept with the leaves that the items lie in: made when a list first asks for them, shared by every
+ *  snapshot that shares the leaf, dropped under the budget of the store's cache. */
+
+import type { SegmentCache, SegmentHolder } from '../store/segments.ts'
+import type { KeyValue } from '../store/event.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { NotExact } from './not-exact.ts'
+
+/** The items of one leaf in one form, one after the other, each with whatever separates it from the one before it. */
+export interface Segment {
+  readonly bytes: Uint8Array
+  /** Where each item ends. */
+  readonly ends: Uint32Array
+}
+
+/** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected entries. */
+export interface Run {
+  readonly entries: readonly KeyValue[]
+  readonly from: number
+  readonly to: number
+  /** Where segments are kept; undefined for entries that were picked out. */
+  readonly leaf: SegmentHolder | undefined
+}
+
+/** Appends one item of a list, with its separator. */
+export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefined
+
+/** How the items of one list are written, and under which name they are kept. Without a name, nothing is kept. */
+export interface ItemForm {
+  readonly append: AppendItem
+  readonly segmentName: string | undefined
+}
+
+/** The items of a run as one piece, without a copy where the segment is there. A part of a leaf is not made whole for its own
+ *  sake: the first and the last leaf of a page mostly are parts. */
+export function itemsOfRun(
+  run: Run,
+  form: ItemForm,
+  cache: SegmentCache<Segment> | undefined,
+): Uint8Array | NotExact {
+  const { leaf, from, to } = run
+  const name = form.segmentName
+  const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
+  if (kept !== undefined) return partOf(kept, from, to)
+  const made = makeSegment(run, form.append)
+  if (made instanceof NotExact) return made
+  const isWhole = from === 0 && to === run.entries.length
+  if (isWhole && leaf !== undefined && name !== undefined) {
+    cache?.set(leaf, name, made, made.bytes.length + made.ends.byteLength + overheadBytes)
+  }
+  return made.bytes
+}
+
+/** What a segment weighs beside its bytes: two typed arrays and what holds them. */
+const overheadBytes = 300
+
+function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array {
+  const start = from === 0 ? 0 : (ends[from - 1] as number)
+  const end = to === 0 ? 0 : (ends[to - 1] as number)
+  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
+}
+
+function makeSegment({ entries, from, to }: Run, append: AppendItem): Segment | NotExact {
+  const ends = new Uint32Array(to - from)
+  scratch.clear()
+  for (let i = from; i < to; i++) {
+    const problem = append(scratch, entries[i] as KeyValue)
+    if (problem !== undefined) return problem
+    ends[i - from] = scratch.length
+  }
+  return { bytes: scratch.copy(), ends }
+}
+
+const scratch = new ByteWriter()
