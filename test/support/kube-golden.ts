@@ -26,7 +26,7 @@ import type { KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { entriesAt, historyBatches, type Recorded } from '../golden/load.ts'
-import { recordedReader } from './selectable.ts'
+import { slowReader } from './slow-selectable.ts'
 
 /** What the pure layer makes of a request. */
 export type PureAnswer =
@@ -37,7 +37,11 @@ export type PureAnswer =
       readonly meta: ListMeta
       readonly entries: readonly KeyValue[]
     }
-  | { readonly type: 'object'; readonly entry: KeyValue }
+  | {
+      readonly type: 'object'
+      readonly plan: ReadPlan & { type: 'get' }
+      readonly entry: KeyValue
+    }
   | { readonly type: 'watch'; readonly plan: ReadPlan & { type: 'watch' } }
   /** Left to somebody else: discovery, other servers, subresources, writes. */
   | { readonly type: 'other'; readonly what: string }
@@ -128,9 +132,9 @@ export function answer(
   if (plan.type === 'get') {
     const entry = snapshot.get(plan.key)
     if (entry === undefined) throw objectNotFound(plan.resource, plan.name)
-    return { type: 'object', entry }
+    return { type: 'object', plan, entry }
   }
-  const filter = compileFilter(plan, recordedReader)
+  const filter = compileFilter(plan, slowReader)
   const page = readPage({ plan, snapshot, filter })
   if (page instanceof NotExact) throw new Error(page.reason)
   return { type: 'list', plan, meta: listMeta(plan, page), entries: [...pageEntries(page)] }
