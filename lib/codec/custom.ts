@@ -85,6 +85,30 @@ export class CustomKind {
     return undefined
   }
 
+  /** The object that the API serves as a tree, without its resourceVersion. */
+  tree(value: StoredValue, version: string): JsonObject | NotExact {
+    const served = this.#versions.get(`${this.#parts.group}/${version}`)
+    if (served === undefined) return new NotExact(`no version ${version} is defined`)
+    return this.#readTree(value, served)
+  }
+
+  /** True if we can make what `version` serves of an object that is stored as `apiVersion`. */
+  canServe(apiVersion: string, version: string): boolean {
+    const served = this.#versions.get(`${this.#parts.group}/${version}`)
+    if (served === undefined) return false
+    return !(this.#storedVersion(apiVersion, this.#parts.kind, served) instanceof NotExact)
+  }
+
+  /** True if the value at `path` may be another one in the served object than in an object stored as `apiVersion`: it, or what it
+   *  lies in, has a default or may be pruned. */
+  mayChange(path: readonly string[], apiVersion: string, version: string): boolean {
+    if (['apiVersion', 'kind', 'metadata'].includes(path[0] ?? '')) return false
+    const stored = this.#versions.get(apiVersion)
+    const served = this.#versions.get(`${this.#parts.group}/${version}`)
+    if (stored === undefined || served === undefined) return true
+    return mayChangeBy(stored.root, path) || mayChangeBy(served.relabelled, path)
+  }
+
   /** True if the server would change nothing but resourceVersion and apiVersion. Then `#likely` is the stored version, and the
    *  skimmer knows the places. */
   #isUnchanged(value: StoredValue, served: Version): boolean {
@@ -169,4 +193,17 @@ function withoutMeta(
   for (const [key] of meta) tree.delete(key)
   step(tree, root)
   for (const [key, value] of meta) tree.set(key, value)
+}
+
+/** Follows a path through a schema. What no schema describes stays as it is only where that is preserved. */
+function mayChangeBy(root: StructuralNode | undefined, path: readonly string[]): boolean {
+  let node = root
+  for (const key of path) {
+    if (node === undefined) return false
+    const child: StructuralNode | undefined = node.properties.get(key) ?? node.additional
+    if (child === undefined) return !node.isPreserving
+    if (child.defaultValue !== null) return true
+    node = child
+  }
+  return false
 }

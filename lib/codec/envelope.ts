@@ -38,6 +38,8 @@ export function hasEnvelope(bytes: Uint8Array, start: number, end: number): bool
  *  encoding) is not exact, as its meaning is not ours to guess. */
 export function readEnvelope(bytes: Uint8Array, start: number, end: number): Envelope | NotExact {
   if (!hasEnvelope(bytes, start, end)) return new NotExact('value has no protobuf envelope')
+  const known = readKnown(bytes, start, end)
+  if (known !== undefined) return known
   outer.reset(bytes, start + 4, end)
   let apiVersion = ''
   let kind = ''
@@ -68,7 +70,50 @@ export function readEnvelope(bytes: Uint8Array, start: number, end: number): Env
     }
   }
   if (outer.isMalformed) return malformed
-  return { apiVersion, kind, rawStart, rawEnd }
+  const envelope = { apiVersion, kind, rawStart, rawEnd }
+  remember(envelope, bytes, start)
+  return envelope
+}
+
+/** How the last envelope began, up to the object's length: values that are read one after the other mostly begin the same, and
+ *  comparing bytes takes a tenth of the time of reading names (bench/codec). */
+let lastHeader: Uint8Array = new Uint8Array(0)
+let lastName: KindName = { apiVersion: '', kind: '' }
+
+/** The envelope if it is like the last one, and ends as kube-apiserver's do. */
+function readKnown(bytes: Uint8Array, start: number, end: number): Envelope | undefined {
+  const { length } = lastHeader
+  if (length === 0 || start + length + 8 > end) return undefined
+  for (let i = 0; i < length; i++) {
+    if (bytes[start + i] !== lastHeader[i]) return undefined
+  }
+  outer.reset(bytes, start + length, end)
+  if (!outer.readWindow() || outer.at + 4 !== end) return undefined
+  const { start: rawStart, at: rawEnd } = outer
+  const isEmptyTrailer =
+    bytes[rawEnd] === 0x1a &&
+    bytes[rawEnd + 1] === 0 &&
+    bytes[rawEnd + 2] === 0x22 &&
+    bytes[rawEnd + 3] === 0
+  const { apiVersion, kind } = lastName
+  return isEmptyTrailer ? { apiVersion, kind, rawStart, rawEnd } : undefined
+}
+
+/** Keeps the beginning of an envelope that has its names first, as all of kube-apiserver's have. */
+function remember(envelope: Envelope, bytes: Uint8Array, start: number): void {
+  const { apiVersion, kind, rawStart, rawEnd } = envelope
+  const namesLength = apiVersion.length + kind.length + 4
+  const length = 4 + 2 + namesLength + 1
+  const isPlain =
+    namesLength < 0x80 &&
+    rawEnd > rawStart &&
+    start + length < rawStart &&
+    bytes[start + 4] === 0x0a &&
+    bytes[start + 5] === namesLength &&
+    bytes[start + length - 1] === 0x12
+  if (!isPlain) return
+  lastHeader = Uint8Array.prototype.slice.call(bytes, start, start + length)
+  lastName = { apiVersion, kind }
 }
 
 /** Appends the message `raw` in an envelope, as a kube-apiserver writes it: with empty texts for what it leaves out. */

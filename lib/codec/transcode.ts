@@ -9,11 +9,11 @@ import { encoderOf, rootText } from './transcode/encoders.ts'
 import { Encoding } from './transcode/encoding.ts'
 import { jsonObject } from './transcode/json-tape.ts'
 import { Decoders } from './transcode/decoders.ts'
-import { Conversion, GiveUp } from './transcode/state.ts'
+import { appendObject } from './transcode/objects.ts'
+import { GiveUp } from './transcode/state.ts'
 
 const decoders = new Decoders()
 const encoding = new Encoding()
-const conversion = new Conversion(0)
 
 /** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a newline at its end as the API server
  *  writes it. When that cannot be done exactly, nothing is appended, and the reason is returned. */
@@ -27,26 +27,18 @@ export function appendJson(
   if (envelope instanceof NotExact) return envelope
   const kind = kindOf(envelope)
   if (kind === undefined) return new NotExact('no schema of the kind in the envelope')
-  if (!kind.type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
-  const write = decoders.writerOf(kind.type, { shape: 'members' })
-  conversion.borrow(out, bytes)
-  const from = conversion.length
-  try {
-    if (kind.type.hasTypeMeta) {
-      conversion.appendAscii(`,"kind":"${kind.kind}","apiVersion":"${kind.apiVersion}"`)
-    }
-    conversion.length = write(conversion, envelope.rawStart, envelope.rawEnd, conversion.length)
-    if (conversion.length === from) conversion.appendAscii('{')
-    else conversion.bytes[from] = 0x7b
-    conversion.appendAscii('}\n')
-    out.length = conversion.length
-    return undefined
-  } catch (error) {
-    if (!(error instanceof GiveUp)) throw error
-    return new NotExact(error.reason)
-  } finally {
-    conversion.giveBack(out)
-  }
+  const { type } = kind
+  if (!type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
+  return appendObject(
+    out,
+    { bytes, start: envelope.rawStart, end: envelope.rawEnd, type },
+    {
+      write: decoders.writerOf(type, { shape: 'members' }),
+      header: type.hasTypeMeta ? `,"kind":"${kind.kind}","apiVersion":"${kind.apiVersion}"` : '',
+      trailer: '}\n',
+      resourceVersion: '',
+    },
+  )
 }
 
 /** The JSON as an array of its own, or the reason why there is none. */

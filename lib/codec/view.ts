@@ -6,7 +6,8 @@ import { readEnvelope } from './envelope.ts'
 import { NotExact } from './not-exact.ts'
 import { type Kind, allResources, findKind } from './schema.ts'
 import { Decoders } from './transcode/decoders.ts'
-import { Conversion, GiveUp, type WriteValue } from './transcode/state.ts'
+import { appendObject } from './transcode/objects.ts'
+import type { WriteValue } from './transcode/state.ts'
 import { objectScope, viewAdditions } from './view/additions.ts'
 
 /** A stored value: a window of bytes. */
@@ -35,30 +36,21 @@ export function appendView(
   const stored = storedKind(value, options.apiVersion)
   if (stored instanceof NotExact) return stored
   const { apiVersion, view } = stored
-  conversion.borrow(out, value.bytes)
-  conversion.resourceVersion = options.resourceVersion
-  const from = conversion.length
-  try {
-    if (options.isItem !== true) {
-      conversion.appendAscii(`,"kind":"${view.kind.kind}","apiVersion":"${apiVersion}"`)
-    }
-    view.write ??= decoders.writerOf(view.kind.type, {
-      shape: 'members',
-      scope: objectScope(`${view.kind.apiVersion} ${view.kind.kind}`),
-    })
-    const to = view.write(conversion, stored.rawStart, stored.rawEnd, conversion.length)
-    conversion.length = to
-    if (to === from) conversion.appendAscii('{')
-    else conversion.bytes[from] = 0x7b
-    conversion.appendAscii('}')
-    out.length = conversion.length
-    return undefined
-  } catch (error) {
-    if (!(error instanceof GiveUp)) throw error
-    return new NotExact(error.reason)
-  } finally {
-    conversion.giveBack(out)
-  }
+  const { kind } = view
+  view.write ??= decoders.writerOf(kind.type, {
+    shape: 'members',
+    scope: objectScope(`${kind.apiVersion} ${kind.kind}`),
+  })
+  return appendObject(
+    out,
+    { bytes: value.bytes, start: stored.rawStart, end: stored.rawEnd, type: kind.type },
+    {
+      write: view.write,
+      header: options.isItem === true ? '' : `,"kind":"${kind.kind}","apiVersion":"${apiVersion}"`,
+      trailer: '}',
+      resourceVersion: options.resourceVersion,
+    },
+  )
 }
 
 /** What a stored value is, and where its message lies. */
@@ -88,7 +80,6 @@ export function storedKind(
 }
 
 const decoders = new Decoders(viewAdditions)
-const conversion = new Conversion(0)
 
 /** How a stored kind is served. */
 interface View {
@@ -100,7 +91,11 @@ interface View {
 
 const views = new Map<string, View>()
 
+/** The last view: lists are of one kind. */
+let lastView: View | undefined
+
 function viewOf(apiVersion: string, name: string): View | NotExact {
+  if (lastView?.kind.kind === name && lastView.kind.apiVersion === apiVersion) return lastView
   const key = `${apiVersion} ${name}`
   let view = views.get(key)
   if (view === undefined) {
@@ -111,6 +106,7 @@ function viewOf(apiVersion: string, name: string): View | NotExact {
     view = { kind, otherVersions: relabelledVersions(apiVersion, name), write: undefined }
     views.set(key, view)
   }
+  lastView = view
   return view
 }
 

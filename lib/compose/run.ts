@@ -7,6 +7,7 @@ const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
   decode: async () => (await import('./decode.ts')).decode,
   encode: async () => (await import('./decode.ts')).encode,
   generate: async () => (await import('./generate.ts')).generate,
+  record: async () => (await import('./record.ts')).record,
   serve: async () => (await import('./serve.ts')).serve,
 }
 

@@ -49,7 +49,7 @@ const embeddedOptions: readonly Option[] = [
 ]
 
 /** Every command, in the order of `--help`. */
-export type CommandName = 'decode' | 'encode' | 'generate' | 'serve'
+export type CommandName = 'decode' | 'encode' | 'generate' | 'record' | 'serve'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   decode: {
@@ -93,6 +93,30 @@ export const commands: Readonly<Record<CommandName, Command>> = {
     summary:
       'Writes a generated cluster into etcd: related objects, stored as kube-apiserver stores them.',
     options: [etcdOption, ...etcdCredentialOptions, ...clusterOptions, ...logOptions],
+  },
+  record: {
+    operands: '',
+    summary: 'Records an etcd until stopped: what is there, then every change. Needs --out.',
+    options: [
+      {
+        name: 'out',
+        value: 'FILE',
+        help: 'Where to write: JSON lines, compressed when the name ends in .gz. An existing file is replaced.',
+      },
+      {
+        name: 'prefix',
+        value: 'PATH',
+        help: 'Only keys that begin with this; all keys if it is left out.',
+      },
+      {
+        name: 'revision',
+        value: 'N',
+        help: 'Begins at this revision of etcd, unless it is compacted; at the newest if it is left out.',
+      },
+      etcdOption,
+      ...etcdCredentialOptions,
+      ...logOptions,
+    ],
   },
   serve: {
     operands: '',

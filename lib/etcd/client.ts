@@ -1,8 +1,9 @@
 /** What the layers above need of etcd, and no more. Two things implement it: the gRPC client, and the embedded engine in
  *  process. Both are held to the same contract tests.
  *
- *  Failures are `CacheError`: `expired` (compacted), `future_revision`, `unauthorized`, `invalid_request`, `overloaded` (no
- *  space, too many requests), `source_failed` (unreachable, no leader, timed out: worth another try) and `closed`. */
+ *  Failures are `CacheError`: `expired` (compacted), `future_revision`, `not_found` and `conflict` (leases), `unauthorized`,
+ *  `invalid_request`, `overloaded` (no space, too many requests), `source_failed` (unreachable, no leader, timed out: worth
+ *  another try) and `closed` (also when the caller's signal is aborted). */
 
 import type { CacheError } from '../base/errors.ts'
 import type { Key, KeyRange } from '../base/keys.ts'

@@ -7,7 +7,7 @@ import type { WatchPlan } from '../../lib/kube/read-plan.ts'
 import { watchEvent } from '../../lib/kube/watch-events.ts'
 import { type RecordedWatch, watches } from '../golden/load.ts'
 import { answerRecorded, storeAt } from '../support/kube-golden.ts'
-import { slowReader } from '../support/slow-selectable.ts'
+import { recordedReader } from '../support/selectable.ts'
 
 /** Whether the server still had the history depends on when it was started, and identity is decided elsewhere. */
 const recorded = watches().filter(
@@ -57,7 +57,7 @@ function eventsOf(plan: WatchPlan, watch: RecordedWatch): string[] {
   const { start } = plan
   const end = Math.max(watch.mutations.to_revision, watch.at_revision)
   const store = storeAt(end, 0)
-  const filter = compileFilter(plan, slowReader)
+  const filter = compileFilter(plan, recordedReader)
   const events: string[] = []
   let from = watch.at_revision
   if (start.type === 'state') {

@@ -6,7 +6,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { get } from 'node:http'
 import { createServer } from 'node:net'
@@ -44,7 +44,7 @@ export interface EtcdMember {
   readonly processId: number
   /** SIGKILL. Its data stays for `restart`. */
   kill(): Promise<void>
-  /** SIGSTOP and SIGCONT. */
+  /** SIGSTOP, which has taken effect when it returns, and SIGCONT. */
   pause(): void
   resume(): void
   /** Starts it again after `kill`, on the same data and ports; resolves once it answers, or at once with `{wait: false}`. */
@@ -181,6 +181,8 @@ class Member implements EtcdMember {
 
   pause(): void {
     process.kill(this.#processId, 'SIGSTOP')
+    // The signal takes a moment, in which the member may still answer.
+    while (!isStopped(this.#processId)) continue
   }
 
   resume(): void {
@@ -222,6 +224,19 @@ class Member implements EtcdMember {
     const answer = await this.#answers.next()
     if (answer.done === true) throw new Error(`the guard of etcd ${this.name} has ended`)
     return answer.value
+  }
+}
+
+/** True once every thread has stopped, and where there is no way to tell. */
+function isStopped(processId: number): boolean {
+  const folder = `/proc/${processId}/task`
+  try {
+    return readdirSync(folder).every(thread =>
+      /\) [TtZX] /.test(readFileSync(`${folder}/${thread}/stat`, 'utf8')),
+    )
+  } catch {
+    // No such folder, on other systems; or a thread that ended while we looked.
+    return !existsSync(folder)
   }
 }
 

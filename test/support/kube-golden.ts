@@ -26,7 +26,7 @@ import type { KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { entriesAt, historyBatches, type Recorded } from '../golden/load.ts'
-import { slowReader } from './slow-selectable.ts'
+import { recordedReader } from './selectable.ts'
 
 /** What the pure layer makes of a request. */
 export type PureAnswer =
@@ -134,7 +134,7 @@ export function answer(
     if (entry === undefined) throw objectNotFound(plan.resource, plan.name)
     return { type: 'object', plan, entry }
   }
-  const filter = compileFilter(plan, slowReader)
+  const filter = compileFilter(plan, recordedReader)
   const page = readPage({ plan, snapshot, filter })
   if (page instanceof NotExact) throw new Error(page.reason)
   return { type: 'list', plan, meta: listMeta(plan, page), entries: [...pageEntries(page)] }

@@ -59,8 +59,14 @@ export class TinyEtcd implements Client {
   write(writes: Writes): RevisionChanges {
     this.#revision++
     const batch = changesAt(this.#revision, writes, this.#entriesAt(this.#revision - 1))
-    this.batches.push(batch)
+    this.append(batch)
     return batch
+  }
+
+  /** Takes changes that were made elsewhere. */
+  append(batch: RevisionChanges): void {
+    this.#revision = batch.revision
+    this.batches.push(batch)
   }
 
   /** Writes, and delivers to every open watch that it concerns. */

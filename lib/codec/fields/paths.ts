@@ -8,13 +8,15 @@ import type { Field, MessageType } from '../schema.ts'
 export type FindType = (name: string) => Pick<MessageType, 'fields'> | undefined
 
 /** What a slot holds, which decides how its value is read:
- *  - `varint`: bool, int32, int64; for times, their seconds
+ *  - `boolean`
+ *  - `varint`: int32, int64; for times, their seconds
  *  - `float`: eight bytes
  *  - `text`: strings, quantities
  *  - `bytes`: bytes, and the text of raw JSON
  *  - `message`: the window of a nested message, `intorstring` among them
  *  - `list`, `map`: the windows of all elements, or of all map entries */
-export type SlotKind = 'varint' | 'float' | 'text' | 'bytes' | 'message' | 'list' | 'map'
+export type SlotKind =
+  'boolean' | 'varint' | 'float' | 'text' | 'bytes' | 'message' | 'list' | 'map'
 
 /** One message on the way to a slot. */
 export interface PathNode {
@@ -128,7 +130,7 @@ const unwrapped: Readonly<Record<string, readonly [number, SlotKind, number]>> =
 
 const scalars: Readonly<Record<string, readonly [SlotKind, number]>> = {
   string: ['text', 2],
-  bool: ['varint', 0],
+  bool: ['boolean', 0],
   int32: ['varint', 0],
   int64: ['varint', 0],
   float64: ['float', 1],

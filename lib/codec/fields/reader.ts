@@ -20,6 +20,7 @@
 
 import { assert } from '../../base/assert.ts'
 import { hasEnvelope } from '../envelope.ts'
+import { MapEntry } from './map-entry.ts'
 import { findMessageType } from '../schema.ts'
 import { equalBytes, textFromBytes } from '../text.ts'
 import {
@@ -45,6 +46,8 @@ export function compileFields<Name extends string>(
   )
   return new FieldReader(names, compiled)
 }
+
+const entry = new MapEntry()
 
 /** `raw` of the envelope behind the magic. */
 const envelopeRaw = 2
@@ -141,6 +144,38 @@ export class FieldReader<Name extends string> {
 
   bigint(slot: number): bigint {
     return readBigint(this.#bytes, this.start(slot), this.end(slot))
+  }
+
+  /** Any scalar as text, as field selectors compare it; '' when it is absent or zero. */
+  scalarText(slot: number): string {
+    const kind = this.#paths.kinds[slot]
+    if (kind === 'text') return this.text(slot)
+    if (kind === 'boolean') return this.boolean(slot) ? 'true' : ''
+    if (kind !== 'varint') return ''
+    const value = this.bigint(slot)
+    return value === 0n ? '' : String(value)
+  }
+
+  /** The value of an entry of a map of texts; undefined if there is none. The key is in UTF-8. */
+  mapText(slot: number, key: Uint8Array): string | undefined {
+    const list = this.#list(slot)
+    // The last of equal keys wins.
+    for (let i = list.length - 2; i >= 0; i -= 2) {
+      entry.read(this.#bytes, list[i] as number, list[i + 1] as number)
+      if (entry.keyEquals(key)) return entry.value()
+    }
+    return undefined
+  }
+
+  /** All entries of a map of texts. */
+  mapTexts(slot: number): Map<string, string> {
+    const list = this.#list(slot)
+    const texts = new Map<string, string>()
+    for (let i = 0; i < list.length; i += 2) {
+      entry.read(this.#bytes, list[i] as number, list[i + 1] as number)
+      texts.set(entry.key(), entry.value())
+    }
+    return texts
   }
 
   /** How many elements a list, or entries a map, has. */

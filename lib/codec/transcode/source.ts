@@ -46,7 +46,7 @@ export function tagOf(number: number, wire: number): number {
 /** Source that is true if a field with this tag begins at `i`. */
 export function tagTestSource(tag: number): string {
   return tag < 0x80
-    ? `I[i] === ${tag}`
+    ? `(I[i] === ${tag})`
     : `(I[i] === ${(tag & 0x7f) | 0x80} && I[i + 1] === ${tag >> 7})`
 }
 

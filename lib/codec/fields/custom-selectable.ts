@@ -1,0 +1,99 @@
+/** Labels and selectable fields of objects that are stored as JSON: custom resources, and the few built-in kinds among them. */
+
+import { type JsonValue, JsonNumber, memberOf } from '../json/tree.ts'
+import { NotExact } from '../not-exact.ts'
+import type { StoredValue } from '../view.ts'
+import { type JsonPath, JsonFieldReader } from './json-reader.ts'
+import type { SelectableField, SelectableKind, SelectableReader } from './selectable.ts'
+
+/** The slots before those of the fields. */
+const apiVersionSlot = 0
+const kindSlot = 1
+const labelsSlot = 2
+const fixedPaths: readonly JsonPath[] = [['apiVersion'], ['kind'], ['metadata', 'labels']]
+
+interface Placed {
+  readonly path: JsonPath
+  readonly slot: number
+}
+
+export class CustomSelectable implements SelectableReader {
+  readonly #kind: SelectableKind
+  readonly #reader: JsonFieldReader
+  readonly #placed: ReadonlyMap<SelectableField, readonly Placed[]>
+  /** By stored apiVersion: whether the schema may change a field on read. */
+  readonly #isChangeable = new Map<string, boolean>()
+  /** The object as it is served, where the stored one does not do. */
+  #tree: JsonValue | undefined
+
+  constructor(kind: SelectableKind, fields: readonly SelectableField[]) {
+    this.#kind = kind
+    const paths: JsonPath[] = [...fixedPaths]
+    const placed = fields.map(field => {
+      const places = field.paths.map(text => {
+        const path = segmentsOf(text)
+        return { path, slot: paths.push(path) - 1 }
+      })
+      return [field, places] as const
+    })
+    this.#placed = new Map(placed)
+    this.#reader = new JsonFieldReader(paths)
+  }
+
+  read(value: StoredValue): NotExact | undefined {
+    this.#tree = undefined
+    if (!this.#reader.read(value.bytes, value.start, value.end)) {
+      return new NotExact('object is malformed')
+    }
+    if (this.#reader.scalarText(kindSlot) !== this.#kind.stored.kind) {
+      return new NotExact('stored value is of another kind')
+    }
+    const { custom, version } = this.#kind
+    const apiVersion = this.#reader.scalarText(apiVersionSlot)
+    if (custom === undefined || !this.#mayChange(apiVersion)) return undefined
+    const tree = custom.tree(value, version)
+    if (tree instanceof NotExact) return tree
+    this.#tree = tree
+    return undefined
+  }
+
+  label(key: string): string | undefined {
+    return this.#reader.mapText(labelsSlot, key)
+  }
+
+  field(field: SelectableField): string {
+    for (const { path, slot } of this.#placed.get(field) ?? []) {
+      const text =
+        this.#tree === undefined ? this.#reader.scalarText(slot) : textAt(this.#tree, path)
+      if (text !== '') return text
+    }
+    return field.fallback
+  }
+
+  /** True if what is stored as `apiVersion` may be served with another value in one of the fields. */
+  #mayChange(apiVersion: string): boolean {
+    let isChangeable = this.#isChangeable.get(apiVersion)
+    if (isChangeable === undefined) {
+      const { custom, version } = this.#kind
+      const places = [...this.#placed.values()].flat()
+      isChangeable =
+        custom?.canServe(apiVersion, version) !== true ||
+        places.some(({ path }) => custom.mayChange(path, apiVersion, version))
+      this.#isChangeable.set(apiVersion, isChangeable)
+    }
+    return isChangeable
+  }
+}
+
+/** Names are separated by dots; one inside a name is escaped. */
+function segmentsOf(path: string): JsonPath {
+  return path.match(/(?:\\.|[^.\\])+/g)?.map(segment => segment.replaceAll('\\.', '.')) ?? []
+}
+
+function textAt(tree: JsonValue, path: JsonPath): string {
+  let found: JsonValue | undefined = tree
+  for (const key of path) found = memberOf(found, key)
+  if (typeof found === 'string') return found
+  if (typeof found === 'boolean') return String(found)
+  return found instanceof JsonNumber ? found.text : ''
+}

@@ -1,0 +1,251 @@
+/** Records an etcd: everything that is there at one revision, and then every change, in order and without a gap, until it is
+ *  stopped. A stream that is lost is opened again from the revision after the last; when etcd has compacted what was missed, the
+ *  recording ends there and says so, because a recording with a gap is worth nothing.
+ *
+ *  Nothing is kept: pages and changes are written as they come, and a disk that is slower than etcd stops the stream until it has
+ *  caught up. */
+
+import { Backoff } from '../base/backoff.ts'
+import { type Clock, sleep } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { type KeyRange, singleKey } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Random } from '../base/random.ts'
+import { nextRevision, type Revision } from '../base/revision.ts'
+import type { Client, RevisionChanges } from '../etcd/client.ts'
+import type { KeyValue } from '../store/event.ts'
+import { Epochs } from './epochs.ts'
+import type { MirrorLimits } from './limits.ts'
+import { MemberVersions } from './member-versions.ts'
+import { noMetrics } from './metrics.ts'
+import { readPages } from './pages.ts'
+import { Progress } from './progress.ts'
+import { FeedStream, type StreamEnd, type StreamTarget } from './stream.ts'
+
+/** Where a recording goes: a file, in order. */
+export interface RecordingTarget {
+  writeBase(at: Revision, entries: readonly KeyValue[]): Promise<void>
+  write(batch: RevisionChanges): Promise<void>
+}
+
+export interface RecordReport {
+  /** Entries of the base. */
+  readonly entries: number
+  /** Changes after it. */
+  readonly changes: number
+  /** Nothing is missing up to here; `undefined` before the base has begun. */
+  readonly revision: Revision | undefined
+}
+
+export interface RecordOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: MirrorLimits
+  readonly logger: Logger
+  readonly range: KeyRange
+  /** The revision to begin at; absent: the newest. */
+  readonly revision?: Revision | undefined
+  /** Called for the base, and again when the base has to be read again: what was written before is void then. */
+  readonly createTarget: () => Promise<RecordingTarget>
+  readonly onReport: (report: RecordReport) => void
+  /** Ends the recording, which is then whole up to its last revision. */
+  readonly signal: AbortSignal
+}
+
+/** Changes that may wait for the disk. */
+const waitingMaxChanges = 20_000
+
+/** Records until the signal is aborted. Fails with `expired` when etcd has compacted what comes next, and with `conflict` when etcd's
+ *  history is another one or breaks its order; what is written by then is whole. */
+export async function record(options: RecordOptions): Promise<RecordReport> {
+  const recorder = new Recorder(options)
+  if (await recorder.writeBase()) await recorder.follow()
+  return recorder.report
+}
+
+class Recorder implements StreamTarget {
+  readonly #options: RecordOptions
+  readonly #epochs = new Epochs()
+  readonly #versions: MemberVersions
+  #target: RecordingTarget | undefined = undefined
+  #progress: Progress | undefined = undefined
+  #stream: FeedStream | undefined = undefined
+  #entries = 0
+  #changes = 0
+  #waitingChanges = 0
+  #written: Promise<void> = Promise.resolve()
+  #failure: CacheError | undefined = undefined
+
+  constructor(options: RecordOptions) {
+    this.#options = options
+    this.#versions = new MemberVersions({ ...options, isCheckingVersions: true })
+  }
+
+  get report(): RecordReport {
+    const { revision } = this.#progress ?? {}
+    return { entries: this.#entries, changes: this.#changes, revision }
+  }
+
+  /** Writes all that there is at one revision; false when the recording was stopped meanwhile. */
+  async writeBase(): Promise<boolean> {
+    const { signal, logger, revision } = this.#options
+    for (;;) {
+      try {
+        await this.#writeBaseOnce()
+        return true
+      } catch (error) {
+        if (signal.aborted) return false
+        const failure = CacheError.from(error, 'source_failed')
+        if (failure.code !== 'expired') throw failure
+        if (revision !== undefined) {
+          throw new CacheError(
+            'expired',
+            `etcd has compacted revision ${revision}: nothing can be recorded from there`,
+            { cause: failure },
+          )
+        }
+        logger.warn('etcd compacted the revision that was being recorded: beginning again')
+      }
+    }
+  }
+
+  /** Writes every change after the base, stream after stream. */
+  async follow(): Promise<void> {
+    const { clock, random, limits, logger, signal } = this.#options
+    logger.info('recording every change from here on', { ...this.report })
+    const backoff = new Backoff(limits.reconnectBackoff, random)
+    let avoidEndpoint: string | undefined
+    while (!signal.aborted) {
+      const before = this.#changes
+      const end = await this.#followOnce(avoidEndpoint)
+      await this.#written
+      if (this.#failure !== undefined) throw this.#failure
+      this.#judge(end)
+      if (end.reason === 'stopped') continue
+      if (this.#changes > before) backoff.reset()
+      avoidEndpoint = end.endpoint
+      const error = end.reason === 'failed' ? end.failure.message : end.reason
+      logger.warn('watch stream is over: going on from the next revision', { error })
+      await sleep(clock, backoff.nextMs(), signal)
+    }
+  }
+
+  apply(batch: RevisionChanges): undefined {
+    this.#progress?.advance(batch.revision)
+    this.#changes += batch.changes.length
+    this.#waitingChanges += batch.changes.length
+    this.#written = this.#written.then(() => this.#write(batch))
+    if (this.#waitingChanges > waitingMaxChanges) this.#stream?.end({ reason: 'stopped' })
+    this.#options.onReport(this.report)
+  }
+
+  prove(revision: Revision): void {
+    this.#progress?.advance(revision)
+    this.#options.onReport(this.report)
+  }
+
+  violated({ kind, got, known }: Parameters<StreamTarget['violated']>[0]): void {
+    this.#failure = new CacheError(
+      'conflict',
+      `etcd broke the order of its events (${kind}: ${got} after ${known}): the recording ends at ${known}`,
+    )
+  }
+
+  streamChanged(): void {}
+
+  async #writeBaseOnce(): Promise<void> {
+    const { createTarget, range, revision, onReport } = this.#options
+    this.#entries = 0
+    this.#progress = undefined
+    const target = await createTarget()
+    for await (const page of readPages(this.#options, { range, revision, attemptsMax: 10 })) {
+      if (this.#epochs.isOtherCluster(page.header)) throw this.#anotherHistory()
+      this.#epochs.witness(page.header)
+      this.#progress ??= new Progress(page.revision)
+      await target.writeBase(page.revision, page.entries)
+      this.#entries += page.entries.length
+      onReport(this.report)
+    }
+    this.#target = target
+  }
+
+  async #followOnce(
+    avoidEndpoint: string | undefined,
+  ): Promise<StreamEnd & { readonly endpoint: string | undefined }> {
+    const { client, range, signal } = this.#options
+    const progress = this.#progress
+    if (progress === undefined) throw new CacheError('closed', 'there is no base')
+    const stream = new FeedStream({
+      ...this.#options,
+      metrics: noMetrics,
+      epochs: this.#epochs,
+      versions: this.#versions,
+      progress,
+      target: this,
+    })
+    this.#stream = stream
+    const stop = (): void => {
+      stream.end({ reason: 'stopped' })
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      await this.#checkEpoch(client, signal)
+      const startRevision = nextRevision(progress.revision)
+      const end = await stream.follow({ range, startRevision, progressNotify: true, avoidEndpoint })
+      return { ...end, endpoint: stream.endpoint }
+    } catch (error) {
+      const failure = CacheError.from(error, 'source_failed')
+      if (failure.code === 'conflict') throw failure
+      stop()
+      return { reason: 'failed', failure, endpoint: undefined }
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#stream = undefined
+    }
+  }
+
+  /** A restored etcd must not be recorded behind the one that was there before. */
+  async #checkEpoch(client: Client, signal: AbortSignal): Promise<void> {
+    const { range } = this.#options
+    for (let attempt = 1; ; attempt++) {
+      const mark = this.#epochs.mark()
+      const request = { range: singleKey(range.start), countOnly: true }
+      const { header } = await client.range(request, signal)
+      if (this.#epochs.judge(mark, header) === 'same') return
+      // Before 3.5.28 one linearizable answer can be stale; two are believed.
+      if (attempt === 2) throw this.#anotherHistory()
+    }
+  }
+
+  #judge(end: StreamEnd): void {
+    const revision = this.#progress?.revision
+    if (end.reason === 'compacted') {
+      throw new CacheError(
+        'expired',
+        `etcd has compacted what came after revision ${revision}: the recording ends there`,
+      )
+    }
+    if (end.reason === 'another cluster') throw this.#anotherHistory()
+  }
+
+  #anotherHistory(): CacheError {
+    const revision = this.#progress?.revision ?? 0
+    return new CacheError(
+      'conflict',
+      `etcd has another history (restored?): the recording ends at ${revision}`,
+    )
+  }
+
+  async #write(batch: RevisionChanges): Promise<void> {
+    if (this.#failure !== undefined) return
+    try {
+      await this.#target?.write(batch)
+    } catch (error) {
+      this.#failure = CacheError.from(error, 'invalid_request')
+      this.#stream?.end({ reason: 'stopped' })
+    } finally {
+      this.#waitingChanges -= batch.changes.length
+    }
+  }
+}

@@ -1,0 +1,235 @@
+/** Every metric, with its name and help: the only file that knows prom-client. What counts is given interfaces that this implements
+ *  by shape (the mirror's is `MirrorMetrics`); what can be looked up when somebody asks is looked up then.
+ *
+ *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
+
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+
+/** A mirrored keyspace, as its metrics need it. */
+export interface KeyspaceFacts {
+  readonly name: string
+  readonly state: string
+  readonly revision: number
+  readonly oldest: number
+  readonly entries: number
+  readonly lagRevisions: number
+  readonly lagMs: number
+}
+
+/** From a tenth of a millisecond, an etcd on the same machine, to the 3 s after which a read is refused. */
+const waitBuckets = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 3]
+
+const states = ['starting', 'catching-up', 'ready', 'cut-off', 'suspect'] as const
+
+export class Metrics {
+  /** For `MirrorOptions.metrics`. */
+  readonly mirror: MirrorCounts
+  readonly #registry = new Registry()
+
+  constructor() {
+    this.mirror = new MirrorCounts(this.#registry)
+  }
+
+  /** The media type of `text`. */
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** All metrics in the text format of Prometheus. */
+  text(): Promise<string> {
+    return this.#registry.metrics()
+  }
+
+  /** Shows keyspaces as they are when somebody asks. Called once, with what gives those of every mirror. */
+  watchKeyspaces(keyspaces: () => readonly KeyspaceFacts[]): void {
+    const gauges = keyspaceGauges(keyspaces)
+    for (const gauge of gauges) this.#registry.registerMetric(gauge)
+  }
+
+  /** Shows how many reads wait for mirrors when somebody asks. Called once. */
+  watchWaitingReads(waiting: () => number): void {
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'watchglass_mirror_waiting_reads',
+        help: 'Reads that wait for the mirror now.',
+        registers: [],
+        collect() {
+          this.set(waiting())
+        },
+      }),
+    )
+  }
+}
+
+/** Name, help and labels of each counter of the mirror. */
+const mirrorCounters = {
+  events: [
+    'events_total',
+    'Events of etcd, by whether they belong to a keyspace (keyspace) or to none (none).',
+    ['of'],
+  ],
+  violations: [
+    'violations_total',
+    'Times that etcd broke the order of its events, or answered with an old revision, by kind.',
+    ['kind'],
+  ],
+  probes: ['probes_total', 'Linearizable reads of the revision of etcd, by outcome.', ['outcome']],
+  probeReads: [
+    'probe_reads_total',
+    'Reads that were waiting for a probe: divided by the probes, how many share one.',
+    [],
+  ],
+  progressRequests: ['progress_requests_total', 'Progress marks asked of etcd.', []],
+  reads: [
+    'reads_total',
+    'Reads by freshness and result: from the mirror, sent elsewhere, or refused.',
+    ['freshness', 'result'],
+  ],
+  staleReads: [
+    'stale_reads_total',
+    'Reads of any state that were answered while cut off from etcd.',
+    [],
+  ],
+  directReads: [
+    'direct_reads_total',
+    'Reads of etcd past the mirror, by size and outcome.',
+    ['size', 'outcome'],
+  ],
+  bootstraps: [
+    'bootstraps_total',
+    'Full reads of a range of etcd that began, by reason.',
+    ['reason'],
+  ],
+  loadedEntries: ['bootstrap_entries_total', 'Entries that bootstraps have read.', []],
+  loadedBytes: ['bootstrap_bytes_total', 'Bytes of keys and values that bootstraps have read.', []],
+  reconnects: ['reconnects_total', 'Watch streams of etcd that ended, by reason.', ['reason']],
+  selfChecks: [
+    'self_checks_total',
+    'Comparisons of a keyspace with etcd, by outcome.',
+    ['outcome'],
+  ],
+  epochs: ['new_epochs_total', 'Times that etcd was found with another history.', []],
+} as const
+
+/** What mirrors count. */
+export class MirrorCounts {
+  readonly #counters: Readonly<Record<keyof typeof mirrorCounters, Counter>>
+  readonly #probeSeconds: Histogram
+  readonly #waitSeconds: Histogram
+
+  constructor(registry: Registry) {
+    const registers = [registry]
+    const counters = Object.entries(mirrorCounters).map(([key, [name, help, labelNames]]) => [
+      key,
+      new Counter({ name: `watchglass_mirror_${name}`, help, labelNames, registers }),
+    ])
+    this.#counters = Object.fromEntries(counters) as Record<keyof typeof mirrorCounters, Counter>
+    this.#probeSeconds = new Histogram({
+      name: 'watchglass_mirror_probe_duration_seconds',
+      help: 'Time that etcd took for a probe.',
+      buckets: waitBuckets,
+      registers,
+    })
+    this.#waitSeconds = new Histogram({
+      name: 'watchglass_mirror_read_wait_seconds',
+      help: 'Time that reads waited at the freshness gate.',
+      labelNames: ['freshness'],
+      buckets: waitBuckets,
+      registers,
+    })
+  }
+
+  violation(kind: string): void {
+    this.#counters.violations.inc({ kind })
+  }
+
+  probe(outcome: string, reads: number, tookMs: number): void {
+    this.#counters.probes.inc({ outcome })
+    this.#counters.probeReads.inc(reads)
+    this.#probeSeconds.observe(tookMs / 1000)
+  }
+
+  progressRequest(): void {
+    this.#counters.progressRequests.inc()
+  }
+
+  read(freshness: string, result: string, waitedMs: number): void {
+    this.#counters.reads.inc({ freshness, result })
+    this.#waitSeconds.observe({ freshness }, waitedMs / 1000)
+  }
+
+  staleRead(): void {
+    this.#counters.staleReads.inc()
+  }
+
+  directRead(size: string, outcome: string): void {
+    this.#counters.directReads.inc({ size, outcome })
+  }
+
+  bootstrap(reason: string): void {
+    this.#counters.bootstraps.inc({ reason })
+  }
+
+  loaded(entries: number, bytes: number): void {
+    this.#counters.loadedEntries.inc(entries)
+    this.#counters.loadedBytes.inc(bytes)
+  }
+
+  reconnect(reason: string): void {
+    this.#counters.reconnects.inc({ reason })
+  }
+
+  selfCheck(outcome: string): void {
+    this.#counters.selfChecks.inc({ outcome })
+  }
+
+  newEpoch(): void {
+    this.#counters.epochs.inc()
+  }
+
+  events(matched: number, unmatched: number): void {
+    if (matched > 0) this.#counters.events.inc({ of: 'keyspace' }, matched)
+    if (unmatched > 0) this.#counters.events.inc({ of: 'none' }, unmatched)
+  }
+}
+
+/** A gauge for each fact of a keyspace, and one for each state that it may be in. */
+function keyspaceGauges(keyspaces: () => readonly KeyspaceFacts[]): Gauge[] {
+  const gauge = (name: string, help: string, valueOf: (facts: KeyspaceFacts) => number): Gauge =>
+    new Gauge({
+      name: `watchglass_keyspace_${name}`,
+      help,
+      labelNames: ['keyspace'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const facts of keyspaces()) this.set({ keyspace: facts.name }, valueOf(facts))
+      },
+    })
+  const state = new Gauge({
+    name: 'watchglass_keyspace_state',
+    help: `1 for the state that a keyspace is in, 0 for the others: ${states.join(', ')}.`,
+    labelNames: ['keyspace', 'state'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const { name, ...facts } of keyspaces()) {
+        for (const one of states) {
+          this.set({ keyspace: name, state: one }, facts.state === one ? 1 : 0)
+        }
+      }
+    },
+  })
+  return [
+    state,
+    gauge('revision', 'The revision up to which nothing is missing.', one => one.revision),
+    gauge('oldest_revision', 'The oldest revision that can be read.', one => one.oldest),
+    gauge('entries', 'Entries at the newest revision.', one => one.entries),
+    gauge('lag_revisions', 'Revisions that etcd is known to be ahead.', one => one.lagRevisions),
+    gauge(
+      'lag_seconds',
+      'For how long the keyspace has not been known to be level with etcd.',
+      one => one.lagMs / 1000,
+    ),
+  ]
+}
