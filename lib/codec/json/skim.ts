@@ -239,18 +239,18 @@ export class JsonSkimmer {
     const bytes = this.#bytes
     const end = this.#end
     let at = this.#at
-    if (at + 1 >= end) return notProven
+    if (at >= end) return notProven
     if (previous >= 0) {
       if (bytes[at] === closeBrace) {
         this.#at = at + 1
         return endOfObject
       }
       if (bytes[at] !== comma) return notProven
-    } else if (bytes[at + 1] === closeBrace) {
+    } else if (at + 1 < end && bytes[at + 1] === closeBrace) {
       this.#at = at + 2
       return endOfObject
     }
-    if (bytes[++at] !== quote) return notProven
+    if (++at >= end || bytes[at] !== quote) return notProven
     const start = ++at
     at = skipPlain(this.#input.view, start, end)
     this.#isKeyPlain = at < end && bytes[at] === quote
