@@ -2,5 +2,6 @@
 
 import type { Bench } from './bench.ts'
 import { outputs } from './codec/outputs.ts'
+import { engineBench } from './engine/engine.ts'
 
-export const benches: readonly Bench[] = [outputs]
+export const benches: readonly Bench[] = [engineBench, outputs]
