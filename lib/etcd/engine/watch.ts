@@ -160,6 +160,7 @@ export class WatchStream {
       takesFragments: request.fragment,
       wantsProgress: request.progressNotify,
       isProgressDue: request.progressNotify,
+      startRevision: start,
       position: revision(isReplay ? start : Math.max(start, member.revision + 1)),
       isBehind: isReplay,
       isCompacted: false,
@@ -210,8 +211,9 @@ export class WatchStream {
       !watcher.isBehind &&
       !watcher.isCompacted &&
       !this.#isBlocked &&
-      // One whose start lies in the future has nothing to be in sync with.
-      watcher.position <= this.#parts.member.revision + 1
+      // One whose start lies in the future has nothing to be in sync with, not even when the start is the very next revision
+      // (3.4.38, 3.5.22 and later): a progress request after a list is answered once something has happened.
+      watcher.startRevision <= this.#parts.member.revision
     )
   }
 
@@ -340,6 +342,8 @@ interface Watcher {
   readonly wantsPrevious: boolean
   readonly takesFragments: boolean
   readonly wantsProgress: boolean
+  /** As it was asked for; 0 for now. */
+  readonly startRevision: number
   /** No events have been sent since progress was told the last time. */
   isProgressDue: boolean
   /** The next revision that it has not seen; above the member's by more than one when its start lies in the future. */

@@ -12,6 +12,7 @@
  *  | progress overtakes events                               | before 3.4.25 and 3.5.8             | never                  |
  *  | a watch from the compacted revision, at which a key was | the delete is lost before 3.4.36    | is told                |
  *  | deleted                                                 | and 3.5.18                          |                        |
+ *  | progress while a watcher's start lies in the future     | told before 3.4.38 and 3.5.22       | not told               |
  *  | a watch from a negative revision                        | accepted before 3.4.38 and 3.5.24   | canceled               |
  *  | keys of a lease                                         | in any order                        | in order of attachment |
  *  | users and roles                                         | kept although switched off          | 'not enabled'          |
