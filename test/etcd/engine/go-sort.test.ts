@@ -42,7 +42,7 @@ t.test('patterns that make for bad pivots end in a heap sort, still in order', a
 t.test('equal items come out in the order of Go', async t => {
   // What etcd 3.5, built with Go 1.24, answers when it sorts these values ascending.
   const values = 'babbbaabbbaaaaabbbab'
-  const items = [...values].map((value, place) => ({ value, place }))
+  const items = values.split('').map((value, place) => ({ value, place }))
   sortUnstably(items, (a, b) => a.value < b.value)
   t.strictSame(
     items.map(({ place }) => place),
@@ -51,7 +51,7 @@ t.test('equal items come out in the order of Go', async t => {
 })
 
 t.test('few items keep their order when they are equal', async t => {
-  const items = [...'bab'].map((value, place) => ({ value, place }))
+  const items = 'bab'.split('').map((value, place) => ({ value, place }))
   sortUnstably(items, (a, b) => a.value < b.value)
   t.strictSame(
     items.map(({ place }) => place),
