@@ -26,6 +26,11 @@ export class Query {
     return this.#values.get(name)?.[0]
   }
 
+  /** Every value. */
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? []
+  }
+
   /** The first value, or no text. */
   text(name: string): string {
     return this.first(name) ?? ''

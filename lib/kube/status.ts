@@ -161,6 +161,24 @@ export function needsUpstream(of: GroupResource, what: string): StatusError {
   })
 }
 
+/** An object that this server cannot show exactly as kube-apiserver would, and so does not show at all. The reason never quotes
+ *  the object. */
+export function notExactly(of: GroupResource, reason: string): StatusError {
+  return new StatusError('unsupported', {
+    code: 500,
+    message: `${goQuote(resourceText(of))} cannot be served exactly without an upstream API server: ${reason}`,
+    reason: 'InternalError',
+    details: { group: of.group, kind: of.resource },
+  })
+}
+
+/** A mistake of ours. */
+export const internalError: Status = {
+  code: 500,
+  message: 'Internal error occurred',
+  reason: 'InternalError',
+}
+
 /** Options that contradict each other, one cause for each contradiction. */
 export function invalidOptions(kind: string, causes: readonly StatusCause[]): StatusError {
   const texts = causes.map(({ field = '', message = '' }) => `${field}: ${message}`)

@@ -3,7 +3,7 @@
  *
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 
 /** A mirrored keyspace, as its metrics need it. */
 export interface KeyspaceFacts {
@@ -19,15 +19,53 @@ export interface KeyspaceFacts {
 /** From a tenth of a millisecond, an etcd on the same machine, to the 3 s after which a read is refused. */
 const waitBuckets = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 3]
 
+/** From a millisecond to the slowest answer that clients wait for. */
+const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
+
+/** What a request was, as far as it is counted. Nothing of it is what a client made up. */
+export interface RequestLabels {
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly source: string
+  readonly hasLabelSelector: boolean
+  readonly hasFieldSelector: boolean
+}
+
 const states = ['starting', 'catching-up', 'ready', 'cut-off', 'suspect'] as const
 
 export class Metrics {
   /** For `MirrorOptions.metrics`. */
   readonly mirror: MirrorCounts
+  /** For the API. */
+  readonly requests: RequestCounts
   readonly #registry = new Registry()
 
   constructor() {
     this.mirror = new MirrorCounts(this.#registry)
+    this.requests = new RequestCounts(this.#registry)
+  }
+
+  /** Shows the process itself, too: memory, and how long its event loop is held. Called once a process. */
+  watchProcess(): void {
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  /** Shows what encoded segments take when somebody asks. Called once. */
+  watchSegments(segments: { readonly bytes: number; readonly count: number }): void {
+    const gauge = (name: string, help: string, value: () => number): void => {
+      const collect = function collect(this: Gauge): void {
+        this.set(value())
+      }
+      this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
+    }
+    gauge(
+      'watchglass_segments_bytes',
+      'Bytes of encoded objects that are kept.',
+      () => segments.bytes,
+    )
+    gauge('watchglass_segments', 'Runs of encoded objects that are kept.', () => segments.count)
   }
 
   /** The media type of `text`. */
@@ -58,6 +96,52 @@ export class Metrics {
         },
       }),
     )
+  }
+}
+
+/** What the API counts. */
+export class RequestCounts {
+  readonly #requests: Counter
+  readonly #seconds: Histogram
+
+  constructor(registry: Registry) {
+    this.#requests = new Counter({
+      name: 'watchglass_requests_total',
+      help: 'Requests by what they asked for, who answered (mirror, own, refused), and how.',
+      labelNames: [
+        'verb',
+        'group',
+        'version',
+        'resource',
+        'code',
+        'source',
+        'label_selector',
+        'field_selector',
+      ],
+      registers: [registry],
+    })
+    this.#seconds = new Histogram({
+      name: 'watchglass_request_duration_seconds',
+      help: 'Time from a request to the end of its answer.',
+      labelNames: ['verb', 'resource'],
+      buckets: requestBuckets,
+      registers: [registry],
+    })
+  }
+
+  request(labels: RequestLabels, code: number, tookMs: number): void {
+    const { verb, group, version, resource, source } = labels
+    this.#requests.inc({
+      verb,
+      group,
+      version,
+      resource,
+      source,
+      code,
+      label_selector: String(labels.hasLabelSelector),
+      field_selector: String(labels.hasFieldSelector),
+    })
+    this.#seconds.observe({ verb, resource }, tookMs / 1000)
   }
 }
 

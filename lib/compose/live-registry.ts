@@ -1,0 +1,187 @@
+/** The resources of now: the built-in ones, and what the CustomResourceDefinitions and APIServices that are mirrored say. When those
+ *  change, keyspaces come and go with them.
+ *
+ *  A change is taken up a moment later and never within the batch that brought it, because keyspaces cannot come while a batch is
+ *  being handed out; several changes are taken up at once. */
+
+import { CacheError } from '../base/errors.ts'
+import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import { ApiState } from '../http/api-state.ts'
+import { type ApiService, apiService } from '../kube/api-services.ts'
+import { builtInResources } from '../kube/built-ins.ts'
+import { type CustomDefinition, customDefinition } from '../kube/custom-resources.ts'
+import { Registry } from '../kube/resources.ts'
+import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
+import type { HistoryBounds } from '../store/history.ts'
+import type { KeyValue } from '../store/event.ts'
+
+/** What the registry needs of the mirror. */
+export interface Keyspaces {
+  add(description: KeyspaceDescription): void
+  drop(name: string): void
+  keyspace(name: string): MirroredKeyspace
+}
+
+export interface LiveRegistryOptions {
+  /** `/registry`, without a final slash. */
+  readonly prefix: string
+  /** What each keyspace remembers. */
+  readonly history: HistoryBounds
+  readonly serverAddress: string
+  readonly logger: Logger
+  /** Definitions have changed: what was derived from the fields of these keyspaces is of no use. */
+  readonly onRedefined: (keyspaces: readonly Key[]) => void
+}
+
+export class LiveRegistry {
+  readonly #options: LiveRegistryOptions
+  readonly #definitionsPrefix: Key
+  readonly #servicesPrefix: Key
+  readonly #mirrored = new Set<Key>()
+  readonly #definitions: Parsed<CustomDefinition>
+  readonly #services: Parsed<ApiService>
+  #keyspaces: Keyspaces | undefined = undefined
+  #state: ApiState
+  #isChanged = false
+
+  constructor(options: LiveRegistryOptions) {
+    const { prefix, logger } = options
+    this.#options = options
+    this.#definitionsPrefix = keyFromText(
+      `${prefix}/apiextensions.k8s.io/customresourcedefinitions/`,
+    )
+    this.#servicesPrefix = keyFromText(`${prefix}/apiregistration.k8s.io/apiservices/`)
+    this.#definitions = new Parsed(entry => customDefinition(entry, prefix), logger)
+    this.#services = new Parsed(apiService, logger)
+    this.#state = this.#makeState()
+  }
+
+  get state(): ApiState {
+    return this.#state
+  }
+
+  /** Which keyspace a key belongs to. */
+  readonly keyspaceOf = (key: Key): Key | undefined => this.#state.registry.keyspaceOf(key)
+
+  /** Has everything mirrored that there is to be. Once. */
+  start(keyspaces: Keyspaces): void {
+    this.#keyspaces = keyspaces
+    this.#follow()
+  }
+
+  /** The contents of a keyspace have changed. */
+  changed(keyspace: string): void {
+    const isDeclaring = keyspace === this.#definitionsPrefix || keyspace === this.#servicesPrefix
+    if (!isDeclaring || this.#isChanged) return
+    this.#isChanged = true
+    queueMicrotask(() => {
+      this.#isChanged = false
+      this.#rebuild()
+    })
+  }
+
+  #rebuild(): void {
+    const before = this.#state.registry
+    this.#definitions.take(this.#entries(this.#definitionsPrefix))
+    this.#services.take(this.#entries(this.#servicesPrefix))
+    this.#state = this.#makeState()
+    this.#follow()
+    const known = new Set(before.definitions)
+    const redefined = this.#state.registry.definitions.filter(found => !known.has(found))
+    this.#options.onRedefined(redefined.map(({ prefix }) => keyFromText(prefix)))
+    for (const { name, resources } of redefined) {
+      const problems = new Set(resources.flatMap(({ custom }) => custom?.problems ?? []))
+      for (const problem of problems) {
+        this.#options.logger.warn('a definition is not used as it stands', { name, problem })
+      }
+    }
+  }
+
+  /** Undefined while they are not to be believed: what was known stays in use then. */
+  #entries(prefix: Key): KeyValue[] | undefined {
+    const keyspace = this.#keyspaces?.keyspace(prefix)
+    if (keyspace?.isServed !== true) return undefined
+    return keyspace.store.latest().range(prefixRange(prefix))
+  }
+
+  #makeState(): ApiState {
+    const { prefix, serverAddress } = this.#options
+    const installed = builtInResources(prefix)
+    const registry = new Registry({
+      installed,
+      definitions: this.#definitions.all,
+      services: this.#services.all,
+      etcdPrefix: prefix,
+    })
+    return new ApiState({
+      registry,
+      serverAddress,
+      definitionOf: name => this.#definitions.entryOf(name),
+    })
+  }
+
+  /** Mirrors what is there now, and nothing else. */
+  #follow(): void {
+    const wanted = new Set(this.#state.registry.keyspaces().map(({ prefix }) => prefix))
+    for (const name of this.#mirrored) {
+      if (wanted.has(name)) continue
+      this.#mirrored.delete(name)
+      this.#keyspaces?.drop(name)
+    }
+    for (const name of wanted) {
+      if (this.#mirrored.has(name)) continue
+      this.#mirrored.add(name)
+      const { history } = this.#options
+      this.#keyspaces?.add({ name, range: prefixRange(name), history })
+    }
+  }
+}
+
+/** What stored entries declare. Each is read once, and stays the same object as long as its entry does. */
+class Parsed<T extends { readonly name: string }> {
+  readonly #parse: (entry: KeyValue) => T
+  readonly #logger: Logger
+  #known = new Map<KeyValue, T | undefined>()
+  #entries = new Map<string, KeyValue>()
+  #all: readonly T[] = []
+
+  constructor(parse: (entry: KeyValue) => T, logger: Logger) {
+    this.#parse = parse
+    this.#logger = logger
+  }
+
+  /** What is declared. */
+  get all(): readonly T[] {
+    return this.#all
+  }
+
+  take(entries: readonly KeyValue[] | undefined): void {
+    if (entries === undefined) return
+    const known = new Map(entries.map(entry => [entry, this.#parsed(entry)] as const))
+    this.#known = known
+    this.#entries = new Map()
+    const all: T[] = []
+    for (const [entry, parsed] of known) {
+      if (parsed === undefined) continue
+      all.push(parsed)
+      this.#entries.set(parsed.name, entry)
+    }
+    this.#all = all
+  }
+
+  entryOf(name: string): KeyValue | undefined {
+    return this.#entries.get(name)
+  }
+
+  #parsed(entry: KeyValue): T | undefined {
+    if (this.#known.has(entry)) return this.#known.get(entry)
+    try {
+      return this.#parse(entry)
+    } catch (error) {
+      const { message } = CacheError.from(error, 'unsupported')
+      this.#logger.warn('a declaration cannot be read and is ignored', { reason: message })
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,54 @@
+/** Reads of the API: from the mirror, and without an upstream, where the mirror cannot answer what etcd can, from etcd itself; few at
+ *  a time, and each of the range that it needs. */
+
+import { CacheError } from '../base/errors.ts'
+import type { Key } from '../base/keys.ts'
+import type { Freshness } from '../kube/list-options.ts'
+import type { ReadRequest, Reads } from '../http/api.ts'
+import type { Mirror } from '../mirror/mirror.ts'
+import { BTreeBuilder } from '../store/btree-builder.ts'
+import type { KeyValue } from '../store/event.ts'
+import { Snapshot } from '../store/snapshot.ts'
+import type { Revision } from '../base/revision.ts'
+
+export class MirrorReads implements Reads {
+  readonly #mirror: Mirror
+
+  constructor(mirror: Mirror) {
+    this.#mirror = mirror
+  }
+
+  async snapshot(request: ReadRequest): Promise<Snapshot> {
+    const { keyspace, freshness, signal } = request
+    const canGoElsewhere = this.#canGoElsewhere(keyspace, freshness)
+    const outcome = await this.#mirror.read(keyspace, { freshness, canGoElsewhere, signal })
+    return outcome.from === 'mirror' ? outcome.snapshot : this.#fromEtcd(request)
+  }
+
+  /** A keyspace that is being read for the first time is waited for: asking etcd for the same once more would only make that
+   *  slower. */
+  #canGoElsewhere(keyspace: Key, freshness: Freshness): boolean {
+    switch (freshness.type) {
+      case 'exact':
+        return true
+      case 'consistent':
+        return this.#mirror.keyspace(keyspace).isServed
+      case 'any':
+      case 'not-older-than':
+        return false
+    }
+  }
+
+  async #fromEtcd({ range, freshness, signal }: ReadRequest): Promise<Snapshot> {
+    const wanted = freshness.type === 'exact' ? freshness.revision : undefined
+    const builder = new BTreeBuilder<KeyValue>()
+    let revision: Revision | undefined = wanted
+    for await (const page of this.#mirror.directReads.read({ range, revision: wanted, signal })) {
+      revision = page.revision
+      for (const entry of page.entries) builder.add(entry)
+    }
+    if (revision === undefined) throw new CacheError('source_failed', 'etcd answered no page')
+    const { root, height } = builder.finish()
+    return new Snapshot({ revision, root, height, indexes: new Map() })
+  }
+}

@@ -1,0 +1,228 @@
+/** One running service: a client of etcd, the mirror, and the API over HTTP; built from the bottom up, and stopped the other way
+ *  round. */
+
+import { randomUUID } from 'node:crypto'
+import type { CancelTimer, Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import type { Handler } from '../http/exchange.ts'
+import { createHandler } from '../http/handler.ts'
+import type { Health, HealthCheck } from '../http/health.ts'
+import { type Listen, Server } from '../http/server.ts'
+import { readTls, type TlsFiles, watchTls } from '../http/tls.ts'
+import { compactRevisionKey } from '../mirror/compaction.ts'
+import { defaultLimits, type MirrorLimits } from '../mirror/limits.ts'
+import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
+import { Mirror } from '../mirror/mirror.ts'
+import { Metrics } from '../ops/metrics.ts'
+import { systemClock, systemRandom } from '../ops/system.ts'
+import type { HistoryBounds } from '../store/history.ts'
+import type { Segment } from '../codec/segments.ts'
+import { SegmentCache } from '../store/segments.ts'
+import { IndexKeeper } from './index-keeper.ts'
+import { LiveRegistry } from './live-registry.ts'
+import { MirrorReads } from './mirror-reads.ts'
+
+export interface ServiceOptions {
+  /** Stays the caller's, who closes it after the service has stopped. */
+  readonly client: Client
+  readonly listen: Listen
+  readonly tls?: TlsFiles | undefined
+  /** HOST:PORT that clients are told, if it is another than where the service listens. */
+  readonly address?: string | undefined
+  /** `/registry` */
+  readonly prefix: string
+  readonly logger: Logger
+  /** Of ages in Tables and of all waiting; the real one by default. */
+  readonly clock?: Clock | undefined
+  readonly limits?: MirrorLimits | undefined
+}
+
+/** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
+const history: HistoryBounds = {
+  maxBatches: 100_000,
+  maxAgeMs: 10 * 60_000,
+  maxBytes: 256 * 1024 * 1024,
+}
+
+/** The encoded objects of some hundred thousand pods. Beyond it, what was not asked for the longest is made again. */
+const segmentsMaxBytes = 1024 * 1024 * 1024
+
+/** How long answers under way may take to end when the service is asked to stop. */
+const drainMaxMs = 10_000
+
+export class Service {
+  readonly #clock: Clock
+  readonly #mirror: Mirror
+  readonly #server: Server
+  readonly #registry: LiveRegistry
+  readonly #stopTls: CancelTimer
+
+  private constructor(
+    parts: Pick<ServiceParts, 'clock' | 'mirror' | 'registry'>,
+    server: Server,
+    stopTls: CancelTimer,
+  ) {
+    this.#clock = parts.clock
+    this.#mirror = parts.mirror
+    this.#registry = parts.registry
+    this.#server = server
+    this.#stopTls = stopTls
+  }
+
+  /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
+  static async start(options: ServiceOptions): Promise<Service> {
+    const { listen, tls: files, logger } = options
+    const tls = files === undefined ? undefined : await readTls(files)
+    // What is served says where it is served, which is known only once the system has chosen the port.
+    let handler: Handler = exchange => exchange.abort()
+    const server = await Server.listen({ listen, handler: exchange => handler(exchange), tls })
+    const address = options.address ?? `${listen.host}:${server.port}`
+    const parts = assemble(options, address)
+    handler = parts.handler
+    const stopTls =
+      files === undefined || tls === undefined
+        ? (): void => {}
+        : watchTls({
+            files,
+            current: tls,
+            clock: parts.clock,
+            onChange: renewed => {
+              server.replaceTls(renewed)
+              logger.info('using a renewed certificate')
+            },
+            onFailure: ({ message }) => {
+              logger.warn('a renewed certificate cannot be used', { reason: message })
+            },
+          })
+    parts.registry.start(parts.mirror)
+    parts.mirror.start()
+    return new Service(parts, server, stopTls)
+  }
+
+  /** Where it listens. */
+  get port(): number {
+    return this.#server.port
+  }
+
+  /** What there is of each kind, for whoever wants to say so. */
+  entries(): ReadonlyMap<string, number> {
+    return new Map(this.#mirror.statuses().map(({ name, entries }) => [name, entries]))
+  }
+
+  /** The resources of now. */
+  get registry(): LiveRegistry {
+    return this.#registry
+  }
+
+  /** Everything is mirrored. */
+  get isReady(): boolean {
+    return this.#mirror.statuses().every(({ state }) => state === 'ready')
+  }
+
+  /** The revision up to which nothing is missing in any keyspace. */
+  get revision(): number {
+    return Math.min(...this.#mirror.statuses().map(({ revision }) => revision))
+  }
+
+  /** Takes no more requests, lets those under way end, and stops mirroring. */
+  async stop(): Promise<void> {
+    this.#stopTls()
+    const cancel = this.#clock.setTimer(drainMaxMs, () => this.#server.close())
+    await this.#server.drain()
+    cancel()
+    await this.#mirror.stop()
+  }
+}
+
+interface ServiceParts {
+  readonly clock: Clock
+  readonly mirror: Mirror
+  readonly registry: LiveRegistry
+  readonly handler: Handler
+}
+
+function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
+  const { client, prefix, logger, clock = systemClock } = options
+  const metrics = new Metrics()
+  const indexes = new IndexKeeper(keyspace => storeIn(mirror, keyspace), clock)
+  const registry = new LiveRegistry({
+    prefix,
+    history,
+    serverAddress,
+    logger,
+    onRedefined: keyspaces => indexes.forget(keyspaces),
+  })
+  const mirror = new Mirror({
+    client,
+    clock,
+    random: systemRandom,
+    limits: options.limits ?? defaultLimits,
+    logger,
+    metrics: metrics.mirror,
+    sink: sinkOf(registry, indexes),
+    ranges: [prefixRange(keyFromText(`${prefix}/`))],
+    keyspaceOf: registry.keyspaceOf,
+    compactRevisionKey,
+  })
+  const segments = new SegmentCache<Segment>(segmentsMaxBytes)
+  metrics.watchProcess()
+  metrics.watchSegments(segments)
+  metrics.watchWaitingReads(() => mirror.waitingReads)
+  metrics.watchKeyspaces(() => mirror.statuses())
+  const handler = createHandler({
+    state: () => registry.state,
+    reads: new MirrorReads(mirror),
+    segments,
+    onList: (plan, state) => indexes.asked(plan, state.makeReader),
+    health: healthOf(mirror),
+    requests: metrics.requests,
+    metrics,
+    clock,
+    logger,
+    auditId: randomUUID,
+  })
+  return { clock, mirror, registry, handler }
+}
+
+function storeIn(
+  mirror: Mirror,
+  keyspace: Key,
+): ReturnType<Mirror['keyspace']>['store'] | undefined {
+  try {
+    return mirror.keyspace(keyspace).store
+  } catch (error) {
+    if (error instanceof CacheError && error.code === 'not_found') return undefined
+    throw error
+  }
+}
+
+function sinkOf(registry: LiveRegistry, indexes: IndexKeeper): MirrorSink {
+  return {
+    applied: keyspace => registry.changed(keyspace),
+    progressed: () => {},
+    reset: keyspace => {
+      registry.changed(keyspace)
+      indexes.restored(keyspace as Key)
+    },
+    stateChanged: keyspace => registry.changed(keyspace),
+  }
+}
+
+function healthOf(mirror: Mirror): Health {
+  const ping: HealthCheck = { name: 'ping', problem: () => undefined }
+  const mirrored: HealthCheck = {
+    name: 'mirror',
+    problem() {
+      const behind = mirror.statuses().filter(({ state }) => state !== 'ready')
+      const [first] = behind
+      if (first === undefined) return undefined
+      const { name, state } = first
+      const others = behind.length === 1 ? '' : ` and ${behind.length - 1} others`
+      return `${name} is ${state}${others}`
+    },
+  }
+  return { livez: [ping], readyz: [ping, mirrored] }
+}

@@ -1,0 +1,91 @@
+/** What the API is at one moment: which resources there are, the documents that say so, and how their objects are written. Made anew
+ *  whenever a definition changes, so that a request sees one state of it from its beginning to its end. */
+
+import { createHash } from 'node:crypto'
+import { customKindOf } from '../codec/custom-definition.ts'
+import type { CustomKind } from '../codec/custom.ts'
+import { createSelectableReader } from '../codec/fields/selectable.ts'
+import { Forms } from '../codec/forms.ts'
+import { NotExact } from '../codec/not-exact.ts'
+import { type Digests, Discovery } from '../kube/discovery.ts'
+import type { MakeReader, SelectableReader } from '../kube/filter.ts'
+import { OpenApi } from '../kube/openapi.ts'
+import type { Registry } from '../kube/resources.ts'
+import { groupVersionText, type Resource } from '../kube/resource.ts'
+import type { KeyValue } from '../store/event.ts'
+
+export interface ApiStateOptions {
+  readonly registry: Registry
+  /** HOST:PORT for clients that ask where the server is. */
+  readonly serverAddress: string
+  /** The stored CustomResourceDefinition of that name. */
+  readonly definitionOf: (name: string) => KeyValue | undefined
+}
+
+const digests: Digests = {
+  sha256: text => createHash('sha256').update(text).digest(),
+  sha512: text => createHash('sha512').update(text).digest(),
+}
+
+export class ApiState {
+  readonly registry: Registry
+  readonly discovery: Discovery
+  readonly openApi: OpenApi
+  readonly #options: ApiStateOptions
+  readonly #customKinds = new Map<string, CustomKind | NotExact>()
+  readonly #forms = new Map<Resource, Forms | NotExact>()
+
+  constructor(options: ApiStateOptions) {
+    const { registry, serverAddress } = options
+    this.#options = options
+    this.registry = registry
+    this.discovery = new Discovery({ registry, digests, serverAddress })
+    const { gitVersion } = JSON.parse(this.discovery.version()) as { gitVersion: string }
+    this.openApi = new OpenApi({ registry, digests, gitVersion })
+  }
+
+  /** Readers of labels and fields, for selectors and indexes. */
+  readonly makeReader: MakeReader = (resource, fields, needsLabels) => {
+    const { version, storage } = resource
+    const custom = this.#customKindOf(resource)
+    if (custom instanceof NotExact) return unreadable(custom)
+    if (storage === undefined) return unreadable(new NotExact('the resource is not stored'))
+    const apiVersion = groupVersionText(storage.group, storage.version)
+    const stored = { apiVersion, kind: storage.kind }
+    return createSelectableReader({ version, stored, custom }, fields, needsLabels)
+  }
+
+  /** How the objects of a stored resource are written. Made when first asked for, since a custom one costs as much as hundreds of
+   *  objects. */
+  formsOf(resource: Resource): Forms | NotExact {
+    const forms = this.#forms.get(resource) ?? this.#makeForms(resource)
+    this.#forms.set(resource, forms)
+    return forms
+  }
+
+  #makeForms(resource: Resource): Forms | NotExact {
+    const { storage } = resource
+    if (storage === undefined) return new NotExact('the resource is not stored')
+    const custom = this.#customKindOf(resource)
+    return custom instanceof NotExact ? custom : new Forms({ ...resource, storage }, custom)
+  }
+
+  /** How the objects of a definition are read; undefined for resources of no definition. */
+  #customKindOf({ custom }: Resource): CustomKind | NotExact | undefined {
+    const name = custom?.definition
+    if (name === undefined) return undefined
+    const kind = this.#customKinds.get(name) ?? this.#readDefinition(name)
+    this.#customKinds.set(name, kind)
+    return kind
+  }
+
+  #readDefinition(name: string): CustomKind | NotExact {
+    const definition = this.#options.definitionOf(name)
+    return definition === undefined ? new NotExact('it is not defined') : customKindOf(definition)
+  }
+}
+
+/** Stands in where no object can be read. */
+function unreadable(problem: NotExact): SelectableReader {
+  return { read: () => problem, label: () => undefined, field: () => '' }
+}

@@ -1,0 +1,67 @@
+/** What the API needs of the layers that it does not know: compose hands it in. */
+
+import type { Clock } from '../base/clock.ts'
+import type { Key, KeyRange } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Segment } from '../codec/segments.ts'
+import type { ContinuationSeal } from '../kube/continuation.ts'
+import type { Freshness } from '../kube/list-options.ts'
+import type { ListPlan } from '../kube/read-plan.ts'
+import type { SegmentCache } from '../store/segments.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import type { ApiState } from './api-state.ts'
+import type { Health } from './health.ts'
+
+export interface ReadRequest {
+  readonly keyspace: Key
+  /** What is looked at. The answer may hold more. */
+  readonly range: KeyRange
+  readonly freshness: Freshness
+  readonly signal: AbortSignal
+}
+
+/** Contents of keyspaces, as fresh as a read asks for. */
+export interface Reads {
+  /** Fails with the codes of the mirror's freshness gate. */
+  snapshot(request: ReadRequest): Promise<Snapshot>
+}
+
+/** What is said about a request once it is over. None of it is made of what a client sent, but for known resources. */
+export interface RequestFacts {
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  /** Who answered: the mirror, what we know ourselves, or a refusal. */
+  readonly source: 'mirror' | 'own' | 'refused'
+  readonly hasLabelSelector: boolean
+  readonly hasFieldSelector: boolean
+}
+
+export interface RequestMetrics {
+  request(facts: RequestFacts, code: number, tookMs: number): void
+}
+
+/** What /metrics shows. */
+export interface MetricsText {
+  /** In the Prometheus text format. */
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+export interface ApiOptions {
+  /** The state of now. */
+  readonly state: () => ApiState
+  readonly reads: Reads
+  readonly segments: SegmentCache<Segment>
+  readonly seal?: ContinuationSeal | undefined
+  /** A list was asked for that indexes might have helped. */
+  readonly onList: (plan: ListPlan, state: ApiState) => void
+  readonly health: Health
+  readonly requests: RequestMetrics
+  readonly metrics: MetricsText
+  readonly clock: Clock
+  readonly logger: Logger
+  /** A fresh id for each request. */
+  readonly auditId: () => string
+}

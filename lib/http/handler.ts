@@ -1,0 +1,139 @@
+/** Answers every request: one switch over the decision of lib/kube/decide.ts. What is refused below, wherever it is noticed, becomes
+ *  a Status here. */
+
+import { unreachable } from '../base/assert.ts'
+import { CacheError } from '../base/errors.ts'
+import { decide, type DecisionPolicy } from '../kube/decide.ts'
+import { parseTarget, type RequestTarget } from '../kube/request.ts'
+import { type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
+import { internalError, statusFromError } from '../kube/status.ts'
+import type { ApiOptions, RequestFacts } from './api.ts'
+import { answerDiscovery, answerPath } from './documents.ts'
+import type { Exchange, Handler } from './exchange.ts'
+import { answerRead, offerOf } from './read.ts'
+import { Reply } from './reply.ts'
+import type { RequestContext } from './request-context.ts'
+
+const noResource: RequestFacts = {
+  verb: '',
+  group: '',
+  version: '',
+  resource: '',
+  source: 'refused',
+  hasLabelSelector: false,
+  hasFieldSelector: false,
+}
+
+/** Nobody to pass anything to. */
+const alone: DecisionPolicy = {
+  hasUpstream: false,
+  isSwitchedOff: false,
+  isExcluded: () => false,
+}
+
+/** The handler of a server. */
+export function createHandler(options: ApiOptions): Handler {
+  return exchange => {
+    const startMs = options.clock.monotonicMs()
+    const target = parseTarget(exchange.target)
+    const reply = new Reply(exchange, target, {
+      auditId: options.auditId(),
+      clock: options.clock,
+    })
+    if (target === undefined) reply.badRequest()
+    else void handle(options, { exchange, target, reply, startMs })
+    if (target === undefined) options.requests.request(noResource, 400, 0)
+  }
+}
+
+interface Incoming {
+  readonly exchange: Exchange
+  readonly target: RequestTarget
+  readonly reply: Reply
+  readonly startMs: number
+}
+
+async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
+  const { exchange, reply, startMs } = incoming
+  const left = new AbortController()
+  exchange.onClose(() => left.abort())
+  const context: RequestContext = {
+    ...incoming,
+    options,
+    state: options.state(),
+    signal: left.signal,
+    facts: noResource,
+  }
+  try {
+    await answer(context)
+  } catch (error) {
+    fail(context, error)
+  }
+  options.requests.request(context.facts, reply.code, options.clock.monotonicMs() - startMs)
+}
+
+async function answer(context: RequestContext): Promise<void> {
+  const { state, target, exchange, reply } = context
+  const route = routeRequest(exchange.method, target.path, state.registry)
+  noteResource(context, route)
+  const decision = decide(
+    {
+      route,
+      target,
+      headerNames: Object.keys(exchange.headers),
+      hasUnknownMediaType: false,
+    },
+    alone,
+  )
+  switch (decision.type) {
+    case 'mirror':
+      if (route.type === 'resource') await answerRead(context, route)
+      return
+    case 'own':
+      context.facts = { ...context.facts, source: 'own' }
+      if (route.type === 'discovery') await answerDiscovery(context, route)
+      else if (route.type === 'path') await answerPath(context, route.path)
+      return
+    case 'refuse':
+      reply.status(decision.status)
+      return
+    case 'unknown':
+      reply.text(404, unknownPathText)
+      return
+    case 'unavailable':
+      reply.text(503, 'service unavailable\n')
+      return
+    case 'pass':
+      throw new CacheError('upstream_failed', 'there is no upstream')
+    default:
+      unreachable(decision)
+  }
+}
+
+function noteResource(context: RequestContext, route: Route): void {
+  if (route.type !== 'resource') return
+  const { resource, verb, name } = route
+  context.reply.offer = offerOf(resource, name === '')
+  context.facts = {
+    ...context.facts,
+    verb,
+    group: resource.group,
+    version: resource.version,
+    resource: resource.resource,
+  }
+}
+
+/** What the request has come to. A failure that comes when the answer has begun cuts it off, so that nobody takes it for whole. */
+function fail({ reply, exchange, options, signal, target }: RequestContext, error: unknown): void {
+  if (signal.aborted) return
+  const isFailure = error instanceof CacheError
+  if (!isFailure) {
+    const text = error instanceof Error ? error.stack : String(error)
+    options.logger.error('a request met a mistake of ours', { path: target.path, error: text })
+  }
+  if (reply.code === 0) reply.status(isFailure ? statusFromError(error) : internalError)
+  else {
+    if (isFailure) options.logger.warn('an answer was cut off', { reason: error.message })
+    exchange.abort()
+  }
+}

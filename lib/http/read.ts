@@ -1,0 +1,261 @@
+/** Answers gets and lists from the mirror: negotiates, plans, waits for contents that are fresh enough, and streams what they hold.
+ *
+ *  An object that cannot be shown exactly ends a list. As long as nothing was sent that is a clear Status; for this reason the first
+ *  part of every list is made before it is sent. Later the connection is cut, so that nobody takes the list for complete. */
+
+import { CacheError } from '../base/errors.ts'
+import { singleKey } from '../base/keys.ts'
+import { includedObject, type Forms, type Shown } from '../codec/forms.ts'
+import { listBody } from '../codec/list-body.ts'
+import {
+  builtinEncodings,
+  contentType,
+  type MediaType,
+  negotiate,
+  type Offer,
+} from '../codec/negotiate.ts'
+import { NotExact } from '../codec/not-exact.ts'
+import { invalidIncludeObject, objectBody, viewMismatch } from '../codec/object-body.ts'
+import type { Run } from '../codec/segments.ts'
+import { compileFilter } from '../kube/filter.ts'
+import { listMeta, type Page, PageWalk } from '../kube/list.ts'
+import { requestTimeoutMs } from '../kube/list-options.ts'
+import { readFailure } from '../kube/read-failure.ts'
+import { type GetPlan, isWatchRequest, type ListPlan, planRead } from '../kube/read-plan.ts'
+import type { Resource } from '../kube/resource.ts'
+import type { ResourceRoute } from '../kube/routes.ts'
+import {
+  badRequest,
+  needsUpstream,
+  notAcceptable,
+  notExactly,
+  objectNotFound,
+  requestTimeoutBody,
+} from '../kube/status.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** Answers; refusals are thrown. */
+export async function answerRead(context: RequestContext, route: ResourceRoute): Promise<void> {
+  const { reply, target, options } = context
+  const { resource } = route
+  const isWatch = isWatchRequest(route, target.query)
+  const timeoutMs = isWatch ? undefined : requestTimeoutMs(target.query)
+  const isObject = route.verb === 'get'
+  reply.offer = offerOf(resource, !isObject)
+  reply.warnings = resource.warnings
+  const mediaType = negotiate(reply.preference, reply.offer)
+  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
+  const plan = planRead(route, target.query, options.seal)
+  if (plan.type === 'watch') throw needsUpstream(resource, 'watch')
+  context.facts = {
+    ...context.facts,
+    verb: plan.type,
+    source: 'mirror',
+    hasLabelSelector: target.query.text('labelSelector') !== '',
+    hasFieldSelector: target.query.text('fieldSelector') !== '',
+  }
+  const snapshot = await snapshotFor(context, plan, timeoutMs)
+  if (snapshot === 'timed out') {
+    reply.text(504, requestTimeoutBody, {})
+  } else if (plan.type === 'get') {
+    await answerGet(context, { plan, snapshot, mediaType })
+  } else {
+    await answerList(context, { plan, snapshot, mediaType })
+  }
+}
+
+/** What a resource is offered in. */
+export function offerOf({ routing }: Resource, isList: boolean): Offer {
+  const isCustom = routing === 'custom'
+  return {
+    encodings: builtinEncodings,
+    objectEncodings: isCustom ? ['json', 'yaml'] : builtinEncodings,
+    hasRouter: !isCustom,
+    isList,
+  }
+}
+
+/** Contents that are as fresh as the plan wants, unless the request's own time limit passes first. */
+async function snapshotFor(
+  { options, signal, startMs }: RequestContext,
+  plan: GetPlan | ListPlan,
+  timeoutMs: number | undefined,
+): Promise<Snapshot | 'timed out'> {
+  const { clock, reads, seal } = options
+  const limit = new AbortController()
+  const cancel =
+    timeoutMs === undefined
+      ? undefined
+      : clock.setTimer(Math.min(timeoutMs, timerMaxMs), () => limit.abort())
+  const isLate = (): boolean =>
+    timeoutMs !== undefined && clock.monotonicMs() - startMs >= timeoutMs
+  try {
+    const either = timeoutMs === undefined ? signal : AbortSignal.any([signal, limit.signal])
+    const { keyspace, freshness } = plan
+    const range = plan.type === 'get' ? singleKey(plan.key) : plan.range
+    const snapshot = await reads.snapshot({ keyspace, range, freshness, signal: either })
+    return isLate() ? 'timed out' : snapshot
+  } catch (error) {
+    if (isLate() && !signal.aborted) return 'timed out'
+    throw readFailure(plan, CacheError.from(error, 'source_failed'), seal)
+  } finally {
+    cancel?.()
+  }
+}
+
+/** Timers take no more. */
+const timerMaxMs = 2 ** 31 - 1
+
+interface Answer<Plan> {
+  readonly plan: Plan
+  readonly snapshot: Snapshot
+  readonly mediaType: MediaType
+}
+
+async function answerGet(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: Answer<GetPlan>,
+): Promise<void> {
+  const { resource, key, name } = plan
+  const entry = snapshot.get(key)
+  if (entry === undefined) throw objectNotFound(resource, name)
+  const { forms, shown } = formsFor(context, plan, mediaType)
+  const { isPretty } = mediaType
+  const body = objectBody(forms, entry, { shown, isPretty })
+  if (body instanceof NotExact) throw notExactly(resource, body.reason)
+  const { reply } = context
+  await reply.body(reply.response(200, contentType(mediaType.encoding)), body)
+}
+
+async function answerList(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: Answer<ListPlan>,
+): Promise<void> {
+  const { options, reply, signal } = context
+  const { resource } = plan
+  options.onList(plan, context.state)
+  const page = await readPage(context, plan, snapshot)
+  if (page === undefined) return
+  const { forms, shown } = formsFor(context, plan, mediaType)
+  const { isPretty, encoding } = mediaType
+  const meta = listMeta(plan, page, options.seal)
+  const { segments } = options
+  const body = listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments })
+  const start = await beginning(body, context)
+  if (signal.aborted) return
+  if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)
+  const response = reply.response(200, contentType(encoding))
+  if (start.isWhole && start.pieces.length <= smallPieces) {
+    await reply.body(response, Buffer.concat(start.pieces))
+    return
+  }
+  await reply.pieces(response, continued(start.pieces, body, resource))
+}
+
+/** What is shown, and how. Refuses views that do not go with what was asked for. */
+function formsFor(
+  { state, target, options }: RequestContext,
+  { resource, type }: GetPlan | ListPlan,
+  mediaType: MediaType,
+): { forms: Forms; shown: Shown } {
+  const isList = type === 'list'
+  const forms = state.formsOf(resource)
+  if (forms instanceof NotExact) throw notExactly(resource, forms.reason)
+  const mismatch = viewMismatch(forms.kind, mediaType, isList)
+  if (mismatch !== undefined) throw notAcceptable(mismatch, false)
+  const asked = target.query.text('includeObject')
+  const includeObject = includedObject(asked)
+  if (includeObject === undefined && mediaType.view === 'Table') {
+    throw badRequest(invalidIncludeObject(asked))
+  }
+  const now = options.clock.wallMs()
+  return { forms, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
+}
+
+/** The page of a list, made in slices. Undefined if the client has left meanwhile. */
+async function readPage(
+  { options, signal, state }: RequestContext,
+  plan: ListPlan,
+  snapshot: Snapshot,
+): Promise<Page | undefined> {
+  const { clock } = options
+  const filter = compileFilter(plan, state.makeReader)
+  const walk = new PageWalk({ plan, snapshot, filter })
+  let sliceEndMs = clock.monotonicMs() + sliceMs
+  while (!walk.advance(sliceEntries)) {
+    if (signal.aborted) return undefined
+    if (clock.monotonicMs() < sliceEndMs) continue
+    await clock.yield()
+    sliceEndMs = clock.monotonicMs() + sliceMs
+  }
+  const { page } = walk
+  if (page instanceof NotExact) throw notExactly(plan.resource, page.reason)
+  return page
+}
+
+/** Our own code gives way after so long, and looks at the clock after so many entries. */
+const sliceMs = 4
+const sliceEntries = 64
+
+/** Selected entries go out in runs as long as a leaf's, so that no piece takes long to make. */
+const runEntries = 64
+
+function runsOf({ content }: Page): Run[] {
+  if (content.type === 'slices') {
+    return content.slices.map(({ leaf, from, to }) => ({ entries: leaf.entries, from, to, leaf }))
+  }
+  const { entries } = content
+  const runs: Run[] = []
+  for (let from = 0; from < entries.length; from += runEntries) {
+    const to = Math.min(entries.length, from + runEntries)
+    runs.push({ entries, from, to, leaf: undefined })
+  }
+  return runs
+}
+
+type Body = ReturnType<typeof listBody>
+
+interface Beginning {
+  readonly pieces: Uint8Array[]
+  readonly isWhole: boolean
+  readonly problem: NotExact | undefined
+}
+
+/** So much of a list is made before any of it is sent. */
+const beginningMaxBytes = 1024 * 1024
+/** A list of so few pieces is sent in one. */
+const smallPieces = 3
+
+async function beginning(body: Body, { options, signal }: RequestContext): Promise<Beginning> {
+  const { clock } = options
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  let sliceEndMs = clock.monotonicMs() + sliceMs
+  while (bytes < beginningMaxBytes && !signal.aborted) {
+    const next = body.next()
+    if (next.done === true) return { pieces, isWhole: true, problem: next.value }
+    pieces.push(next.value)
+    bytes += next.value.length
+    if (clock.monotonicMs() < sliceEndMs) continue
+    await clock.yield()
+    sliceEndMs = clock.monotonicMs() + sliceMs
+  }
+  return { pieces, isWhole: false, problem: undefined }
+}
+
+/** What was made already, and then the rest. */
+function* continued(
+  pieces: readonly Uint8Array[],
+  body: Body,
+  resource: Resource,
+): Generator<Uint8Array, void, undefined> {
+  yield* pieces
+  for (let next = body.next(); ; next = body.next()) {
+    if (next.done === true) {
+      if (next.value !== undefined) throw notExactly(resource, next.value.reason)
+      return
+    }
+    yield next.value
+  }
+}

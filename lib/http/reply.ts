@@ -1,0 +1,175 @@
+/** One request's answer: the headers that all answers have, and refusals in the form in which the client takes them. */
+
+import { createGzip } from 'node:zlib'
+import type { Clock } from '../base/clock.ts'
+import {
+  builtinEncodings,
+  contentType,
+  negotiateError,
+  type Offer,
+  type Preference,
+} from '../codec/negotiate.ts'
+import { statusBody } from '../codec/object-body.ts'
+import type { RequestTarget } from '../kube/request.ts'
+import { warningHeader } from '../kube/resource.ts'
+import { type Status, statusJson } from '../kube/status.ts'
+import type { Exchange, ResponseHeaders } from './exchange.ts'
+import { type Outcome, type Response, sendPieces, sendWhole, writable } from './respond.ts'
+
+/** What built-in resources and documents are offered in. */
+export const builtinOffer: Offer = {
+  encodings: builtinEncodings,
+  objectEncodings: builtinEncodings,
+  hasRouter: true,
+  isList: false,
+}
+
+/** Smaller bodies are not worth compressing; this is upstream's bound. */
+export const gzipMinBytes: number = 128 * 1024
+
+/** Fast above all, as upstream. */
+const gzipLevel = 1
+
+const plainText = 'text/plain; charset=utf-8'
+
+export interface ReplyOptions {
+  readonly auditId: string
+  readonly clock: Clock
+}
+
+export class Reply {
+  readonly exchange: Exchange
+  readonly preference: Preference
+  /** Decides the form of refusals. */
+  offer: Offer = builtinOffer
+  /** Texts of Warning headers. */
+  warnings: readonly string[] = []
+  readonly #options: ReplyOptions
+  #code = 0
+
+  constructor(exchange: Exchange, target: RequestTarget | undefined, options: ReplyOptions) {
+    const { headers } = exchange
+    this.exchange = exchange
+    this.#options = options
+    this.preference = {
+      accept: headers.accept,
+      userAgent: headers['user-agent'],
+      pretty: target?.query.first('pretty'),
+    }
+  }
+
+  /** The status code; 0 before there is one. */
+  get code(): number {
+    return this.#code
+  }
+
+  /** A refusal. */
+  status(status: Status): void {
+    const mediaType = negotiateError(this.preference, this.offer)
+    const seconds = status.details?.retryAfterSeconds
+    const extra: ResponseHeaders = seconds === undefined ? {} : { 'retry-after': String(seconds) }
+    const type = contentType(mediaType?.encoding ?? 'json')
+    const response = this.response(status.code, type, extra)
+    sendWhole(this.exchange, response, statusBody(statusJson(status), mediaType))
+  }
+
+  text(
+    code: number,
+    body: string,
+    extra: ResponseHeaders = { 'x-content-type-options': 'nosniff' },
+  ): void {
+    sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
+  }
+
+  /** What is not even a request: the connection is of no more use. */
+  badRequest(): void {
+    this.#code = 400
+    const close: ResponseHeaders = this.exchange.version === '1.1' ? { connection: 'close' } : {}
+    const response = { status: 400, headers: { 'content-type': plainText, ...close } }
+    sendWhole(this.exchange, response, Buffer.from('400 Bad Request'))
+  }
+
+  /** Status and headers of an answer, which the caller then sends. */
+  response(code: number, type: string, extra: ResponseHeaders = {}): Response {
+    this.#code = code
+    const headers: Record<string, string | readonly string[]> = {
+      'audit-id': this.#options.auditId,
+      'cache-control': 'no-cache, private',
+      'content-type': type,
+      ...extra,
+    }
+    if (this.warnings.length > 0) headers['warning'] = this.warnings.map(warningHeader)
+    return { status: code, headers }
+  }
+
+  /** A body that is at hand, compressed if it is large and the client takes it so. */
+  async body(response: Response, bytes: Uint8Array): Promise<void> {
+    if (bytes.length < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, bytes)
+    else await this.#gzip(response, piecesOf(bytes))
+  }
+
+  /** A large body piece by piece. */
+  async pieces(response: Response, pieces: Iterable<Uint8Array>): Promise<Outcome> {
+    if (this.exchange.method === 'HEAD') {
+      this.exchange.respond(response.status, response.headers)
+      this.exchange.end()
+      return 'sent'
+    }
+    return this.takesGzip
+      ? this.#gzip(response, pieces)
+      : sendPieces(this.exchange, response, pieces, this.#options.clock)
+  }
+
+  /** Upstream looks for the bare name: a quality makes it another one. */
+  get takesGzip(): boolean {
+    if (this.exchange.method === 'HEAD') return false
+    const accepted = String(this.exchange.headers['accept-encoding'] ?? '')
+    return accepted.split(',').some(name => name.trim() === 'gzip')
+  }
+
+  /** Compressed in zlib's threads, with as much under way as its buffers and the socket's take. */
+  async #gzip({ status, headers }: Response, pieces: Iterable<Uint8Array>): Promise<Outcome> {
+    const { exchange } = this
+    const { clock } = this.#options
+    exchange.respond(status, { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
+    const gzip = createGzip({ level: gzipLevel, chunkSize: 64 * 1024 })
+    let outcome: Outcome = 'sent'
+    const giveUp = (reason: Outcome): void => {
+      outcome = reason
+      gzip.destroy()
+    }
+    exchange.onClose(() => {
+      if (!gzip.readableEnded) giveUp('left')
+    })
+    gzip.on('data', (chunk: Buffer) => {
+      if (exchange.write(chunk)) return
+      gzip.pause()
+      void writable(exchange, clock).then(result => {
+        if (result === 'sent') gzip.resume()
+        else giveUp(result)
+      })
+    })
+    const closed = new Promise<void>(resolve => gzip.once('close', resolve))
+    try {
+      for (const piece of pieces) {
+        if (gzip.destroyed) break
+        // Gives way after each piece: zlib works elsewhere, and what makes the pieces does not.
+        if (gzip.write(piece)) await clock.yield()
+        else await Promise.race([new Promise(resolve => gzip.once('drain', resolve)), closed])
+      }
+    } catch (error) {
+      gzip.destroy()
+      throw error
+    }
+    if (!gzip.destroyed) gzip.end(() => undefined)
+    await closed
+    if (outcome === 'sent') exchange.end()
+    return outcome
+  }
+}
+
+const pieceBytes = 64 * 1024
+
+function* piecesOf(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
+  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+}

@@ -1,0 +1,173 @@
+/** Replays the recordings against a whole service: the store stands where it stood, the recorded request goes over a real socket, and
+ *  what comes back is compared with what a kube-apiserver answered. */
+
+import type { OutgoingHttpHeaders } from 'node:http'
+import { gunzipSync } from 'node:zlib'
+import { CacheError } from '../../lib/base/errors.ts'
+import { singleKey } from '../../lib/base/keys.ts'
+import { NotExact } from '../../lib/codec/not-exact.ts'
+import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
+import type { Client } from '../../lib/etcd/client.ts'
+import { ask, caughtUp, type HttpAnswer, type Served } from '../support/served.ts'
+import { bodyBytes, type Exchange, historyBatches } from './load.ts'
+
+/** Headers that say something; the rest is of the connection. */
+const comparedHeaders = [
+  'content-type',
+  'cache-control',
+  'content-encoding',
+  'vary',
+  'warning',
+  'retry-after',
+  'etag',
+  'x-content-type-options',
+  'allow',
+]
+
+/** Writes the history up to a revision. */
+export class HistoryWriter {
+  readonly #client: Client
+  #next = 0
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  async writeUpTo(revision: number): Promise<void> {
+    const batches = historyBatches()
+    for (let batch = batches[this.#next]; batch !== undefined; batch = batches[++this.#next]) {
+      if (batch.revision > revision) return
+      const { header } = await this.#client.txn({
+        compares: [],
+        success: batch.changes.map(change =>
+          change.type === 'delete'
+            ? { type: 'delete', range: singleKey(change.key) }
+            : { type: 'put', key: change.entry.key, value: change.entry.value },
+        ),
+        failure: [],
+      })
+      if (header.revision !== batch.revision) {
+        throw new CacheError('conflict', `${batch.revision} became ${header.revision}`)
+      }
+    }
+  }
+}
+
+/** What differs between the recorded answer and ours; undefined if nothing does. */
+export async function replayExchange(
+  served: Served,
+  exchange: Exchange,
+): Promise<string | undefined> {
+  await caughtUp(served, exchange.at_revision)
+  let first: string | undefined
+  for (const laterMs of allowedDelays(exchange)) {
+    served.clock.stoppedAtMs = Date.parse(exchange.recorded_at) + laterMs
+    const difference = differenceOf(exchange, await send(served, exchange))
+    if (difference === undefined) return undefined
+    first ??= difference
+  }
+  return first
+}
+
+/** Ages are those of some moment after the request was sent: mostly very soon. */
+function allowedDelays({ flags, area }: Exchange): readonly number[] {
+  const hasAges = area === 'table' || flags.some(flag => flag.startsWith('age-'))
+  return hasAges ? [2, 0, 10, 30, 60, 100, 200, 400, 700, 1000, -1000] : [0]
+}
+
+function send(served: Served, { request }: Exchange): Promise<HttpAnswer> {
+  const { method, path, body, headers } = request
+  return ask(served.service.port, { method, path, body, headers: headers as OutgoingHttpHeaders })
+}
+
+function differenceOf(exchange: Exchange, answer: HttpAnswer): string | undefined {
+  const { response, request } = exchange
+  if (answer.status !== response.status) {
+    return `status ${answer.status} instead of ${response.status}: ${answer.body.subarray(0, 200).toString()}`
+  }
+  for (const name of comparedHeaders) {
+    const [ours, theirs] = [answer.headers[name], response.headers[name]].map(value =>
+      value === undefined ? undefined : String(value),
+    )
+    if (ours !== theirs) return `${name} ${ours} instead of ${theirs}`
+  }
+  if (request.method === 'HEAD') return undefined
+  const isGzip = answer.headers['content-encoding'] === 'gzip'
+  const ours = isGzip ? gunzipSync(answer.body) : answer.body
+  const theirs = bodyBytes(response)
+  if (Buffer.compare(ours, theirs) === 0) return undefined
+  const [a, b] = [comparable(ours, exchange), comparable(theirs, exchange)]
+  if (a.text === b.text && a.revision >= b.revision) return undefined
+  return firstDifference(a.text, b.text)
+}
+
+interface Comparable {
+  readonly text: string
+  /** Of a list that may be of any revision; 0 of others. */
+  readonly revision: number
+}
+
+/** The body without what may differ: the form of a token, and the revision of some lists. */
+function comparable(body: Buffer, { flags }: Exchange): Comparable {
+  const isProtobuf = body[0] === 0x6b && body[3] === 0
+  const json = isProtobuf ? jsonFromProtobuf(body) : body
+  if (json instanceof NotExact) return { text: body.toString('latin1'), revision: 0 }
+  const text = Buffer.from(json)
+    .toString()
+    .replace(/("continue": ?"|\n {2}continue: )([\w-]+)/, plainToken)
+  if (!flags.includes('rv-at-least')) return { text, revision: 0 }
+  let revision = 0
+  const without = text.replace(listRevision(text), (_, before: string, found: string) => {
+    revision = Number(found)
+    return before
+  })
+  return { text: without, revision }
+}
+
+function plainToken(_: string, before: string, token: string): string {
+  const decoded = Buffer.from(token, 'base64url').toString().replace('"start":"/', '"start":"')
+  return `${before}${decoded}`
+}
+
+/** Lists of built-in resources begin with their metadata, those of custom ones and YAML end with it. */
+function listRevision(text: string): RegExp {
+  if (!text.startsWith('{')) return /(\n {2}resourceVersion: ")(\d+)(?="\n$)/
+  return /^\{\s*"kind"/.test(text)
+    ? /("resourceVersion": ?")(\d+)/
+    : /("resourceVersion": ?")(\d+)(?="\s*\}\s*\}\s*$)/
+}
+
+function firstDifference(a: string, b: string): string {
+  let at = 0
+  while (at < a.length && a[at] === b[at]) at++
+  const part = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60))
+  return `at ${at} of ${a.length} and ${b.length}: ${part(a)} instead of ${part(b)}`
+}
+
+/** Counts outcomes by area. */
+export class Table {
+  readonly #rows = new Map<string, { passed: number; excepted: number; failed: number }>()
+
+  add(area: string, outcome: 'passed' | 'excepted' | 'failed'): void {
+    const row = this.#rows.get(area) ?? { passed: 0, excepted: 0, failed: 0 }
+    this.#rows.set(area, row)
+    row[outcome]++
+  }
+
+  total(outcome: 'passed' | 'excepted' | 'failed'): number {
+    let total = 0
+    for (const row of this.#rows.values()) total += row[outcome]
+    return total
+  }
+
+  lines(): string[] {
+    const line = (area: string, ...counts: (number | string)[]): string =>
+      area.padEnd(20) + counts.map(count => String(count).padStart(10)).join('')
+    const rows = [...this.#rows].sort(([a], [b]) => (a < b ? -1 : 1))
+    return [
+      line('area', 'passed', 'excepted', 'failed'),
+      ...rows.map(([area, row]) => line(area, row.passed, row.excepted, row.failed)),
+      line('all', this.total('passed'), this.total('excepted'), this.total('failed')),
+    ]
+  }
+}

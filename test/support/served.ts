@@ -1,0 +1,86 @@
+/** A whole service in this process, on an embedded store that the test writes to, asked over a real socket. */
+
+import * as http from 'node:http'
+import type { Test } from 'tap'
+import type { Clock } from '../../lib/base/clock.ts'
+import { silentLogger } from '../../lib/base/logger.ts'
+import { createRandom } from '../../lib/base/random.ts'
+import { Service, type ServiceOptions } from '../../lib/compose/service.ts'
+import type { Client } from '../../lib/etcd/client.ts'
+import { EngineClient } from '../../lib/etcd/engine/client.ts'
+import { Engine } from '../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+
+export interface Served {
+  readonly client: Client
+  readonly service: Service
+  /** The wall clock of the service stands still where the test says; it is the real one otherwise. */
+  readonly clock: Clock & { stoppedAtMs: number | undefined }
+}
+
+/** Starts it; it ends with the test. */
+export async function startServed(t: Test, options: Partial<ServiceOptions> = {}): Promise<Served> {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const network = new DirectNetwork(scheduler)
+  const client = new EngineClient({ engine, network })
+  const clock: Served['clock'] = {
+    ...systemClock,
+    stoppedAtMs: undefined,
+    wallMs: () => clock.stoppedAtMs ?? systemClock.wallMs(),
+  }
+  const service = await Service.start({
+    client: new EngineClient({ engine, network }),
+    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+    prefix: '/registry',
+    logger: silentLogger,
+    clock,
+    ...options,
+  })
+  t.teardown(async () => {
+    await service.stop()
+    engine.close()
+  })
+  return { client, service, clock }
+}
+
+/** Resolves when everything is mirrored up to a revision, and so are the keyspaces of all definitions. */
+export async function caughtUp({ service }: Served, revision: number): Promise<void> {
+  while (!service.isReady || service.revision < revision) await systemClock.yield()
+}
+
+export interface HttpRequest {
+  readonly method?: string | undefined
+  readonly path: string
+  readonly headers?: http.OutgoingHttpHeaders | undefined
+  readonly body?: string | undefined
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Sends one request over a connection of its own, or one of `agent`'s. */
+export function ask(port: number, request: HttpRequest, agent?: http.Agent): Promise<HttpAnswer> {
+  const { method = 'GET', path, headers = {}, body } = request
+  return new Promise((resolve, reject) => {
+    const sent = http.request(
+      { host: '127.0.0.1', port, method, path, headers, agent: agent ?? false, setHost: false },
+      response => {
+        const pieces: Buffer[] = []
+        response.on('data', (piece: Buffer) => pieces.push(piece))
+        response.on('error', reject)
+        response.on('end', () => {
+          const { statusCode = 0, headers: got } = response
+          resolve({ status: statusCode, headers: got, body: Buffer.concat(pieces) })
+        })
+      },
+    )
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
