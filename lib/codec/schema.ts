@@ -176,6 +176,26 @@ export function findKind(apiVersion: string, kind: string): Kind | undefined {
   return { apiVersion, kind, type: messageType(name), served: groupVersions[apiVersion] ?? 'no' }
 }
 
+/** The message types that a message of this type can contain, at any depth; itself only if it can contain itself. */
+export function containedTypes(name: string): ReadonlySet<string> {
+  let contained = containedBy.get(name)
+  if (contained === undefined) {
+    const { types } = schema()
+    const found = new Set<string>()
+    const add = (container: string): void => {
+      for (const [, , type] of types[container]?.f ?? []) {
+        if (type.includes('.')) found.add(type.replace(/^(?:\[\]|\{\})/, ''))
+      }
+    }
+    add(name)
+    // A set can be added to while it is gone through.
+    for (const type of found) add(type)
+    contained = found
+    containedBy.set(name, contained)
+  }
+  return contained
+}
+
 /** Names of all message types. */
 export function messageTypeNames(): readonly string[] {
   return Object.keys(schema().types)
@@ -235,6 +255,7 @@ interface DefaultsFile {
 }
 
 const messageTypes = new Map<string, MessageType>()
+const containedBy = new Map<string, ReadonlySet<string>>()
 let schemaFile: SchemaFile | undefined
 let defaultsFile: DefaultsFile | undefined
 let resources: readonly Resource[] | undefined

@@ -5,7 +5,7 @@ import type { ByteWriter } from './byte-writer.ts'
 import { readEnvelope } from './envelope.ts'
 import { NotExact } from './not-exact.ts'
 import { type Kind, allResources, findKind } from './schema.ts'
-import { Decoders } from './transcode/decoders.ts'
+import { Decoders, type Variant } from './transcode/decoders.ts'
 import { appendObject } from './transcode/objects.ts'
 import type { WriteValue } from './transcode/state.ts'
 import { objectScope, viewAdditions } from './view/additions.ts'
@@ -37,10 +37,7 @@ export function appendView(
   if (stored instanceof NotExact) return stored
   const { apiVersion, view } = stored
   const { kind } = view
-  view.write ??= decoders.writerOf(kind.type, {
-    shape: 'members',
-    scope: objectScope(`${kind.apiVersion} ${kind.kind}`),
-  })
+  view.write ??= decoders.writerOf(kind.type, variantOf(kind))
   return appendObject(
     out,
     { bytes: value.bytes, start: stored.rawStart, end: stored.rawEnd, type: kind.type },
@@ -51,6 +48,18 @@ export function appendView(
       resourceVersion: options.resourceVersion,
     },
   )
+}
+
+/** Compiles what views of a kind need, a step of some tenths of a millisecond at a time, so that the first list of it does not
+ *  have to. For start-up, between other work; kinds that we have no schema of need nothing. */
+export function* prepareView(apiVersion: string, kind: string): Generator<undefined, undefined> {
+  const view = viewOf(apiVersion, kind)
+  if (view instanceof NotExact) return undefined
+  return yield* decoders.prepare(view.kind.type, variantOf(view.kind))
+}
+
+function variantOf({ apiVersion, kind }: Kind): Variant {
+  return { shape: 'members', scope: objectScope(`${apiVersion} ${kind}`) }
 }
 
 /** What a stored value is, and where its message lies. */
@@ -73,7 +82,7 @@ export function storedKind(
   if (view instanceof NotExact) return view
   const { kind } = view
   const apiVersion = servedVersion ?? kind.apiVersion
-  if (apiVersion !== kind.apiVersion && !view.otherVersions.has(apiVersion)) {
+  if (apiVersion !== kind.apiVersion && !otherVersionsOf(view).has(apiVersion)) {
     return new NotExact(`${kind.kind} is stored as ${kind.apiVersion}`)
   }
   return { kind, apiVersion, rawStart: envelope.rawStart, rawEnd: envelope.rawEnd, view }
@@ -84,8 +93,8 @@ const decoders = new Decoders(viewAdditions)
 /** How a stored kind is served. */
 interface View {
   readonly kind: Kind
-  /** Versions that it can be served as under another name. */
-  readonly otherVersions: ReadonlySet<string>
+  /** Versions that it can be served as under another name, once somebody has asked. */
+  otherVersions: ReadonlySet<string> | undefined
   write: WriteValue | undefined
 }
 
@@ -103,11 +112,16 @@ function viewOf(apiVersion: string, name: string): View | NotExact {
     if (kind === undefined) return new NotExact('no schema of the kind in the envelope')
     const isObject = kind.type.fields.some(({ type }) => type === 'meta/v1.ObjectMeta')
     if (!isObject || !kind.type.hasTypeMeta) return new NotExact(`${name} is not an object`)
-    view = { kind, otherVersions: relabelledVersions(apiVersion, name), write: undefined }
+    view = { kind, otherVersions: undefined, write: undefined }
     views.set(key, view)
   }
   lastView = view
   return view
+}
+
+function otherVersionsOf(view: View): ReadonlySet<string> {
+  view.otherVersions ??= relabelledVersions(view.kind.apiVersion, view.kind.kind)
+  return view.otherVersions
 }
 
 /** The versions whose objects have the same shape and field numbers as the stored ones. */

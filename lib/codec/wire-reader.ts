@@ -10,6 +10,9 @@ export const wireFixed64 = 1
 export const wireBytes = 2
 export const wireFixed32 = 5
 
+/** Shared, as an array of its own is the dearest part of a reader. */
+const noBytes: Uint8Array = new Uint8Array(0)
+
 /** A cursor over one message at a time. Meant to be kept and `reset`, so that a hot path makes no objects.
  *
  *      reader.reset(bytes, start, end)
@@ -19,7 +22,7 @@ export const wireFixed32 = 5
  *      }
  *      if (reader.isMalformed) ... */
 export class WireReader {
-  bytes: Uint8Array = new Uint8Array(0)
+  bytes: Uint8Array = noBytes
   /** The position of the next byte. After `readWindow`, the end of that window. */
   at = 0
   end = 0

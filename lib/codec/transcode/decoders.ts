@@ -58,6 +58,8 @@ export interface PresetValue {
 /** A function that may not have been compiled yet. */
 export interface Link {
   run: WriteValue | undefined
+  /** The functions that it calls, once it is compiled. */
+  calls: readonly Link[]
   readonly type: MessageType
   readonly variant: Variant
 }
@@ -79,13 +81,27 @@ export class Decoders {
     return link.run ?? this.#compile(link)
   }
 
+  /** Compiles the function for a type and all that it calls, one at each step, those that are nearest first. */
+  *prepare(type: MessageType, variant: Variant): Generator<undefined, undefined> {
+    const links = new Set([this.#linkOf(type, variant)])
+    // A set can be added to while it is gone through.
+    for (const link of links) {
+      if (link.run === undefined) {
+        this.#compile(link)
+        yield
+      }
+      for (const call of link.calls) links.add(call)
+    }
+    return undefined
+  }
+
   #linkOf(type: MessageType, variant: Variant): Link {
     const { shape, isMapValue = false, scope } = variant
     const place = scope === undefined ? '' : JSON.stringify(scope)
     const key = `${type.name} ${shape} ${isMapValue} ${place}`
     let link = this.#links.get(key)
     if (link === undefined) {
-      link = { run: undefined, type, variant }
+      link = { run: undefined, calls: [], type, variant }
       this.#links.set(key, link)
     }
     return link
@@ -99,10 +115,11 @@ export class Decoders {
       ...links.map((_, i) => `L${i} = links[${i}]`),
       ...writers.map((_, i) => `M${i} = writers[${i}]`),
     ]
+    // In brackets, a function is compiled at once instead of being skimmed first.
     const source = `
       const { ${Object.keys(this.#helpers).join(', ')} } = helpers;
       ${names.length === 0 ? '' : `const ${names.join(', ')};`}
-      return function ${link.type.name.replaceAll(/\W/g, '_')}(O, s, e, p) { ${body} };`
+      return (function ${link.type.name.replaceAll(/\W/g, '_')}(O, s, e, p) { ${body} });`
     // The source is made from our own schema; nothing of an object gets into it.
     // oxlint-disable-next-line typescript/no-implied-eval
     const make = new Function('helpers', 'compile', 'links', 'writers', source) as (
@@ -111,6 +128,7 @@ export class Decoders {
       links: readonly Link[],
       writers: readonly WriteValue[],
     ) => WriteValue
+    link.calls = links
     link.run = make(this.#helpers, other => other.run ?? this.#compile(other), links, writers)
     return link.run
   }
@@ -120,7 +138,8 @@ export class Decoders {
     const additions = this.#additions
     const { scope } = variant
     const nameOf = (writer: WriteValue): string => `M${writers.push(writer) - 1}`
-    const mapWriter = (field: Field): string => nameOf(this.#mapWriter(type, field, scope))
+    const mapWriter = (field: Field): string =>
+      nameOf(this.#mapWriter(field, { type, scope, links }))
     const presets = new Map<Field, readonly Preset[]>()
     return {
       child: field => {
@@ -180,20 +199,26 @@ export class Decoders {
     return Array.isArray(value) ? `[${texts.join(',')}]` : (texts[0] ?? 'null')
   }
 
-  #mapWriter(type: MessageType, field: Field, scope: Scope | undefined): WriteValue {
+  #mapWriter(field: Field, { type, scope, links }: MapContext): WriteValue {
     const added = scope === undefined ? undefined : this.#additions?.mapValueWriterOf(type, field)
-    const writeValue =
-      added ?? mapValueWriters[field.type] ?? this.#mapValueWriter(type, field, scope)
-    return createMapWriter(tagOf(field.number, wireBytes), writeValue)
-  }
-
-  #mapValueWriter(type: MessageType, field: Field, scope: Scope | undefined): WriteValue {
+    const known = added ?? mapValueWriters[field.type]
+    const tag = tagOf(field.number, wireBytes)
+    if (known !== undefined) return createMapWriter(tag, known)
     const link = this.#linkOf(messageType(field.type), {
       shape: 'value',
       isMapValue: true,
       scope: this.#scopeOf(type, field, scope),
     })
-    return (out, start, end, position) =>
-      (link.run ?? this.#compile(link))(out, start, end, position)
+    links.push(link)
+    return createMapWriter(tag, (out, start, end, position) =>
+      (link.run ?? this.#compile(link))(out, start, end, position),
+    )
   }
+}
+
+/** Where a map is, and the functions that the one around it calls. */
+interface MapContext {
+  readonly type: MessageType
+  readonly scope: Scope | undefined
+  readonly links: Link[]
 }

@@ -36,7 +36,7 @@ export function writeText(out: Conversion, start: number, end: number, position:
 
 /** True if one of the four bytes is below 0x20 or above 0x7f, or one of `"&<>\`. A subtraction sets a byte's high bit when the
  *  byte was too small; a borrow that sets one wrongly comes from a lower byte that is special itself. */
-function needsChange(word: number): boolean {
+export function needsChange(word: number): boolean {
   return (
     (((word - 0x20202020) |
       (((word & 0xfbfbfbfb) ^ 0x22222222) - 0x01010101) |

@@ -2,6 +2,7 @@
  *  white space, with `<`, `>`, `&`, U+2028 and U+2029 escaped; the order of members and the text of numbers stay. Go checks
  *  the syntax on the way, and so do we, as a text that is no JSON would break the object around it. */
 
+import { needsChange } from './json-text.ts'
 import { type Conversion, giveUp } from './state.ts'
 
 /** Writes the text from `start` to `end`, which must be one JSON value. */
@@ -115,11 +116,20 @@ function writeKey(out: Conversion, start: number, end: number, position: number)
 
 /** A text with its quotes. Bytes that are no UTF-8 stay: Go does not look at them here. */
 function writeRawText(out: Conversion, start: number, end: number, position: number): number {
-  const { input, bytes } = out
+  const { input, inputView, bytes, view } = out
   let at = start + 1
   let to = position
   bytes[to++] = quote
   while (at < end) {
+    if (at + 4 <= end) {
+      const word = inputView.getInt32(at, true)
+      if (!needsChange(word)) {
+        view.setInt32(to, word, true)
+        at += 4
+        to += 4
+        continue
+      }
+    }
     const byte = input[at++] as number
     const kind = textClass[byte] as number
     if (kind === 0) {

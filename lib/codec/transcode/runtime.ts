@@ -1,6 +1,6 @@
 /** What the compiled functions call by name, and what their compiler asks of the schema. */
 
-import { messageType } from '../schema.ts'
+import { containedTypes, messageType } from '../schema.ts'
 import { WireReader } from '../wire-reader.ts'
 import { writeAscii, writeBase64, writeText } from './json-text.ts'
 import { seekTag, writeQuotedText } from './maps.ts'
@@ -62,23 +62,7 @@ function unknownField(type: string, out: Conversion, at: number, end: number): n
   )
 }
 
-const recursion = new Map<string, boolean>()
-
 /** True if a message of the type can lie inside another of the type. */
 export function isRecursive(name: string): boolean {
-  let known = recursion.get(name)
-  if (known === undefined) {
-    const seen = new Set<string>()
-    const waiting = [name]
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      for (const { type } of messageType(next).fields) {
-        if (!type.includes('.') || seen.has(type)) continue
-        seen.add(type)
-        waiting.push(type)
-      }
-    }
-    known = seen.has(name)
-    recursion.set(name, known)
-  }
-  return known
+  return containedTypes(name).has(name)
 }

@@ -74,47 +74,51 @@ function writeNull(out: Conversion, position: number): number {
   return position + 4
 }
 
-/** Writes `"2006-01-02T15:04:05`. Days become dates by counting in eras of 400 years that begin on the first of March, so that
- *  the leap day comes last. */
+/** Writes `"2006-01-02T15:04:05`. */
 function writeSeconds(out: Conversion, seconds: number, position: number): number {
   const isInRange = seconds >= firstYearSeconds && seconds < endSeconds
   if (!isInRange) giveUp('a time is not in the years 0 to 9999')
   const days = Math.floor(seconds / 86_400)
   const time = seconds - days * 86_400
-  const marchDays = days + 719_468
-  const era = Math.floor(marchDays / 146_097)
-  const dayOfEra = marchDays - era * 146_097
-  const yearOfEra = Math.floor(
-    (dayOfEra -
-      Math.floor(dayOfEra / 1460) +
-      Math.floor(dayOfEra / 36_524) -
-      Math.floor(dayOfEra / 146_096)) /
-      365,
-  )
-  const dayOfYear =
-    dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
-  const marchMonth = Math.floor((5 * dayOfYear + 2) / 153)
-  const day = dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1
-  const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+  if (days !== lastDays) setDate(days)
   const { bytes } = out
-  bytes[position] = 0x22
-  writeTwo(bytes, position + 1, Math.floor(year / 100))
-  writeTwo(bytes, position + 3, year % 100)
-  bytes[position + 5] = 0x2d
-  writeTwo(bytes, position + 6, month)
-  bytes[position + 8] = 0x2d
-  writeTwo(bytes, position + 9, day)
-  bytes[position + 11] = 0x54
-  writeTwo(bytes, position + 12, Math.floor(time / 3600))
+  for (let i = 0; i < 12; i++) bytes[position + i] = lastDate[i] as number
+  const hours = Math.floor(time / 3600)
+  const minutes = Math.floor((time - hours * 3600) / 60)
+  writeTwo(bytes, position + 12, hours)
   bytes[position + 14] = 0x3a
-  writeTwo(bytes, position + 15, Math.floor((time % 3600) / 60))
+  writeTwo(bytes, position + 15, minutes)
   bytes[position + 17] = 0x3a
-  writeTwo(bytes, position + 18, time % 60)
+  writeTwo(bytes, position + 18, time - hours * 3600 - minutes * 60)
   return position + 20
 }
 
+/** The last date that was written, with a quote and a `T` around it: the times in an object are mostly of one day. */
+const lastDate: Uint8Array = Uint8Array.from(Buffer.from('"1970-01-01T'))
+let lastDays = 0
+
+/** Days become dates by counting in eras of 400 years that begin on the first of March, so that the leap day comes last. */
+function setDate(days: number): void {
+  const marchDays = days + 719_468
+  const era = Math.floor(marchDays / 146_097)
+  const dayOfEra = marchDays - era * 146_097
+  const leapDays =
+    Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096)
+  const yearOfEra = Math.floor((dayOfEra - leapDays) / 365)
+  const dayOfYear =
+    dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
+  const marchMonth = Math.floor((5 * dayOfYear + 2) / 153)
+  const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+  writeTwo(lastDate, 1, Math.floor(year / 100))
+  writeTwo(lastDate, 3, year % 100)
+  writeTwo(lastDate, 6, month)
+  writeTwo(lastDate, 9, dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1)
+  lastDays = days
+}
+
 function writeTwo(bytes: Uint8Array, position: number, value: number): void {
-  bytes[position] = 0x30 + Math.floor(value / 10)
-  bytes[position + 1] = 0x30 + (value % 10)
+  const tens = Math.floor(value / 10)
+  bytes[position] = 0x30 + tens
+  bytes[position + 1] = 0x30 + value - tens * 10
 }

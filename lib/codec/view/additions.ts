@@ -1,7 +1,7 @@
 /** What a view adds to the plain conversion, in the form that the compiler of decoders takes: the object's resourceVersion,
  *  defaults on read, checks for the defaults that we do not apply, and the API server's own fixups. */
 
-import { type Field, messageType } from '../schema.ts'
+import { type Field, containedTypes } from '../schema.ts'
 import type { Additions, Scope } from '../transcode/decoders.ts'
 import { putSource } from '../transcode/source.ts'
 import { writeQuantity } from '../transcode/specials.ts'
@@ -95,13 +95,7 @@ function reachesRooted(typeName: string, root: string): boolean {
   const key = `${root} ${typeName}`
   const known = rooted.get(key)
   if (known !== undefined) return known
-  const seen = new Set<string>([typeName])
-  for (const name of seen) {
-    for (const { type } of messageType(name).fields) {
-      if (type.includes('.')) seen.add(type)
-    }
-  }
-  const isReached = [...seen].some(
+  const isReached = [typeName, ...containedTypes(typeName)].some(
     name =>
       dependsOnRoot(name, root) ||
       checks.some(({ type, roots }) => type === name && roots?.includes(root) === true),

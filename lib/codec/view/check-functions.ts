@@ -33,7 +33,6 @@ export function isSame(out: Conversion, a: Window, b: Window): boolean {
 
 /** The windows of a length-delimited field, every occurrence. */
 export function windowsOf(out: Conversion, message: Window, number: number): Window[] {
-  const reader = new WireReader()
   const found: Window[] = []
   reader.reset(out.input, message.start, message.end)
   while (reader.nextField()) {
@@ -43,14 +42,22 @@ export function windowsOf(out: Conversion, message: Window, number: number): Win
   return found
 }
 
-/** The last occurrence of a length-delimited field; empty if there is none. */
+/** The last occurrence of a length-delimited field, if there is one. */
 export function windowOf(out: Conversion, message: Window, number: number): Window | undefined {
-  return windowsOf(out, message, number).at(-1)
+  let start = -1
+  let end = -1
+  reader.reset(out.input, message.start, message.end)
+  while (reader.nextField()) {
+    const isWanted = reader.field === number && reader.wire === wireBytes
+    if (!reader.skip() || !isWanted) continue
+    start = reader.start
+    end = reader.at
+  }
+  return start === -1 ? undefined : { start, end }
 }
 
 /** The varint in a field, zero if it is absent; only whether it is zero is exact. */
 export function varintOf(out: Conversion, message: Window, number: number): number {
-  const reader = new WireReader()
   let value = 0
   reader.reset(out.input, message.start, message.end)
   while (reader.nextField()) {
@@ -114,6 +121,8 @@ export function textOf(out: Conversion, window: Window | undefined): string {
   return text
 }
 
+/** Every function here is done with it before it returns. */
+const reader = new WireReader()
 const outer = new WireReader()
 const inner = new WireReader()
 const key = new WireReader()
