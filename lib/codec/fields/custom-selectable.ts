@@ -42,7 +42,7 @@ export class CustomSelectable implements SelectableReader {
 
   read(value: StoredValue): NotExact | undefined {
     this.#tree = undefined
-    if (!this.#reader.read(value.bytes, value.start, value.end)) {
+    if (!this.#reader.readStored(value.bytes, value.start, value.end)) {
       return new NotExact('object is malformed')
     }
     if (this.#reader.scalarText(kindSlot) !== this.#kind.stored.kind) {

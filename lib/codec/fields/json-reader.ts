@@ -46,7 +46,7 @@ export class JsonFieldReader {
   }
 
   /** Reads the object in `bytes[start..end)`. False if it is malformed where the walk went; then every value is absent. */
-  read(bytes: Uint8Array, start: number, end: number): boolean {
+  readStored(bytes: Uint8Array, start: number, end: number): boolean {
     this.#setInput(bytes)
     this.#end = end
     this.#starts.fill(0)

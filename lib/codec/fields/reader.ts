@@ -61,6 +61,8 @@ export class FieldReader<Name extends string> {
   readonly #ends: Int32Array
   /** By slot, for lists and maps: start, end, start, end, ... */
   readonly #lists: (number[] | undefined)[]
+  /** How much of a list counts. Its memory is kept for the next object. */
+  readonly #lengths: Int32Array
   #bytes: Uint8Array = new Uint8Array(0)
 
   constructor(names: readonly Name[], paths: CompiledPaths) {
@@ -70,6 +72,7 @@ export class FieldReader<Name extends string> {
     this.slot = Object.fromEntries(entries) as Record<Name, number>
     this.#starts = new Int32Array(paths.kinds.length)
     this.#ends = new Int32Array(paths.kinds.length)
+    this.#lengths = new Int32Array(paths.kinds.length)
     this.#lists = paths.kinds.map(kind => (kind === 'list' || kind === 'map' ? [] : undefined))
   }
 
@@ -107,8 +110,7 @@ export class FieldReader<Name extends string> {
   }
 
   has(slot: number): boolean {
-    const list = this.#lists[slot]
-    return list === undefined ? this.#ends[slot] !== 0 : list.length > 0
+    return this.#ends[slot] !== 0 || this.#lengths[slot] !== 0
   }
 
   /** Where the field's value begins: after the tag, and after the length. 0 when absent. */
@@ -160,7 +162,7 @@ export class FieldReader<Name extends string> {
   mapText(slot: number, key: Uint8Array): string | undefined {
     const list = this.#list(slot)
     // The last of equal keys wins.
-    for (let i = list.length - 2; i >= 0; i -= 2) {
+    for (let i = (this.#lengths[slot] as number) - 2; i >= 0; i -= 2) {
       entry.read(this.#bytes, list[i] as number, list[i + 1] as number)
       if (entry.keyEquals(key)) return entry.value()
     }
@@ -171,7 +173,7 @@ export class FieldReader<Name extends string> {
   mapTexts(slot: number): Map<string, string> {
     const list = this.#list(slot)
     const texts = new Map<string, string>()
-    for (let i = 0; i < list.length; i += 2) {
+    for (let i = 0; i < (this.#lengths[slot] as number); i += 2) {
       entry.read(this.#bytes, list[i] as number, list[i + 1] as number)
       texts.set(entry.key(), entry.value())
     }
@@ -180,10 +182,11 @@ export class FieldReader<Name extends string> {
 
   /** How many elements a list, or entries a map, has. */
   count(slot: number): number {
-    return this.#list(slot).length / 2
+    return (this.#lengths[slot] as number) / 2
   }
 
   elementStart(slot: number, i: number): number {
+    assert(i < this.count(slot), 'the list has no such element')
     return this.#list(slot)[2 * i] as number
   }
 
@@ -204,10 +207,12 @@ export class FieldReader<Name extends string> {
 
   #clear(bytes: Uint8Array): void {
     this.#bytes = bytes
-    this.#starts.fill(0)
-    this.#ends.fill(0)
-    for (const list of this.#lists) {
-      if (list !== undefined) list.length = 0
+    const ends = this.#ends
+    // There are few slots: a native fill would cost more than the loop.
+    for (let slot = 0; slot < ends.length; slot++) {
+      this.#starts[slot] = 0
+      ends[slot] = 0
+      this.#lengths[slot] = 0
     }
   }
 
@@ -237,10 +242,14 @@ export class FieldReader<Name extends string> {
           break
         case 2: {
           let length = position < end ? (bytes[position++] as number) : -1
-          if (length >= 0x80) {
+          const second = position < end ? (bytes[position] as number) : 0x80
+          if (length >= 0x80 && second < 0x80) {
+            length = (length & 0x7f) | (second << 7)
+            position++
+          } else if (length >= 0x80) {
             position = skipVarint(bytes, valueStart, end)
-            length =
-              position < 0 || position - valueStart > 5 ? -1 : readLow(bytes, valueStart, position)
+            const isShort = position > 0 && position - valueStart <= 5
+            length = isShort ? readLow(bytes, valueStart, position) : -1
           }
           if (length < 0) return false
           from = position
@@ -273,7 +282,10 @@ export class FieldReader<Name extends string> {
   #note(slot: number, start: number, end: number): void {
     const list = this.#lists[slot]
     if (list !== undefined) {
-      list.push(start, end)
+      const length = this.#lengths[slot] as number
+      list[length] = start
+      list[length + 1] = end
+      this.#lengths[slot] = length + 2
     } else {
       this.#starts[slot] = start
       this.#ends[slot] = end
