@@ -96,9 +96,10 @@ export class Admin {
       version,
       databaseBytes: bytes,
       leader: leader.id,
-      raftIndex: BigInt(index),
+      // A cluster has decided who its members are before anything else.
+      raftIndex: BigInt(index + 1),
       raftTerm,
-      raftAppliedIndex: BigInt(index - this.#member.lag),
+      raftAppliedIndex: BigInt(index + 1 - this.#member.lag),
       errors: [],
       databaseBytesInUse: contentBytes,
       isLearner: false,
