@@ -2,7 +2,7 @@
 
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import { singleKey } from '../base/keys.ts'
+import { type Key, singleKey } from '../base/keys.ts'
 import { createRandom } from '../base/random.ts'
 import { etcdConnection } from '../config/etcd.ts'
 import type { OptionValues } from '../config/load.ts'
@@ -135,13 +135,26 @@ export function startChurnOf({ client, cluster, rate, logger }: ChurnOf): () => 
     changesPerSecond: rate,
     clock: systemClock,
     write: changes => writeChanges(client, changes),
-    onFailure: ({ code, message }) => logger.warn('a change was not written', { code, message }),
+    onFailure: ({ code, message }) =>
+      logger.warn('a change was not written', { code, reason: message }),
   })
 }
 
-/** Writes changes as one transaction: they belong together. */
+/** Writes changes as one transaction, since they belong together; as several where a key changes more than once, which etcd allows
+ *  in no transaction. */
 async function writeChanges(client: Client, changes: readonly GeneratedChange[]): Promise<void> {
-  await client.txn({ compares: [], success: changes.map(operationOf), failure: [] })
+  let keys = new Set<Key>()
+  let success: Operation[] = []
+  for (const change of changes) {
+    if (keys.has(change.key)) {
+      await client.txn({ compares: [], success, failure: [] })
+      keys = new Set()
+      success = []
+    }
+    keys.add(change.key)
+    success.push(operationOf(change))
+  }
+  await client.txn({ compares: [], success, failure: [] })
 }
 
 function operationOf(change: GeneratedChange): Operation {

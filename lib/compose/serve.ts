@@ -1,27 +1,140 @@
-/** `watchglass serve`: runs until it is asked to stop. */
+/** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
 
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { textFromKey } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import { etcdConnection } from '../config/etcd.ts'
+import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
+import type { OptionValues } from '../config/load.ts'
+import type { Client } from '../etcd/client.ts'
+import { GrpcClient } from '../etcd/grpc-client.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
-import { startEmbeddedEtcd } from './embedded-etcd.ts'
+import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
+import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
+import { Service } from './service.ts'
 
-export async function serve({ values, logger, signal }: CommandContext): Promise<number> {
-  const etcd = values.text('etcd')
-  const listen = values.text('etcd-listen')
-  if (etcd !== 'embedded') {
-    throw new CacheError('invalid_request', `--etcd "${etcd ?? ''}" cannot be served: embedded can`)
+export async function serve(context: CommandContext): Promise<number> {
+  const { values } = context
+  if (values.all('etcd').join() === 'embedded') return serveEmbedded(context)
+  for (const name of ['etcd-listen', 'load', 'generate', 'churn']) {
+    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
   }
-  if (listen === undefined) {
-    throw new CacheError('invalid_request', '--etcd embedded needs --etcd-listen')
+  const connection = etcdConnection(values)
+  const client = new GrpcClient(connection)
+  try {
+    await serveApi(context, client, connection.endpoints.join(', '))
+  } finally {
+    await client.close()
   }
-  const embedded = await startEmbeddedEtcd({ listen, load: values.text('load'), logger })
-  await untilAborted(signal)
-  await embedded.close()
   return 0
+}
+
+async function serveEmbedded(context: CommandContext): Promise<number> {
+  const { values, logger } = context
+  const listen = values.text('etcd-listen')
+  const isApiServed = values.text('listen') !== 'none'
+  if (listen === undefined && !isApiServed) throw invalid('--listen none needs --etcd-listen')
+  const embedded = await startEmbeddedEtcd({ listen, load: values.text('load'), logger })
+  try {
+    const stopChurn = await generateInto(embedded, context)
+    if (isApiServed) await serveApi(context, embedded.createClient(), 'embedded, in memory')
+    else await untilAborted(context.signal)
+    stopChurn()
+  } finally {
+    await embedded.close()
+  }
+  return 0
+}
+
+/** Fills the embedded etcd with what was asked for. The answer stops the changes. */
+async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Promise<() => void> {
+  const { values, logger } = context
+  const plan = values.text('generate')
+  const rate = rateOf(values)
+  if (plan === undefined) {
+    if (rate !== undefined) throw invalid('--churn changes generated objects: add --generate')
+    return () => {}
+  }
+  const cluster = clusterOf(values, plan)
+  const client = embedded.createClient()
+  await fill(client, cluster, context)
+  return rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger })
+}
+
+async function serveApi(context: CommandContext, client: Client, etcd: string): Promise<void> {
+  const { values, logger, signal } = context
+  const listen = listenOf(values)
+  const service = await Service.start({
+    client,
+    listen,
+    tls: tlsFilesOf(values),
+    prefix: prefixOf(values),
+    logger,
+  })
+  const address = addressOf(listen, service.port)
+  logger.info('listening', { address })
+  void service.ready.then(() => {
+    if (!signal.aborted) introduce({ service, address, etcd, values, logger })
+  })
+  await untilAborted(signal)
+  await service.stop()
+  logger.info('stopped')
+}
+
+interface Introduction {
+  readonly service: Service
+  readonly address: string
+  readonly etcd: string
+  readonly values: OptionValues
+  readonly logger: Logger
+}
+
+/** Says what there is, and what to do with it. */
+function introduce({ service, address, etcd, values, logger }: Introduction): void {
+  const held = holdings(service)
+  const objects = held.reduce((sum, [, count]) => sum + count, 0)
+  logger.info('ready', { address, objects, revision: service.revision })
+  const most = held.slice(0, holdingsShown).map(([name, count]) => `${count} ${name}`)
+  const more = held.length - most.length
+  if (more > 0) most.push(`${more} more kinds`)
+  const tls = values.text('tls-cert') === undefined ? '' : ' --insecure-skip-tls-verify'
+  const curl = tls === '' ? 'curl' : 'curl -k'
+  process.stdout.write(
+    [
+      `Watchglass serves the Kubernetes API at ${address}`,
+      `  etcd   ${etcd}, at revision ${service.revision}`,
+      `  holds  ${most.length === 0 ? 'nothing yet' : most.join(', ')}`,
+      `  try    kubectl --server ${address}${tls} get pods --all-namespaces`,
+      `         kubectl --server ${address}${tls} get nodes -o wide`,
+      `         ${curl} '${address}/api/v1/pods?limit=2'`,
+      '',
+    ].join('\n'),
+  )
+}
+
+const holdingsShown = 6
+
+/** How many objects there are of each resource, the most first. */
+function holdings(service: Service): [string, number][] {
+  const entries = service.entries()
+  const { registry } = service.registry.state
+  return registry
+    .keyspaces()
+    .map(({ prefix, resources }): [string, number] => [
+      resources[0]?.resource ?? textFromKey(prefix),
+      entries.get(prefix) ?? 0,
+    ])
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
 }
 
 /** A timer keeps the process alive as well as the listeners do, and no timer is longer than this. */
 async function untilAborted(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) await sleep(systemClock, 2 ** 31 - 1, signal)
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
 }

@@ -59,15 +59,13 @@ export class Service {
   readonly #server: Server
   readonly #registry: LiveRegistry
   readonly #stopTls: CancelTimer
+  readonly #ready: Promise<void>
 
-  private constructor(
-    parts: Pick<ServiceParts, 'clock' | 'mirror' | 'registry'>,
-    server: Server,
-    stopTls: CancelTimer,
-  ) {
+  private constructor(parts: Omit<ServiceParts, 'handler'>, server: Server, stopTls: CancelTimer) {
     this.#clock = parts.clock
     this.#mirror = parts.mirror
     this.#registry = parts.registry
+    this.#ready = parts.ready
     this.#server = server
     this.#stopTls = stopTls
   }
@@ -117,9 +115,14 @@ export class Service {
     return this.#registry
   }
 
+  /** Resolves when everything is mirrored for the first time. */
+  get ready(): Promise<void> {
+    return this.#ready
+  }
+
   /** Everything is mirrored. */
   get isReady(): boolean {
-    return this.#mirror.statuses().every(({ state }) => state === 'ready')
+    return isReady(this.#mirror)
   }
 
   /** The revision up to which nothing is missing in any keyspace. */
@@ -142,6 +145,7 @@ interface ServiceParts {
   readonly mirror: Mirror
   readonly registry: LiveRegistry
   readonly handler: Handler
+  readonly ready: Promise<void>
 }
 
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
@@ -155,6 +159,8 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     onRedefined: keyspaces => indexes.forget(keyspaces),
   })
+  let onReady = (): void => {}
+  const ready = new Promise<void>(resolve => (onReady = resolve))
   const mirror = new Mirror({
     client,
     clock,
@@ -162,7 +168,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     limits: options.limits ?? defaultLimits,
     logger,
     metrics: metrics.mirror,
-    sink: sinkOf(registry, indexes),
+    sink: sinkOf({ registry, indexes, onState: () => isReady(mirror) && onReady() }),
     ranges: [prefixRange(keyFromText(`${prefix}/`))],
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
@@ -184,7 +190,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     auditId: randomUUID,
   })
-  return { clock, mirror, registry, handler }
+  return { clock, mirror, registry, handler, ready }
 }
 
 function storeIn(
@@ -199,7 +205,18 @@ function storeIn(
   }
 }
 
-function sinkOf(registry: LiveRegistry, indexes: IndexKeeper): MirrorSink {
+function isReady(mirror: Mirror): boolean {
+  return mirror.statuses().every(({ state }) => state === 'ready')
+}
+
+interface Followers {
+  readonly registry: LiveRegistry
+  readonly indexes: IndexKeeper
+  /** A keyspace has another state. */
+  readonly onState: () => void
+}
+
+function sinkOf({ registry, indexes, onState }: Followers): MirrorSink {
   return {
     applied: keyspace => registry.changed(keyspace),
     progressed: () => {},
@@ -207,7 +224,10 @@ function sinkOf(registry: LiveRegistry, indexes: IndexKeeper): MirrorSink {
       registry.changed(keyspace)
       indexes.restored(keyspace as Key)
     },
-    stateChanged: keyspace => registry.changed(keyspace),
+    stateChanged: keyspace => {
+      registry.changed(keyspace)
+      onState()
+    },
   }
 }
 

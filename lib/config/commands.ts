@@ -34,8 +34,44 @@ const logOptions: readonly Option[] = [
   },
 ]
 
+/** Where and to whom the Kubernetes API is served. */
+const serveOptions: readonly Option[] = [
+  {
+    name: 'listen',
+    value: 'URL',
+    fallback: 'http://127.0.0.1:8001',
+    help: 'Where to serve: http or https, HTTP/1.1 and HTTP/2. Port 0 lets the system choose; none serves nothing but --etcd-listen.',
+  },
+  {
+    name: 'auth',
+    value: 'MODE',
+    fallback: 'none',
+    help: 'Who may read. none: everybody who can connect, and so on loopback addresses only.',
+  },
+  {
+    name: 'tls-cert',
+    value: 'FILE',
+    help: 'The certificate (PEM) of an https listener. Read again when it changes. Needs --tls-key.',
+  },
+  {
+    name: 'tls-key',
+    value: 'FILE',
+    help: 'Its key (PEM).',
+  },
+  {
+    name: 'client-ca',
+    value: 'FILE',
+    help: 'Authorities (PEM) that may sign client certificates, which are asked for then.',
+  },
+]
+
 /** What `--etcd embedded` adds. */
 const embeddedOptions: readonly Option[] = [
+  {
+    name: 'generate',
+    value: 'KIND=COUNT[,KIND=COUNT...]',
+    help: 'A generated cluster that the embedded etcd begins with, such as pods=1000; see the command generate.',
+  },
   {
     name: 'etcd-listen',
     value: 'ADDR',
@@ -120,15 +156,19 @@ export const commands: Readonly<Record<CommandName, Command>> = {
   },
   serve: {
     operands: '',
-    summary: 'Serves until stopped.',
+    summary: 'Mirrors an etcd and serves the Kubernetes API from it: lists, gets and discovery.',
     options: [
       {
         name: 'etcd',
-        value: 'embedded',
+        value: 'URL',
+        many: true,
         fallback: 'embedded',
-        help: 'An etcd inside the process, in memory: for trying, tests and load tests, never for production.',
+        help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in memory: for trying, tests and load tests.',
       },
+      ...etcdCredentialOptions,
+      ...serveOptions,
       ...embeddedOptions,
+      ...clusterOptions,
       ...logOptions,
     ],
   },

@@ -69,7 +69,15 @@ export function ask(port: number, request: HttpRequest, agent?: http.Agent): Pro
   const { method = 'GET', path, headers = {}, body } = request
   return new Promise((resolve, reject) => {
     const sent = http.request(
-      { host: '127.0.0.1', port, method, path, headers, agent: agent ?? false, setHost: false },
+      {
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        headers,
+        agent: agent ?? false,
+        setHost: !Object.hasOwn(headers, 'Host'),
+      },
       response => {
         const pieces: Buffer[] = []
         response.on('data', (piece: Buffer) => pieces.push(piece))

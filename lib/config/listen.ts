@@ -1,0 +1,62 @@
+/** Where to listen, read from the options, and refused where it would let in more than was meant. */
+
+import { CacheError } from '../base/errors.ts'
+import type { OptionValues } from './load.ts'
+
+/** An address to listen at. */
+export interface ListenAddress {
+  readonly protocol: 'http' | 'https'
+  readonly host: string
+  readonly port: number
+}
+
+/** The address of `--listen`. Without authorization it must be a loopback address. */
+export function listenOf(values: OptionValues): ListenAddress {
+  const text = values.text('listen') ?? ''
+  const match = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^:/[\]]+)(?::(\d{1,5}))?\/?$/.exec(text)
+  const [, protocol, bracketed = '', digits] = match ?? []
+  const port = Number(digits ?? (protocol === 'https' ? 443 : 80))
+  if (match === null || port > 65_535) {
+    throw invalid(`--listen "${text}" is not an address such as http://127.0.0.1:8001`)
+  }
+  const host = bracketed.replace(/^\[|\]$/g, '')
+  const auth = values.text('auth') ?? ''
+  if (auth !== 'none') throw invalid(`--auth "${auth}" is not none`)
+  if (!isLoopback(host)) {
+    throw invalid(
+      `--auth none would let everybody read who reaches ${host}: listen on a loopback address`,
+    )
+  }
+  return { protocol: protocol === 'https' ? 'https' : 'http', host, port }
+}
+
+/** The files of the certificate, for https only. */
+export function tlsFilesOf(
+  values: OptionValues,
+): { certFile: string; keyFile: string; clientCaFile: string | undefined } | undefined {
+  const [certFile, keyFile] = ['tls-cert', 'tls-key'].map(name => values.text(name))
+  const clientCaFile = values.text('client-ca')
+  const isHttps = values.text('listen')?.startsWith('https:') === true
+  if (!isHttps) {
+    const given = ['tls-cert', 'tls-key', 'client-ca'].find(name => values.text(name) !== undefined)
+    if (given !== undefined) throw invalid(`--${given} needs --listen https://...`)
+    return undefined
+  }
+  if (certFile === undefined || keyFile === undefined) {
+    throw invalid('--listen https://... needs --tls-cert and --tls-key')
+  }
+  return { certFile, keyFile, clientCaFile }
+}
+
+/** As a URL, with the port that was chosen. */
+export function addressOf({ protocol, host }: ListenAddress, port: number): string {
+  return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

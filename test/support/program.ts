@@ -1,0 +1,43 @@
+/** The program itself, as a user starts it. */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Test } from 'tap'
+
+export interface Program {
+  readonly address: string
+  readonly port: number
+  /** What it says on standard output once everything is mirrored. */
+  readonly introduction: string
+  /** Asks it to stop; its exit code. */
+  stop(): Promise<number>
+}
+
+/** Starts `watchglass serve` on a free port. */
+export async function startProgram(t: Test, args: readonly string[]): Promise<Program> {
+  const child = spawn(
+    process.execPath,
+    ['.', 'serve', '--listen', 'http://127.0.0.1:0', '--log-level', 'warn', ...args],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const exited = once(child, 'exit') as Promise<[number | null]>
+  const stop = async (): Promise<number> => {
+    child.kill()
+    const [code] = await exited
+    return code ?? -1
+  }
+  t.teardown(stop)
+  const introduction = await introductionOf(child)
+  const address = /http:\/\/127\.0\.0\.1:\d+/.exec(introduction)?.[0] ?? ''
+  return { address, port: Number(address.split(':')[2]), introduction, stop }
+}
+
+async function introductionOf({ stdout }: ChildProcess): Promise<string> {
+  let text = ''
+  for await (const chunk of stdout as AsyncIterable<Buffer>) {
+    text += chunk.toString()
+    if (text.includes('curl')) break
+  }
+  if (text === '') throw new Error('the program has ended without a word')
+  return text
+}
