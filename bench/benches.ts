@@ -3,5 +3,6 @@
 import type { Bench } from './bench.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
+import { mirrorBench } from './mirror/mirror.ts'
 
-export const benches: readonly Bench[] = [engineBench, outputs]
+export const benches: readonly Bench[] = [engineBench, mirrorBench, , outputs]

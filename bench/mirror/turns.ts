@@ -1,0 +1,81 @@
+/** How long the event loop is held: each of its turns is timed, and the pauses of the collector, and the time that the machine gave
+ *  to others, are told apart from our own work. */
+
+import { PerformanceObserver } from 'node:perf_hooks'
+
+export interface TurnReport {
+  /** The longest that a turn worked, beside the collector. */
+  readonly ownMaxMs: number
+  /** 99.9 % of turns took no longer, whatever it was. */
+  readonly p999Ms: number
+  readonly maxMs: number
+  readonly collectorMaxMs: number
+  readonly turns: number
+}
+
+interface Span {
+  readonly startMs: number
+  readonly endMs: number
+}
+
+/** A turn, and the processor time of the whole process meanwhile. */
+interface Turn extends Span {
+  readonly cpuMs: number
+}
+
+/** Short turns are counted, but not kept. */
+const keptMinMs = 2
+
+/** Times every turn of the event loop while `task` runs. */
+export async function measureTurns(task: () => Promise<void>): Promise<TurnReport> {
+  const pauses: Span[] = []
+  const observer = new PerformanceObserver(list => {
+    for (const { startTime, duration } of list.getEntries()) {
+      pauses.push({ startMs: startTime, endMs: startTime + duration })
+    }
+  })
+  observer.observe({ entryTypes: ['gc'] })
+  const kept: Turn[] = []
+  let turns = 0
+  let isOver = false
+  let lastMs = performance.now()
+  let lastCpu = process.cpuUsage()
+  const tick = (): void => {
+    const nowMs = performance.now()
+    const cpu = process.cpuUsage()
+    turns++
+    if (nowMs - lastMs >= keptMinMs) {
+      const cpuMs = (cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 1000
+      kept.push({ startMs: lastMs, endMs: nowMs, cpuMs })
+    }
+    lastMs = nowMs
+    lastCpu = cpu
+    if (!isOver) setImmediate(tick)
+  }
+  setImmediate(tick)
+  await task()
+  isOver = true
+  // The observer is told of the last pauses in a later turn.
+  await new Promise(resolve => setTimeout(resolve, 50))
+  observer.disconnect()
+  return reportOf(kept, pauses, turns)
+}
+
+function reportOf(kept: readonly Turn[], pauses: readonly Span[], turns: number): TurnReport {
+  const lengths = kept.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => b - a)
+  const ownMs = kept.map(turn => {
+    const collectorMs = pauses.reduce((sum, pause) => sum + overlapMs(turn, pause), 0)
+    return Math.min(turn.endMs - turn.startMs, turn.cpuMs) - collectorMs
+  })
+  return {
+    ownMaxMs: Math.max(0, ...ownMs),
+    p999Ms: lengths[Math.floor(turns / 1000)] ?? keptMinMs,
+    maxMs: lengths[0] ?? keptMinMs,
+    collectorMaxMs: Math.max(0, ...pauses.map(({ startMs, endMs }) => endMs - startMs)),
+    turns,
+  }
+}
+
+function overlapMs(one: Span, other: Span): number {
+  return Math.max(0, Math.min(one.endMs, other.endMs) - Math.max(one.startMs, other.startMs))
+}
