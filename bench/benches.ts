@@ -5,4 +5,4 @@ import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 
-export const benches: readonly Bench[] = [engineBench, mirrorBench, , outputs]
+export const benches: readonly Bench[] = [engineBench, mirrorBench, outputs]
