@@ -1,8 +1,9 @@
 /** Every benchmark, in the order of the layers. */
 
 import type { Bench } from './bench.ts'
+import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 
-export const benches: readonly Bench[] = [engineBench, mirrorBench, outputs]
+export const benches: readonly Bench[] = [engineBench, mirrorBench, codecBench, outputs]
