@@ -77,6 +77,7 @@ export class Differential {
 
   async run(): Promise<void> {
     try {
+      for (let i = 0; i < 12; i++) await this.#changeWatchers()
       while (this.#done < this.#options.calls) await this.#round()
       for (const watch of this.#watches) watch.close()
     } catch (error) {
@@ -87,7 +88,7 @@ export class Differential {
 
   async #round(): Promise<void> {
     for (let i = 0; i < callsPerRound;) {
-      if (this.#random.next() < 0.03) await this.#changeWatchers()
+      if (this.#random.next() < 0.06) await this.#changeWatchers()
       const calls = [this.#calls.next(this.#state)]
       // Reads may be on their way together: they cannot tell who was first.
       while (calls.at(-1)?.isRead === true && calls.length < 8) {
