@@ -40,7 +40,9 @@ export class Http2Exchange implements Exchange {
   }
 
   get isClosed(): boolean {
-    return this.#stream.closed || this.#stream.destroyed || this.#stream.writableFinished
+    const { closed, destroyed, writableFinished } = this.#stream
+    // Node ends the stream of a HEAD before anybody has answered it.
+    return closed || destroyed || (writableFinished && this.method !== 'HEAD')
   }
 
   respond(status: number, headers: ResponseHeaders): void {
@@ -58,8 +60,20 @@ export class Http2Exchange implements Exchange {
 
   end(piece?: Uint8Array): void {
     if (this.isClosed) return
+    if (this.#stream.writableFinished) this.#afterEnd()
+    else this.#stream.once('finish', this.#afterEnd)
     if (piece === undefined) this.#stream.end()
     else this.#stream.end(piece)
+  }
+
+  /** A client that has its answer may have more to say, which nobody is going to read: it is told to stop (RFC 9113, 8.1). */
+  readonly #afterEnd = (): void => {
+    this.#stream.resume()
+    setImmediate(() => {
+      if (!this.#stream.closed && !this.#stream.readableEnded) {
+        this.#stream.close(constants.NGHTTP2_NO_ERROR)
+      }
+    })
   }
 
   abort(): void {
