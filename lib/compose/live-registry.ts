@@ -11,6 +11,7 @@ import { ApiState } from '../http/api-state.ts'
 import { type ApiService, apiService } from '../kube/api-services.ts'
 import { builtInResources } from '../kube/built-ins.ts'
 import { type CustomDefinition, customDefinition } from '../kube/custom-resources.ts'
+import type { Resource } from '../kube/resource.ts'
 import { Registry } from '../kube/resources.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
 import type { HistoryBounds } from '../store/history.ts'
@@ -26,6 +27,8 @@ export interface Keyspaces {
 export interface LiveRegistryOptions {
   /** `/registry`, without a final slash. */
   readonly prefix: string
+  /** Resources that nothing in etcd declares. */
+  readonly configured: readonly Resource[]
   /** What each keyspace remembers. */
   readonly history: HistoryBounds
   readonly serverAddress: string
@@ -107,7 +110,7 @@ export class LiveRegistry {
 
   #makeState(): ApiState {
     const { prefix, serverAddress } = this.#options
-    const installed = builtInResources(prefix)
+    const installed = [...builtInResources(prefix), ...this.#options.configured]
     const registry = new Registry({
       installed,
       definitions: this.#definitions.all,

@@ -9,10 +9,12 @@ import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/load.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc-client.ts'
+import { readSeal } from '../http/seal.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
+import { readResources } from './resources-file.ts'
 import { Service } from './service.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
@@ -66,8 +68,11 @@ async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Pr
 async function serveApi(context: CommandContext, client: Client, etcd: string): Promise<void> {
   const { values, logger, signal } = context
   const listen = listenOf(values)
+  const [keyFile, resourcesFile] = ['continue-key-file', 'resources'].map(name => values.text(name))
   const service = await Service.start({
     client,
+    seal: keyFile === undefined ? undefined : readSeal(keyFile),
+    configured: resourcesFile === undefined ? [] : readResources(resourcesFile),
     listen,
     tls: tlsFilesOf(values),
     prefix: prefixOf(values),

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import { inRange, type Key, keyFromText, type KeyRange, prefixRange } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { Handler } from '../http/exchange.ts'
@@ -12,6 +12,8 @@ import { createHandler } from '../http/handler.ts'
 import type { Health, HealthCheck } from '../http/health.ts'
 import { type Listen, Server } from '../http/server.ts'
 import { readTls, type TlsFiles, watchTls } from '../http/tls.ts'
+import type { ContinuationSeal } from '../kube/continuation.ts'
+import type { Resource } from '../kube/resource.ts'
 import { compactRevisionKey } from '../mirror/compaction.ts'
 import { defaultLimits, type MirrorLimits } from '../mirror/limits.ts'
 import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
@@ -34,6 +36,10 @@ export interface ServiceOptions {
   readonly address?: string | undefined
   /** `/registry` */
   readonly prefix: string
+  /** Resources that nothing in etcd declares. */
+  readonly configured?: readonly Resource[] | undefined
+  /** Encrypts continue tokens. */
+  readonly seal?: ContinuationSeal | undefined
   readonly logger: Logger
   /** Of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
@@ -149,11 +155,12 @@ interface ServiceParts {
 }
 
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
-  const { client, prefix, logger, clock = systemClock } = options
+  const { client, prefix, logger, clock = systemClock, configured = [] } = options
   const metrics = new Metrics()
   const indexes = new IndexKeeper(keyspace => storeIn(mirror, keyspace), clock)
   const registry = new LiveRegistry({
     prefix,
+    configured,
     history,
     serverAddress,
     logger,
@@ -169,7 +176,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     metrics: metrics.mirror,
     sink: sinkOf({ registry, indexes, onState: () => isReady(mirror) && onReady() }),
-    ranges: [prefixRange(keyFromText(`${prefix}/`))],
+    ranges: rangesOf(prefix, configured),
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
   })
@@ -182,6 +189,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     state: () => registry.state,
     reads: new MirrorReads(mirror),
     segments,
+    seal: options.seal,
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
     health: healthOf(mirror),
     requests: metrics.requests,
@@ -191,6 +199,17 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     auditId: randomUUID,
   })
   return { clock, mirror, registry, handler, ready }
+}
+
+/** What is followed: everything under the prefix in one stream, and what is configured to lie elsewhere. */
+function rangesOf(prefix: string, configured: readonly Resource[]): KeyRange[] {
+  const prefixes = [`${prefix}/`, ...configured.map(({ storage }) => storage?.prefix ?? '')]
+  const ranges: KeyRange[] = []
+  for (const one of prefixes.sort((a, b) => a.length - b.length)) {
+    const range = prefixRange(keyFromText(one))
+    if (!ranges.some(known => inRange(range.start, known))) ranges.push(range)
+  }
+  return ranges
 }
 
 function storeIn(

@@ -63,6 +63,16 @@ const serveOptions: readonly Option[] = [
     value: 'FILE',
     help: 'Authorities (PEM) that may sign client certificates, which are asked for then.',
   },
+  {
+    name: 'continue-key-file',
+    value: 'FILE',
+    help: 'Encrypts continue tokens: keys of 32 bytes as base64, one a line. The first one encrypts, all decrypt.',
+  },
+  {
+    name: 'resources',
+    value: 'FILE',
+    help: 'Resources that nothing in etcd declares, such as those of aggregated servers: a YAML list.',
+  },
 ]
 
 /** What `--etcd embedded` adds. */

@@ -66,12 +66,11 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
 }
 
 /** What a resource is offered in. */
-export function offerOf({ routing }: Resource, isList: boolean): Offer {
-  const isCustom = routing === 'custom'
+export function offerOf({ routing, custom }: Resource, isList: boolean): Offer {
   return {
     encodings: builtinEncodings,
-    objectEncodings: isCustom ? ['json', 'yaml'] : builtinEncodings,
-    hasRouter: !isCustom,
+    objectEncodings: custom === undefined ? builtinEncodings : ['json', 'yaml'],
+    hasRouter: routing === 'installed',
     isList,
   }
 }

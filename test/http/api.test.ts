@@ -3,6 +3,8 @@ import * as net from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
+import { createSeal } from '../../lib/http/seal.ts'
+import { configuredResource } from '../../lib/kube/configured-resources.ts'
 import { protobufFromJson } from '../../lib/codec/transcode.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
@@ -213,6 +215,44 @@ t.test('an index that a selector has brought about answers as a scan does', asyn
   await putConfigMap(served, 'b99')
   await remove(served, '/registry/configmaps/a/b1')
   t.strictSame(names(await get(served, path)), [...expected.slice(1), 'b99'])
+})
+
+t.test('sealed tokens lead on, plain ones still do, and changed ones do not', async t => {
+  const seal = createSeal(Buffer.alloc(32, 7).toString('base64'))
+  const served = await startServed(t, { seal })
+  for (const name of ['a', 'b', 'c']) await putConfigMap(served, name)
+  const page = '/api/v1/configmaps?limit=1'
+  const token = parsed(await get(served, page)).metadata.continue ?? ''
+  t.match(token, /^wg1\./)
+  t.strictSame(names(await get(served, `${page}&continue=${token}`)), ['b'])
+  const plain = seal.open(token) ?? ''
+  t.strictSame(names(await get(served, `${page}&continue=${plain}`)), ['b'])
+  t.equal((await get(served, `${page}&continue=${token.slice(0, -4)}AAAA`)).status, 400)
+})
+
+t.test('configured resources are served from wherever they are stored', async t => {
+  const row = {
+    group: 'wardle.example.com',
+    version: 'v1',
+    resource: 'flunders',
+    kind: 'Flunder',
+    scope: 'Namespaced',
+    prefix: '/elsewhere/flunders',
+    selectableFields: [{ jsonPath: '.spec.reference' }],
+  }
+  const served = await startServed(t, { configured: [configuredResource(row)] })
+  // As Go writes it: kind first, and a null where there was no time.
+  const flunder = (name: string, reference: string): Buffer =>
+    Buffer.from(
+      `{"kind":"Flunder","apiVersion":"wardle.example.com/v1","metadata":{"name":"${name}","namespace":"a","creationTimestamp":null},"spec":{"reference":"${reference}"}}\n`,
+    )
+  await put(served, '/elsewhere/flunders/a/x', flunder('x', 'y'))
+  const path = '/apis/wardle.example.com/v1/flunders'
+  t.strictSame(names(await get(served, path)), ['x'])
+  t.strictSame(names(await get(served, `${path}?fieldSelector=spec.reference%3Dz`)), [])
+  t.match((await get(served, '/apis')).body.toString(), /wardle\.example\.com/)
+  const protobuf = await get(served, path, { accept: 'application/vnd.kubernetes.protobuf' })
+  t.equal(protobuf.status, 406)
 })
 
 t.test('a read that cannot be fresh in time is told when to try again', async t => {
