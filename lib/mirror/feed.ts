@@ -15,6 +15,7 @@ import { Backoff } from '../base/backoff.ts'
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { KeyRange } from '../base/keys.ts'
+import { LinkedAbort } from '../base/linked-abort.ts'
 import { nextRevision, revision, type Revision } from '../base/revision.ts'
 import type { RevisionChanges } from '../etcd/client.ts'
 import type { Change } from '../store/event.ts'
@@ -38,8 +39,7 @@ export class Feed implements StreamTarget {
   /** Why everything is to be read again; `undefined` when contents are there that follow the stream. */
   #mustLoad: BootstrapReason | undefined = 'start'
   /** Ends what is under way when its epoch does, or the mirror. */
-  #epochEnded = new AbortController()
-  #signal: AbortSignal
+  #epoch: LinkedAbort
   /** Grows while violations follow each other, so that a broken etcd is not read without pause. */
   readonly #distrusts: Backoff
   /** The revision that etcd had when the stream was opened. */
@@ -55,7 +55,7 @@ export class Feed implements StreamTarget {
     this.#joins = new Joins(context, this)
     this.#reconnects = new Backoff(context.limits.reconnectBackoff, context.random)
     this.#distrusts = new Backoff(context.limits.reconnectBackoff, context.random)
-    this.#signal = AbortSignal.any([context.signal, this.#epochEnded.signal])
+    this.#epoch = new LinkedAbort(context.signal)
     this.#levelAtMs = context.clock.monotonicMs()
   }
 
@@ -97,7 +97,7 @@ export class Feed implements StreamTarget {
 
   /** Aborted when the present epoch, or the mirror, ends. */
   get signal(): AbortSignal {
-    return this.#signal
+    return this.#epoch.signal
   }
 
   /** Takes in a keyspace: the next bootstrap loads it, or, when there was one already, it is joined. */
@@ -141,9 +141,8 @@ export class Feed implements StreamTarget {
 
   /** The epoch is over: whatever is here is not to be seen any more. */
   startEpoch(): void {
-    this.#epochEnded.abort()
-    this.#epochEnded = new AbortController()
-    this.#signal = AbortSignal.any([this.#context.signal, this.#epochEnded.signal])
+    this.#epoch.abort()
+    this.#epoch = new LinkedAbort(this.#context.signal)
     this.#mustLoad = 'new-epoch'
     this.#stream?.end({ reason: 'stopped' })
     for (const keyspace of this.#keyspaces.values()) keyspace.handle('new-epoch')

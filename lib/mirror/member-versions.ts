@@ -3,6 +3,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { MirrorLimits } from './limits.ts'
@@ -53,12 +54,12 @@ export class MemberVersions {
 
   async #refresh(signal: AbortSignal): Promise<void> {
     const { client, clock, limits, logger } = this.#options
-    const tooLong = new AbortController()
+    const tooLong = new LinkedAbort(signal)
     const cancelTimer = clock.setTimer(limits.statusTimeoutMs, () => {
       tooLong.abort()
     })
     try {
-      const statuses = await client.status(AbortSignal.any([signal, tooLong.signal]))
+      const statuses = await client.status(tooLong.signal)
       this.#report = judgeVersions(statuses)
       this.#say(this.#report)
     } catch (error) {
@@ -66,6 +67,7 @@ export class MemberVersions {
       logger.debug('cannot ask etcd for its version', { error: message })
     } finally {
       cancelTimer()
+      tooLong.release()
     }
   }
 

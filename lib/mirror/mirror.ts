@@ -108,6 +108,11 @@ export class Mirror {
     return this.#compaction?.revision ?? (0 as Revision)
   }
 
+  /** Whether all of a range is followed by one stream, so that a keyspace may lie there. */
+  covers(range: KeyRange): boolean {
+    return this.#feeds.some(feed => covers(feed.range, range))
+  }
+
   /** Starts to mirror a keyspace, at once or, when the mirror runs already, as soon as it has been read. */
   add(description: KeyspaceDescription): void {
     const { clock, sink } = this.#context

@@ -5,6 +5,7 @@ import { Backoff } from '../base/backoff.ts'
 import { type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { type KeyRange, keyAfter } from '../base/keys.ts'
+import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Random } from '../base/random.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, RangeRequest, RangeResponse, ResponseHeader } from '../etcd/client.ts'
@@ -45,8 +46,8 @@ export async function* readPages(
   request: PagesRequest,
 ): AsyncGenerator<Page, void, undefined> {
   const { limits } = options
-  const abandoned = new AbortController()
-  const signal = AbortSignal.any([options.signal, abandoned.signal])
+  const abandoned = new LinkedAbort(options.signal)
+  const { signal } = abandoned
   const ask = (start: KeyRange['start'], revision: Revision | undefined, limit: number) =>
     askPage({ ...options, signal }, request.attemptsMax, {
       range: { start, end: request.range.end },

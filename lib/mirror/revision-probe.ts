@@ -8,6 +8,7 @@ import { Backoff } from '../base/backoff.ts'
 import { type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, singleKey } from '../base/keys.ts'
+import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Random } from '../base/random.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, ResponseHeader } from '../etcd/client.ts'
@@ -119,12 +120,10 @@ export class RevisionProbe {
 
   async #ask(): Promise<ResponseHeader | undefined> {
     const { client, clock, key, limits, signal } = this.#options
-    const attempt = new AbortController()
-    const abort = (): void => {
+    const attempt = new LinkedAbort(signal)
+    const cancelTimer = clock.setTimer(limits.probeTimeoutMs, () => {
       attempt.abort()
-    }
-    const cancelTimer = clock.setTimer(limits.probeTimeoutMs, abort)
-    signal.addEventListener('abort', abort, { once: true })
+    })
     try {
       const request = { range: singleKey(key), countOnly: true }
       const { header } = await client.range(request, attempt.signal)
@@ -138,7 +137,7 @@ export class RevisionProbe {
       return undefined
     } finally {
       cancelTimer()
-      signal.removeEventListener('abort', abort)
+      attempt.release()
     }
   }
 }

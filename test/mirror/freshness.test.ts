@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import t from 'tap'
 import { revision } from '../../lib/base/revision.ts'
 import {
@@ -218,6 +219,7 @@ t.test('a read of any state is answered while cut off, and counted as stale', as
 t.test('a read that is given up by its caller does not stay behind', async t => {
   const { etcd, mirror, clock } = await createReadyFixture()
   const giveUp = new AbortController()
+  setMaxListeners(0, giveUp.signal)
   const freshness = notOlderThan(100)
   const outcomes = Array.from({ length: 500 }, () =>
     mirror.read('a', { freshness, canGoElsewhere: false, signal: giveUp.signal }),

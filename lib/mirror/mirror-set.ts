@@ -1,0 +1,69 @@
+/** Several mirrors as one: a Kubernetes cluster may keep some resources, usually events, in an etcd of their own, with revisions of
+ *  their own. Each keyspace is mirrored by the first mirror that follows its range. */
+
+import { CacheError } from '../base/errors.ts'
+import type { ReadOptions, ReadOutcome } from './freshness.ts'
+import type { Mirror } from './mirror.ts'
+import type { KeyspaceDescription } from './mirrored-keyspace.ts'
+import type { KeyspaceStatus } from './status.ts'
+
+export class MirrorSet {
+  readonly mirrors: readonly Mirror[]
+  readonly #byKeyspace = new Map<string, Mirror>()
+
+  constructor(mirrors: readonly Mirror[]) {
+    this.mirrors = mirrors
+  }
+
+  /** The mirror of a keyspace. Fails with `not_found`. */
+  of(keyspace: string): Mirror {
+    const mirror = this.#byKeyspace.get(keyspace)
+    if (mirror === undefined) {
+      throw new CacheError('not_found', `keyspace ${keyspace} is not mirrored`)
+    }
+    return mirror
+  }
+
+  has(keyspace: string): boolean {
+    return this.#byKeyspace.has(keyspace)
+  }
+
+  /** Starts to mirror a keyspace. Fails with `invalid_request` when no mirror follows its range, or it is mirrored already. */
+  add(description: KeyspaceDescription): void {
+    const { name, range } = description
+    const mirror = this.#byKeyspace.get(name) ?? this.mirrors.find(one => one.covers(range))
+    if (mirror === undefined) {
+      throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
+    }
+    mirror.add(description)
+    this.#byKeyspace.set(name, mirror)
+  }
+
+  drop(keyspace: string): void {
+    this.of(keyspace).drop(keyspace)
+    this.#byKeyspace.delete(keyspace)
+  }
+
+  start(): void {
+    for (const mirror of this.mirrors) mirror.start()
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.mirrors.map(mirror => mirror.stop()))
+  }
+
+  /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
+  read(keyspace: string, options: ReadOptions): Promise<ReadOutcome> {
+    const mirror = this.#byKeyspace.get(keyspace)
+    if (mirror !== undefined) return mirror.read(keyspace, options)
+    return Promise.reject(new CacheError('not_found', `keyspace ${keyspace} is not mirrored`))
+  }
+
+  statuses(): KeyspaceStatus[] {
+    return this.mirrors.flatMap(mirror => mirror.statuses())
+  }
+
+  get waitingReads(): number {
+    return this.mirrors.reduce((sum, mirror) => sum + mirror.waitingReads, 0)
+  }
+}
