@@ -6,6 +6,7 @@ import { appendProtobufView } from '../../lib/codec/protobuf.ts'
 import { findKind } from '../../lib/codec/schema.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode.ts'
 import { type ViewOptions, appendView } from '../../lib/codec/view.ts'
+import { enveloped, lengthField } from './random-messages.ts'
 import { loadVectors } from './vectors.ts'
 
 function viewed(
@@ -67,6 +68,11 @@ t.test('a field that was left out is put where it belongs', async t => {
   ])
   const made = viewed(appendProtobufView, value, { isItem: true })
   t.equal(Buffer.from(made as Buffer).toString('hex'), '0a0d0a01612a017532053132333435')
+})
+
+t.test('a message that was left out has its defaults, too', async t => {
+  const value = enveloped('apps/v1', 'Deployment', lengthField(1, Buffer.alloc(0)))
+  t.match(viewed(appendProtobufView, value), { reason: /^a default that we do not apply could/ })
 })
 
 t.test('an item of a list is the message without its envelope', async t => {

@@ -35,8 +35,8 @@ export const scalarEncoders: Readonly<Record<string, EncodeValue>> = {
     else encoding.appendByte(0)
   },
   int64: (encoding, node) => {
-    if (isPresent(encoding, node)) writeWhole(encoding, wholeOf(encoding, node))
-    else encoding.appendByte(0)
+    if (!isPresent(encoding, node)) encoding.appendByte(0)
+    else if (!writeSmall(encoding, node)) writeWhole(encoding, wholeOf(encoding, node))
   },
   float64: (encoding, node) => {
     let value = 0
@@ -68,7 +68,24 @@ export const windowEncoders: Readonly<Record<string, EncodeValue>> = {
   json: writeRaw,
 }
 
+/** Writes a whole number of a few digits, as nearly all are; false if it is another. */
+function writeSmall(encoding: Encoding, node: number): boolean {
+  const { tape } = encoding
+  const end = tape.end(node)
+  let at = tape.start(node)
+  if (tape.kind(node) !== jsonNumber || end - at > 9) return false
+  let value = 0
+  for (; at < end; at++) {
+    const digit = (tape.input[at] as number) - 0x30
+    if (!(digit >= 0 && digit <= 9)) return false
+    value = value * 10 + digit
+  }
+  encoding.writeVarint(value)
+  return true
+}
+
 function writeInt32(encoding: Encoding, node: number): void {
+  if (writeSmall(encoding, node)) return
   const value = wholeOf(encoding, node)
   if (value > 0x7fff_ffffn || value < -0x8000_0000n) giveUp('a number is not one of 32 bits')
   writeWhole(encoding, value)

@@ -6,6 +6,7 @@
  *  A node is four numbers: its kind, where it begins and ends in the input, and the node after it and all that it contains.
  *  The tape is kept and used again, so parsing allocates nothing once it has grown. */
 
+import { needsChange } from './json-text.ts'
 import { numberEnd } from './raw-json.ts'
 import { giveUp } from './state.ts'
 
@@ -27,6 +28,7 @@ export class JsonTape {
   /** `kind, start, end, next` of each node. A text's window has no quotes; that of an array or object has its brackets. */
   nodes: Int32Array = new Int32Array(1024 * nodeSize)
   input: Uint8Array = new Uint8Array(0)
+  #view: DataView = new DataView(this.input.buffer)
   #count = 0
   #end = 0
 
@@ -50,6 +52,7 @@ export class JsonTape {
   /** Reads one JSON value, with white space around it, into node 0 and what follows. Gives up if it is not well-formed. */
   parse(bytes: Uint8Array, start: number, end: number): void {
     this.input = bytes
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#count = 0
     this.#end = end
     let at = this.#value(this.#skipSpace(start))
@@ -131,6 +134,8 @@ export class JsonTape {
     const { input } = this
     let kind = jsonPlainText
     for (let i = at + 1; i < this.#end; i++) {
+      while (i + 4 <= this.#end && !needsChange(this.#view.getInt32(i, true))) i += 4
+      if (i === this.#end) break
       const byte = input[i] as number
       if (byte === 0x22) {
         this.#add(kind, at + 1, i)

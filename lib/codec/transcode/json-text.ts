@@ -35,14 +35,14 @@ export function writeText(out: Conversion, start: number, end: number, position:
 }
 
 /** True if one of the four bytes is below 0x20 or above 0x7f, or one of `"&<>\`. A subtraction sets a byte's high bit when the
- *  byte was too small; a borrow that sets one wrongly comes from a lower byte that is special itself. */
+ *  byte was too small; a borrow that sets one wrongly comes from a lower byte that is special itself. A high bit that was
+ *  set before is still set after it. */
 export function needsChange(word: number): boolean {
   return (
     (((word - 0x20202020) |
       (((word & 0xfbfbfbfb) ^ 0x22222222) - 0x01010101) |
       (((word & 0xfdfdfdfd) ^ 0x3c3c3c3c) - 0x01010101) |
-      ((word ^ 0x5c5c5c5c) - 0x01010101) |
-      word) &
+      ((word ^ 0x5c5c5c5c) - 0x01010101)) &
       0x80808080) !==
     0
   )

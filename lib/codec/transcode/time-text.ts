@@ -11,6 +11,7 @@ export interface Moment {
 
 /** The moment that the text names, or `undefined` if it is no time. */
 export function secondsFromText(text: string): Moment | undefined {
+  if (text.length === 20 && text.endsWith('Z') && plainPattern.test(text)) return plainMoment(text)
   const match = pattern.exec(text)
   if (match === null) return undefined
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
@@ -26,6 +27,19 @@ export function secondsFromText(text: string): Moment | undefined {
     seconds: daysFromDate(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset,
     micros: Number((match[7] ?? '').slice(1, 7).padEnd(6, '0')),
   }
+}
+
+/** A time as Kubernetes writes it, which most are. */
+const plainPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/
+
+function plainMoment(text: string): Moment | undefined {
+  const two = (at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528
+  const [month, day, hour, minute, second] = [two(5), two(8), two(11), two(14), two(17)]
+  const year = two(0) * 100 + two(2)
+  const isDate = month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month)
+  if (!isDate || hour > 23 || minute > 59 || second > 59) return undefined
+  const time = hour * 3600 + minute * 60 + second
+  return { seconds: daysFromDate(year, month, day) * 86_400 + time, micros: 0 }
 }
 
 const pattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-](\d\d):(\d\d))$/

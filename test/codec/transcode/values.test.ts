@@ -1,6 +1,7 @@
 import t from 'tap'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { jsonFromProtobuf, protobufFromJson } from '../../../lib/codec/transcode.ts'
+import { ByteWriter } from '../../../lib/codec/byte-writer.ts'
+import { appendJson, jsonFromProtobuf, protobufFromJson } from '../../../lib/codec/transcode.ts'
 import { enveloped, lengthField, varint } from '../random-messages.ts'
 
 function jsonOf(apiVersion: string, kind: string, message: Buffer): string {
@@ -72,6 +73,48 @@ t.test('each byte that is no UTF-8 is replaced', async t => {
   ] as const) {
     const tail = hex === 'e28041' ? 'A' : ''
     t.equal(textOf(Buffer.from(hex, 'hex')), replacement.repeat(replaced) + tail, hex)
+  }
+})
+
+t.test('a byte that is no UTF-8 is found at every place of a text', async t => {
+  for (const byte of [0x80, 0x9f, 0xbf, 0xc1, 0xf8, 0xff]) {
+    for (let before = 0; before < 9; before++) {
+      for (let after = 0; after < 9; after++) {
+        const [left, right] = ['a'.repeat(before), 'b'.repeat(after)]
+        const bytes = Buffer.concat([Buffer.from(left), Buffer.from([byte]), Buffer.from(right)])
+        const expected = `${left}\\ufffd${right}`
+        if (textOf(bytes) !== expected) t.equal(textOf(bytes), expected)
+      }
+    }
+  }
+  t.pass()
+})
+
+t.test('there is room for values that grow the most', async t => {
+  const metadata = lengthField(1, Buffer.alloc(0))
+  const controls = Buffer.alloc(1000, 1)
+  const entry = (key: Buffer, value: Buffer): Buffer =>
+    lengthField(2, Buffer.concat([lengthField(1, key), lengthField(2, value)]))
+  const maps = [entry(controls, controls), lengthField(2, Buffer.alloc(0))]
+  const finalizers = [controls, Buffer.alloc(0), Buffer.alloc(0)].map(text => lengthField(14, text))
+  const empty = Array.from({ length: 500 }, () => lengthField(14, Buffer.alloc(0)))
+  // Containers say the most for the least: each of two bytes becomes some forty.
+  const containers = Array.from({ length: 300 }, () => lengthField(2, Buffer.alloc(0)))
+  for (const value of [
+    ...maps.map(map => enveloped('v1', 'ConfigMap', Buffer.concat([metadata, map]))),
+    ...[finalizers, empty].map(lists =>
+      enveloped('v1', 'ConfigMap', lengthField(1, Buffer.concat(lists))),
+    ),
+    enveloped('v1', 'ConfigMap', lengthField(3, Buffer.concat([lengthField(2, controls)]))),
+    enveloped('v1', 'Pod', Buffer.concat([metadata, lengthField(2, Buffer.concat(containers))])),
+  ]) {
+    const expected = Buffer.from(jsonFromProtobuf(value) as Uint8Array)
+    JSON.parse(expected.toString())
+    for (let capacity = 0; capacity < 300; capacity += 7) {
+      const out = new ByteWriter(capacity)
+      t.equal(appendJson(out, value, 0, value.length), undefined)
+      t.ok(expected.equals(out.copy()))
+    }
   }
 })
 
@@ -278,6 +321,14 @@ t.test('of values that are repeated the last counts, in both directions', async 
   const json =
     '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"b"},"data":{"a":"1","z":"2"}}\n'
   t.equal(jsonOf('v1', 'ConfigMap', message), json)
+  const [, ...entries] = ['0', '1', '2'].map(value =>
+    lengthField(
+      2,
+      Buffer.concat([lengthField(1, Buffer.from('a')), lengthField(2, Buffer.from(value))]),
+    ),
+  )
+  const neighbours = jsonOf('v1', 'ConfigMap', Buffer.concat(entries))
+  t.equal(neighbours, '{"kind":"ConfigMap","apiVersion":"v1","metadata":{},"data":{"a":"2"}}\n')
   const repeated =
     '{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","name":"b"},"data":{"z":"0","a":"1","z":"2"}}'
   t.strictSame(protobufFromJson(Buffer.from(repeated)), protobufFromJson(Buffer.from(json)))
