@@ -1,5 +1,6 @@
 import t from 'tap'
-import { allResources } from '../../lib/codec/schema.ts'
+import { allKinds, allResources } from '../../lib/codec/schema.ts'
+import { prepareView } from '../../lib/codec/view.ts'
 import { type Stored, viewText } from './stored.ts'
 
 function viewOf(object: Stored): Record<string, unknown> {
@@ -238,6 +239,19 @@ t.test('rules in words that are applied', async t => {
     subjects: [{ apiGroup: 'rbac.authorization.k8s.io' }, { apiGroup: undefined }],
     roleRef: { apiGroup: 'rbac.authorization.k8s.io' },
   })
+})
+
+t.test('everything that a view needs can be compiled ahead, for every kind', async t => {
+  let steps = 0
+  for (const { apiVersion, kind } of allKinds()) {
+    for (const step of prepareView(apiVersion, kind)) {
+      t.equal(step, undefined)
+      steps++
+    }
+    t.strictSame([...prepareView(apiVersion, kind)], [], `${kind} is prepared once`)
+  }
+  t.ok(steps > 500)
+  t.strictSame([...prepareView('v1', 'Gadget')], [])
 })
 
 t.test('what is no object of the API has no view', async t => {
