@@ -4,6 +4,7 @@ import type { Bench } from './bench.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
+import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 
-export const benches: readonly Bench[] = [engineBench, mirrorBench, codecBench, outputs]
+export const benches: readonly Bench[] = [engineBench, mirrorBench, codecBench, outputs, listBench]

@@ -34,8 +34,9 @@ export interface Exchange {
   end(piece?: Uint8Array): void
   /** Cuts the response off, so that the client cannot take it for complete. */
   abort(): void
-  /** Calls `task` once, when the response is complete or the client has gone; at once if that is so already. */
-  onClose(task: () => void): void
+  /** Calls `task` once, when the response is complete or the client has gone; at once if that is so already.
+   *  The answer takes that back. */
+  onClose(task: () => void): () => void
 }
 
 export type Handler = (exchange: Exchange) => void

@@ -59,8 +59,9 @@ export class Http1Exchange implements Exchange {
     this.#response.destroy()
   }
 
-  onClose(task: () => void): void {
+  onClose(task: () => void): () => void {
     if (this.isClosed) task()
     else this.#response.once('close', task)
+    return () => this.#response.off('close', task)
   }
 }

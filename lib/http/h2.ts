@@ -80,8 +80,9 @@ export class Http2Exchange implements Exchange {
     if (!this.isClosed) this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR)
   }
 
-  onClose(task: () => void): void {
+  onClose(task: () => void): () => void {
     if (this.#stream.closed || this.#stream.destroyed) task()
     else this.#stream.once('close', task)
+    return () => this.#stream.off('close', task)
   }
 }

@@ -76,11 +76,13 @@ function joined(pieces: Uint8Array[]): Uint8Array {
 export function writable(exchange: Exchange, clock: Clock): Promise<Outcome> {
   return new Promise(resolve => {
     let cancel: CancelTimer = () => {}
+    let ignoreClose = (): void => {}
     let isSettled = false
     const settle = (outcome: Outcome): void => {
       if (isSettled) return
       isSettled = true
       cancel()
+      ignoreClose()
       resolve(outcome)
     }
     cancel = clock.setTimer(slowReaderTimeoutMs, () => {
@@ -88,6 +90,6 @@ export function writable(exchange: Exchange, clock: Clock): Promise<Outcome> {
       exchange.abort()
     })
     exchange.onDrain(() => settle('sent'))
-    exchange.onClose(() => settle('left'))
+    ignoreClose = exchange.onClose(() => settle('left'))
   })
 }

@@ -40,8 +40,9 @@ class ScriptedExchange extends EventEmitter implements Exchange {
   abort(): void {
     this.leave()
   }
-  onClose(task: () => void): void {
+  onClose(task: () => void): () => void {
     this.once('close', task)
+    return () => this.off('close', task)
   }
   leave(): void {
     this.isClosed = true
