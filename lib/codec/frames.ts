@@ -85,8 +85,20 @@ export function bookmarkFrame(
   return message instanceof NotExact ? message : wrap('BOOKMARK', message, 'protobuf')
 }
 
+/** The first frame of a Table watch from one without columns, as all watchers share: the others say `null`. */
+export function frameWithColumns(frame: Uint8Array, { table }: Forms): Uint8Array {
+  const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.length)
+  const at = bytes.indexOf(absentColumns)
+  if (at < 0) return frame
+  const columns = Buffer.from(`${columnsMember}${table.columnsJson}`)
+  return Buffer.concat([bytes.subarray(0, at), columns, bytes.subarray(at + absentColumns.length)])
+}
+
+const columnsMember = '"columnDefinitions":'
+const absentColumns = `${columnsMember}null`
+
 /** The frame that ends a watch with a Status, from its JSON. */
-export function errorFrame(statusJson: string, { encoding }: Shown): Uint8Array {
+export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encoding'>): Uint8Array {
   const json = Buffer.from(statusJson.trimEnd())
   if (encoding === 'protobuf') {
     const message = protobufFromJson(json)

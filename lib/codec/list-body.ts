@@ -61,15 +61,20 @@ function sortedRequest(forms: Forms, request: ListRequest): ListRequest {
   return { ...request, runs }
 }
 
-/** How the items of a list are written, and the name of their segments. Rows show ages, so they are never kept. */
+/** How the items of a list are written. Rows show ages, so they are never kept. */
 function itemForm(forms: Forms, shown: Shown): ItemForm {
-  const { encoding, view, viewVersion } = shown
-  const versions = `${apiVersionOf(forms.kind)} ${forms.kind.custom?.definedAt ?? ''}`
-  const name = view === 'object' ? versions : `${versions} ${viewVersion}`
+  const isKept = shown.view !== 'Table'
   return {
     append: appendItem(forms, shown),
-    segmentName: view === 'Table' ? undefined : `${encoding} ${name}`,
+    segmentName: isKept ? formName(forms, shown) : undefined,
   }
+}
+
+/** Equal for objects that are written alike: the name of what is kept of them. */
+export function formName(forms: Forms, { encoding, view, viewVersion }: Shown): string {
+  const versions = `${apiVersionOf(forms.kind)} ${forms.kind.custom?.definedAt ?? ''}`
+  const name = view === 'object' ? versions : `${versions} ${viewVersion}`
+  return `${encoding} ${name}`
 }
 
 function appendItem(forms: Forms, shown: Shown): ItemForm['append'] {

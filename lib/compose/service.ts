@@ -11,6 +11,7 @@ import type { Handler } from '../http/exchange.ts'
 import { createHandler } from '../http/handler.ts'
 import type { Health, HealthCheck } from '../http/health.ts'
 import { type Listen, Server } from '../http/server.ts'
+import { Watches } from '../http/watches.ts'
 import { readTls, type TlsFiles, watchTls } from '../http/tls.ts'
 import type { ContinuationSeal } from '../kube/continuation.ts'
 import type { Resource } from '../kube/resource.ts'
@@ -26,6 +27,7 @@ import { SegmentCache } from '../store/segments.ts'
 import { IndexKeeper } from './index-keeper.ts'
 import { LiveRegistry } from './live-registry.ts'
 import { MirrorReads } from './mirror-reads.ts'
+import { MirrorWatches } from './mirror-watches.ts'
 
 export interface ServiceOptions {
   /** Stays the caller's, who closes it after the service has stopped. */
@@ -63,6 +65,7 @@ export class Service {
   readonly #clock: Clock
   readonly #mirror: Mirror
   readonly #server: Server
+  readonly #watches: Watches
   readonly #registry: LiveRegistry
   readonly #stopTls: CancelTimer
   readonly #ready: Promise<void>
@@ -70,6 +73,7 @@ export class Service {
   private constructor(parts: Omit<ServiceParts, 'handler'>, server: Server, stopTls: CancelTimer) {
     this.#clock = parts.clock
     this.#mirror = parts.mirror
+    this.#watches = parts.watches
     this.#registry = parts.registry
     this.#ready = parts.ready
     this.#server = server
@@ -140,7 +144,9 @@ export class Service {
   async stop(): Promise<void> {
     this.#stopTls()
     const cancel = this.#clock.setTimer(drainMaxMs, () => this.#server.close())
-    await this.#server.drain()
+    const drained = this.#server.drain()
+    this.#watches.stop()
+    await drained
     cancel()
     await this.#mirror.stop()
   }
@@ -148,6 +154,7 @@ export class Service {
 
 interface ServiceParts {
   readonly clock: Clock
+  readonly watches: Watches
   readonly mirror: Mirror
   readonly registry: LiveRegistry
   readonly handler: Handler
@@ -168,14 +175,16 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   })
   let onReady = (): void => {}
   const ready = new Promise<void>(resolve => (onReady = resolve))
-  const mirror = new Mirror({
+  const watchSource = new MirrorWatches(() => mirror)
+  const watches = new Watches({ source: watchSource, clock, random: systemRandom })
+  const mirror: Mirror = new Mirror({
     client,
     clock,
     random: systemRandom,
     limits: options.limits ?? defaultLimits,
     logger,
     metrics: metrics.mirror,
-    sink: sinkOf({ registry, indexes, onState: () => isReady(mirror) && onReady() }),
+    sink: sinkOf({ registry, indexes, watchSource, onState: () => isReady(mirror) && onReady() }),
     ranges: rangesOf(prefix, configured),
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
@@ -188,6 +197,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const handler = createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirror),
+    watches,
     segments,
     seal: options.seal,
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
@@ -198,7 +208,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     auditId: randomUUID,
   })
-  return { clock, mirror, registry, handler, ready }
+  return { clock, mirror, registry, watches, handler, ready }
 }
 
 /** What is followed: everything under the prefix in one stream, and what is configured to lie elsewhere. */
@@ -231,16 +241,21 @@ function isReady(mirror: Mirror): boolean {
 interface Followers {
   readonly registry: LiveRegistry
   readonly indexes: IndexKeeper
+  readonly watchSource: MirrorWatches
   /** A keyspace has another state. */
   readonly onState: () => void
 }
 
-function sinkOf({ registry, indexes, onState }: Followers): MirrorSink {
+function sinkOf({ registry, indexes, watchSource, onState }: Followers): MirrorSink {
   return {
-    applied: keyspace => registry.changed(keyspace),
+    applied(keyspace, batch) {
+      registry.changed(keyspace)
+      watchSource.applied(keyspace, batch)
+    },
     progressed: () => {},
     reset: keyspace => {
       registry.changed(keyspace)
+      watchSource.reset(keyspace)
       indexes.restored(keyspace as Key)
     },
     stateChanged: keyspace => {

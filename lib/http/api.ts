@@ -4,13 +4,16 @@ import type { Clock } from '../base/clock.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Segment } from '../codec/segments.ts'
+import type { Revision } from '../base/revision.ts'
 import type { ContinuationSeal } from '../kube/continuation.ts'
 import type { Freshness } from '../kube/list-options.ts'
 import type { ListPlan } from '../kube/read-plan.ts'
 import type { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
+import type { Hub } from '../watch/hub.ts'
 import type { ApiState } from './api-state.ts'
 import type { Health } from './health.ts'
+import type { Watches } from './watches.ts'
 
 export interface ReadRequest {
   readonly keyspace: Key
@@ -49,10 +52,23 @@ export interface MetricsText {
   readonly contentType: string
 }
 
+/** The changes of keyspaces, for watches. */
+export interface WatchSource {
+  /** Fans out the changes of a keyspace. */
+  hub(keyspace: Key): Hub
+  /** The revision up to which nothing is missing. */
+  proven(keyspace: Key): Revision
+  /** Asks etcd how far it is; `proven` rises when it answers. */
+  refresh(keyspace: Key): void
+  /** A revision that will never come, since etcd's history is another one now. */
+  isOfOldEpoch(revision: Revision): boolean
+}
+
 export interface ApiOptions {
   /** The state of now. */
   readonly state: () => ApiState
   readonly reads: Reads
+  readonly watches: Watches
   readonly segments: SegmentCache<Segment>
   readonly seal?: ContinuationSeal | undefined
   /** A list was asked for that indexes might have helped. */

@@ -27,6 +27,8 @@ export interface Exchange {
   readonly isClosed: boolean
   /** Status and headers; once, before any write. */
   respond(status: number, headers: ResponseHeaders): void
+  /** Sends status and headers now, though the first write may be long in coming. */
+  flush(): void
   /** False when the client must read first; `onDrain` tells when. The piece must not be changed afterwards. */
   write(piece: Uint8Array): boolean
   /** Calls `task` once, when writing may go on. Never, if the client goes away: watch `onClose` too. */

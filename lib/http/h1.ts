@@ -42,6 +42,10 @@ export class Http1Exchange implements Exchange {
     this.#response.writeHead(status, headers as Record<string, string | string[]>)
   }
 
+  flush(): void {
+    if (!this.isClosed) this.#response.flushHeaders()
+  }
+
   write(piece: Uint8Array): boolean {
     return this.isClosed || this.#response.write(piece)
   }

@@ -50,6 +50,9 @@ export class Http2Exchange implements Exchange {
     this.#stream.respond({ ...(headers as Record<string, string | string[]>), ':status': status })
   }
 
+  /** HTTP/2 sends headers as soon as there are any. */
+  flush(): void {}
+
   write(piece: Uint8Array): boolean {
     return this.isClosed || this.#stream.write(piece)
   }

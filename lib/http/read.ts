@@ -12,6 +12,7 @@ import {
   contentType,
   type MediaType,
   negotiate,
+  negotiateWatch,
   type Offer,
 } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -19,14 +20,20 @@ import { invalidIncludeObject, objectBody, viewMismatch } from '../codec/object-
 import type { Run } from '../codec/segments.ts'
 import { compileFilter } from '../kube/filter.ts'
 import { listMeta, type Page, PageWalk } from '../kube/list.ts'
-import { requestTimeoutMs } from '../kube/list-options.ts'
+import { type Freshness, requestTimeoutMs } from '../kube/list-options.ts'
 import { readFailure } from '../kube/read-failure.ts'
-import { type GetPlan, isWatchRequest, type ListPlan, planRead } from '../kube/read-plan.ts'
+import {
+  type GetPlan,
+  isWatchRequest,
+  type ListPlan,
+  planRead,
+  type ReadPlan,
+  type WatchPlan,
+} from '../kube/read-plan.ts'
 import type { Resource } from '../kube/resource.ts'
 import type { ResourceRoute } from '../kube/routes.ts'
 import {
   badRequest,
-  needsUpstream,
   notAcceptable,
   notExactly,
   objectNotFound,
@@ -34,6 +41,7 @@ import {
 } from '../kube/status.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { RequestContext } from './request-context.ts'
+import { answerWatch, refuseWatch } from './watch.ts'
 
 /** Answers; refusals are thrown. */
 export async function answerRead(context: RequestContext, route: ResourceRoute): Promise<void> {
@@ -44,10 +52,9 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
   const isObject = route.verb === 'get'
   reply.offer = offerOf(resource, !isObject)
   reply.warnings = resource.warnings
-  const mediaType = negotiate(reply.preference, reply.offer)
+  const mediaType = (isWatch ? negotiateWatch : negotiate)(reply.preference, reply.offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   const plan = planRead(route, target.query, options.seal)
-  if (plan.type === 'watch') throw needsUpstream(resource, 'watch')
   context.facts = {
     ...context.facts,
     verb: plan.type,
@@ -55,14 +62,26 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
     hasLabelSelector: target.query.text('labelSelector') !== '',
     hasFieldSelector: target.query.text('fieldSelector') !== '',
   }
-  const snapshot = await snapshotFor(context, plan, timeoutMs)
+  const snapshot = await snapshotFor(context, plan, timeoutMs).catch((error: unknown) => {
+    if (plan.type !== 'watch' || !isToldInStream(error)) throw error
+    refuseWatch(context, mediaType, error)
+  })
+  if (snapshot === undefined) return
   if (snapshot === 'timed out') {
     reply.text(504, requestTimeoutBody, {})
   } else if (plan.type === 'get') {
     await answerGet(context, { plan, snapshot, mediaType })
-  } else {
+  } else if (plan.type === 'list') {
     await answerList(context, { plan, snapshot, mediaType })
+  } else {
+    await answerWatch(context, { plan, snapshot, mediaType, ...formsFor(context, plan, mediaType) })
   }
+}
+
+function isToldInStream(error: unknown): error is CacheError {
+  return (
+    error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
+  )
 }
 
 /** What a resource is offered in. */
@@ -78,7 +97,7 @@ export function offerOf({ routing, custom }: Resource, isList: boolean): Offer {
 /** Contents that are as fresh as the plan wants, unless the request's own time limit passes first. */
 async function snapshotFor(
   { options, signal, startMs }: RequestContext,
-  plan: GetPlan | ListPlan,
+  plan: ReadPlan,
   timeoutMs: number | undefined,
 ): Promise<Snapshot | 'timed out'> {
   const { clock, reads, seal } = options
@@ -91,7 +110,8 @@ async function snapshotFor(
     timeoutMs !== undefined && clock.monotonicMs() - startMs >= timeoutMs
   try {
     const either = timeoutMs === undefined ? signal : AbortSignal.any([signal, limit.signal])
-    const { keyspace, freshness } = plan
+    const { keyspace } = plan
+    const freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
     const range = plan.type === 'get' ? singleKey(plan.key) : plan.range
     const snapshot = await reads.snapshot({ keyspace, range, freshness, signal: either })
     return isLate() ? 'timed out' : snapshot
@@ -101,6 +121,11 @@ async function snapshotFor(
   } finally {
     cancel?.()
   }
+}
+
+/** A watch from a revision needs no state, only that there is one. */
+function freshnessOfStart({ start }: WatchPlan): Freshness {
+  return start.type === 'after' ? { type: 'any' } : start.freshness
 }
 
 /** Timers take no more. */
@@ -155,13 +180,13 @@ async function answerList(
 /** What is shown, and how. Refuses views that do not go with what was asked for. */
 function formsFor(
   { state, target, options }: RequestContext,
-  { resource, type }: GetPlan | ListPlan,
+  { resource, type }: ReadPlan,
   mediaType: MediaType,
 ): { forms: Forms; shown: Shown } {
   const isList = type === 'list'
   const forms = state.formsOf(resource)
   if (forms instanceof NotExact) throw notExactly(resource, forms.reason)
-  const mismatch = viewMismatch(forms.kind, mediaType, isList)
+  const mismatch = type === 'watch' ? undefined : viewMismatch(forms.kind, mediaType, isList)
   if (mismatch !== undefined) throw notAcceptable(mismatch, false)
   const asked = target.query.text('includeObject')
   const includeObject = includedObject(asked)

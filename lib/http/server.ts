@@ -39,6 +39,9 @@ const connectionWindowBytes = 16 * 1024 * 1024
 /** Node counts a session's queued frames against this, in megabytes: thousands of watches each have a frame or two queued. */
 const sessionMemoryMegabytes = 256
 
+/** A connection on which nothing happened for so long is probed by the system. */
+const vanishedAfterMs = 30_000
+
 const http1Options: http.ServerOptions = {
   maxHeaderSize: headersMaxBytes,
   headersTimeout: headersTimeoutMs,
@@ -46,6 +49,9 @@ const http1Options: http.ServerOptions = {
   requestTimeout: 0,
   keepAliveTimeout: idleTimeoutMs,
   noDelay: true,
+  // Notices clients that have vanished without a word: watches may have nothing to write for an hour.
+  keepAlive: true,
+  keepAliveInitialDelay: vanishedAfterMs,
 }
 
 const http2Options: http2.ServerOptions = {

@@ -5,9 +5,10 @@
  *  what exists: with one, discovery, unknown paths and their errors are its own. */
 
 import { knownParameters } from './list-options.ts'
+import { isWatchRequest } from './read-plan.ts'
 import type { RequestTarget } from './request.ts'
 import type { Route } from './routes.ts'
-import { needsUpstream, type Status } from './status.ts'
+import { needsUpstream, type Status, verbNotSupported } from './status.ts'
 
 /** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
 export type PassReason =
@@ -57,7 +58,7 @@ export interface DecisionPolicy {
 
 /** Decides. Pure, and cheap enough for every request. */
 export function decide(request: DecisionRequest, policy: DecisionPolicy): Decision {
-  return policy.hasUpstream ? decideWithUpstream(request, policy) : decideAlone(request.route)
+  return policy.hasUpstream ? decideWithUpstream(request, policy) : decideAlone(request)
 }
 
 function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
@@ -104,7 +105,7 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
   return false
 }
 
-function decideAlone(route: Route): Decision {
+function decideAlone({ route, target }: DecisionRequest): Decision {
   switch (route.type) {
     case 'discovery':
     case 'path':
@@ -117,6 +118,9 @@ function decideAlone(route: Route): Decision {
       return { type: 'refuse', status: route.status }
     case 'resource': {
       const { resource, subresource } = route
+      if (isWatchRequest(route, target.query) && !resource.verbs.includes('watch')) {
+        return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
+      }
       const lacks = whatIsLacking(route)
       if (lacks === undefined) return { type: 'mirror' }
       const what = subresource === '' ? lacks : `${lacks} ${subresource}`

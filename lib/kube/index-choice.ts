@@ -22,6 +22,11 @@ export interface IndexUse {
 /** What entries are found by that cannot be read. No value of a label or field begins with a zero. */
 const unreadableTerm = '\0unreadable'
 
+/** What a watch has to look out for: the terms of a use, and whatever cannot be read. */
+export function watchedTerms({ terms }: IndexUse): readonly string[] {
+  return [...terms, unreadableTerm]
+}
+
 /** More alternatives than this are not worth merging. */
 const termsMax = 32
 
@@ -92,7 +97,7 @@ export function candidates(
   for (const use of uses) {
     const view = snapshot.index(use.name)
     if (view === undefined) continue
-    const terms = [...use.terms, unreadableTerm]
+    const terms = watchedTerms(use)
     const count = terms.reduce((sum, term) => sum + view.count(term, range), 0)
     if (count >= fewest) continue
     fewest = count

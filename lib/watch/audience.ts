@@ -4,15 +4,18 @@
 import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from '../store/event.ts'
+import type { TermsOf } from '../store/index.ts'
 import type { Watcher } from './watcher.ts'
 
 /** What an event becomes: its frame, nothing when the filter leaves it out, or `'inexact'` when it cannot be told exactly. */
 export type Framed = Uint8Array | 'inexact' | undefined
 
-/** A term that an object must have to concern an audience, in an index that the hub knows. */
-export interface RequiredTerm {
+/** Terms of which an object must have one to concern an audience. */
+export interface RequiredTerms {
+  /** Names how terms are read: equal names mean equal `termsOf`. */
   readonly index: string
-  readonly term: string
+  readonly termsOf: TermsOf
+  readonly terms: readonly string[]
 }
 
 export interface Selection {
@@ -20,7 +23,7 @@ export interface Selection {
   readonly id: string
   readonly range: KeyRange
   /** Narrows the events further, so that the others cost these watchers nothing. What it leaves out, `frameOf` must leave out. */
-  readonly requires?: RequiredTerm | undefined
+  readonly requires?: RequiredTerms | undefined
   /** Encodes what an event means to this audience. Pure. */
   readonly frameOf: (event: Event, revision: Revision) => Framed
 }

@@ -5,15 +5,12 @@
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch } from '../store/event.ts'
-import type { TermsOf } from '../store/index.ts'
 import { Audience, type Selection } from './audience.ts'
 import { Interest } from './interest.ts'
 import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
 
 export interface HubOptions {
   readonly history: WatchedHistory
-  /** The indexes in which selections may require terms, by name. */
-  readonly indexes: ReadonlyMap<string, TermsOf>
   /** Called when there is work for `run`, once until `run` was called. */
   readonly onWork: () => void
 }
@@ -21,16 +18,15 @@ export interface HubOptions {
 export class Hub {
   readonly #history: WatchedHistory
   readonly #onWork: () => void
-  readonly #interest: Interest
+  readonly #interest = new Interest()
   readonly #audiences = new Map<string, Audience>()
   /** Lagging watchers whose sinks take more, the longest waiting first. */
   readonly #catchingUp = new Set<Watcher>()
   #size = 0
 
-  constructor({ history, indexes, onWork }: HubOptions) {
+  constructor({ history, onWork }: HubOptions) {
     this.#history = history
     this.#onWork = onWork
-    this.#interest = new Interest(indexes)
   }
 
   /** How many watchers there are. */
@@ -76,6 +72,16 @@ export class Hub {
       const frames = audience.framesOf(batch, events)
       if (frames.length === 0) continue
       for (const watcher of audience.watchers) if (watcher.state === 'live') watcher.deliver(batch)
+    }
+  }
+
+  /** The history has been replaced by another: all positions in it have expired. */
+  expireAll(): void {
+    for (const { watchers } of this.#audiences.values()) {
+      for (const watcher of watchers) {
+        this.delete(watcher)
+        watcher.expire()
+      }
     }
   }
 

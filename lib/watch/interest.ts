@@ -8,29 +8,41 @@ import type { Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
 import type { Audience } from './audience.ts'
 
+/** Who requires terms of one index. */
+interface TermPlaces {
+  readonly termsOf: TermsOf
+  readonly places: Map<string, Set<Audience>>
+}
+
 export class Interest {
   readonly #byKey = new Map<Key, Set<Audience>>()
-  readonly #byTerm = new Map<string, Map<string, Set<Audience>>>()
+  readonly #byIndex = new Map<string, TermPlaces>()
   readonly #others = new Set<Audience>()
-  readonly #indexes: ReadonlyMap<string, TermsOf>
-
-  /** `indexes` are the indexes in which audiences may require terms. */
-  constructor(indexes: ReadonlyMap<string, TermsOf>) {
-    this.#indexes = indexes
-  }
 
   add(audience: Audience): void {
-    this.#placeOf(audience).add(audience)
+    const { range, requires } = audience.selection
+    const only = onlyKey(range)
+    if (only !== undefined) placeIn(this.#byKey, only).add(audience)
+    else if (requires === undefined) this.#others.add(audience)
+    else {
+      const { index, termsOf, terms } = requires
+      let known = this.#byIndex.get(index)
+      if (known === undefined) this.#byIndex.set(index, (known = { termsOf, places: new Map() }))
+      for (const term of terms) placeIn(known.places, term).add(audience)
+    }
   }
 
   delete(audience: Audience): void {
     const { range, requires } = audience.selection
-    const place = this.#placeOf(audience)
-    place.delete(audience)
-    if (place.size > 0) return
     const only = onlyKey(range)
-    if (only !== undefined) this.#byKey.delete(only)
-    else if (requires !== undefined) this.#byTerm.get(requires.index)?.delete(requires.term)
+    if (only !== undefined) removeFrom(this.#byKey, only, audience)
+    else if (requires === undefined) this.#others.delete(audience)
+    else {
+      const places = this.#byIndex.get(requires.index)?.places
+      if (places === undefined) return
+      for (const term of requires.terms) removeFrom(places, term, audience)
+      if (places.size === 0) this.#byIndex.delete(requires.index)
+    }
   }
 
   /** The audiences that the events may concern, each with those events, in order. */
@@ -39,35 +51,28 @@ export class Interest {
     for (const event of events) {
       for (const audience of this.#others) note(concerned, audience, event)
       for (const audience of this.#byKey.get(event.key) ?? []) note(concerned, audience, event)
-      for (const [index, places] of this.#byTerm) {
-        if (places.size === 0) continue
-        for (const term of this.#termsOf(index, event)) {
+      for (const { termsOf, places } of this.#byIndex.values()) {
+        for (const term of termsAround(termsOf, event)) {
           for (const audience of places.get(term) ?? []) note(concerned, audience, event)
         }
       }
     }
     return concerned
   }
+}
 
-  /** The terms before and after: an object that leaves a selection concerns it as much as one that enters. */
-  #termsOf(index: string, { before, after }: Event): ReadonlySet<string> {
-    const termsOf = this.#indexes.get(index)
-    const terms = new Set<string>()
-    if (termsOf === undefined) return terms
-    for (const entry of [before, after]) {
-      if (entry !== undefined) for (const term of termsOf(entry)) terms.add(term)
-    }
-    return terms
-  }
+/** The terms before and after: an object that leaves a selection concerns it as much as one that enters. */
+function termsAround(termsOf: TermsOf, { before, after }: Event): ReadonlySet<string> {
+  const terms = new Set<string>()
+  if (before !== undefined) for (const term of termsOf(before)) terms.add(term)
+  if (after !== undefined) for (const term of termsOf(after)) terms.add(term)
+  return terms
+}
 
-  #placeOf({ selection: { range, requires } }: Audience): Set<Audience> {
-    const only = onlyKey(range)
-    if (only !== undefined) return placeIn(this.#byKey, only)
-    if (requires === undefined || !this.#indexes.has(requires.index)) return this.#others
-    let places = this.#byTerm.get(requires.index)
-    if (places === undefined) this.#byTerm.set(requires.index, (places = new Map()))
-    return placeIn(places, requires.term)
-  }
+function removeFrom<K>(places: Map<K, Set<Audience>>, key: K, audience: Audience): void {
+  const place = places.get(key)
+  place?.delete(audience)
+  if (place?.size === 0) places.delete(key)
 }
 
 function note(concerned: Map<Audience, Event[]>, audience: Audience, event: Event): void {

@@ -36,7 +36,8 @@ export class Watcher {
   readonly #history: WatchedHistory
   readonly #sink: WatcherSink
   #state: WatcherState = 'lagging'
-  /** Everything up to here was sent. Of a live watcher it is not kept up: the history's revision is its position. */
+  /** Everything up to here was sent. Of a live watcher it is not kept up: the history's revision is its position, unless the
+   *  watcher began beyond it. */
   #position: Revision
   /** How many frames of the batch above the position were sent already. */
   #sentOfNext = 0
@@ -56,7 +57,8 @@ export class Watcher {
 
   /** The revision up to which everything was sent. */
   get position(): Revision {
-    return this.#state === 'live' ? this.#history.revision : this.#position
+    const { revision } = this.#history
+    return this.#state === 'live' && revision > this.#position ? revision : this.#position
   }
 
   /** Lagging because the sink is full, so that catching up waits for `resume`. */
@@ -71,7 +73,7 @@ export class Watcher {
 
   /** Writes the frames of the newest batch to a live watcher. */
   deliver(batch: Batch): void {
-    this.#send(batch)
+    if (batch.revision > this.#position) this.#send(batch)
   }
 
   /** Sends what has come since the position, up to about `maxEvents` events of the history, and is live once nothing is left. Says
@@ -81,8 +83,7 @@ export class Watcher {
     while (this.#state === 'lagging' && passed < maxEvents) {
       const batch = this.#history.next(this.#position)
       if (batch === 'expired') {
-        this.#state = 'ended'
-        this.#sink.expired(this.#history.oldest)
+        this.expire()
       } else if (batch === undefined) {
         this.#state = 'live'
       } else {
@@ -97,6 +98,12 @@ export class Watcher {
   /** Nothing is written from now on. */
   end(): void {
     this.#state = 'ended'
+  }
+
+  /** Tells the sink that its position is of no use any more. */
+  expire(): void {
+    this.#state = 'ended'
+    this.#sink.expired(this.#history.oldest)
   }
 
   /** Writes the frames of a batch that were not written yet. False when no more can be written for now, or ever. */

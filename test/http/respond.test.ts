@@ -26,6 +26,7 @@ class ScriptedExchange extends EventEmitter implements Exchange {
   respond(status: number, headers: ResponseHeaders): void {
     this.responded = { status, headers }
   }
+  flush(): void {}
   write(piece: Uint8Array): boolean {
     this.written.push(piece)
     return !this.isFull

@@ -6,14 +6,16 @@ import { createRandom, randomInt } from '../../lib/base/random.ts'
 import { type Revision, revision } from '../../lib/base/revision.ts'
 import { type Change, type Event, KeyValue, noLease } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
-import type { Framed, Selection } from '../../lib/watch/audience.ts'
+import type { Framed, RequiredTerms, Selection } from '../../lib/watch/audience.ts'
 import { Hub } from '../../lib/watch/hub.ts'
 import type { Watcher, WatcherSink } from '../../lib/watch/watcher.ts'
 
 const roomy = { maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 }
 
-/** The value's first character is the term by which `byTerm` knows an entry. */
-const byTerm = new Map([['first', (entry: KeyValue): string[] => [textOf(entry).slice(0, 1)]]])
+/** Requires that a value begins so. */
+function beginsWith(...terms: string[]): RequiredTerms {
+  return { index: 'first', terms, termsOf: entry => [textOf(entry).slice(0, 1)] }
+}
 
 function textOf(entry: KeyValue | undefined): string {
   return entry === undefined ? '' : Buffer.from(entry.value).toString()
@@ -73,7 +75,7 @@ class World {
 
   constructor(bounds = roomy) {
     this.keyspace = new Keyspace(bounds)
-    this.hub = new Hub({ history: this.keyspace, indexes: byTerm, onWork: () => this.work++ })
+    this.hub = new Hub({ history: this.keyspace, onWork: () => this.work++ })
   }
   apply(at: number, ...changes: Change[]): void {
     this.hub.publish(this.keyspace.apply(revision(at), changes, at))
@@ -128,8 +130,8 @@ t.test('an event is offered only to audiences that it may concern', async t => {
   })
   const watch = (part: Partial<Selection> & { id: string }): Watcher =>
     world.hub.add({ ...noting(part.id), ...part }, revision(0), new CountingSink())
-  watch({ id: 'x', requires: { index: 'first', term: 'x' } })
-  watch({ id: 'y', requires: { index: 'first', term: 'y' } })
+  watch({ id: 'x', requires: beginsWith('x') })
+  watch({ id: 'y', requires: beginsWith('y') })
   watch({ id: 'key a', range: singleKey(keyFromText('a')) })
   watch({ id: 'prefix b', range: prefixRange(keyFromText('b')) })
   world.hub.run(100)
@@ -190,6 +192,35 @@ t.test('a batch that cannot be told exactly ends the watch before it', async t =
   t.equal(watcher.state, 'ended')
 })
 
+t.test(
+  'a watcher that begins beyond the history is sent what comes after its position',
+  async t => {
+    const world = new World()
+    world.apply(1, put('a', '1', 1))
+    const sink = new CountingSink()
+    const watcher = world.watch(sink, { id: 'all' }, 3)
+    world.hub.run(100)
+    for (let at = 2; at <= 4; at++) world.apply(at, put('a', String(at), at))
+    t.strictSame(sink.frames, ['a@4=4'])
+    t.equal(watcher.position, 4)
+  },
+)
+
+t.test('when the history is replaced, every position expires', async t => {
+  const world = new World()
+  const sinks = [new CountingSink(), new CountingSink(1)]
+  for (const sink of sinks) world.watch(sink, { id: 'all' })
+  world.hub.run(100)
+  world.apply(1, put('a', '1', 1))
+  world.keyspace.restore([], revision(9))
+  world.hub.expireAll()
+  t.strictSame(
+    sinks.map(sink => sink.expiredAt),
+    [9, 9],
+  )
+  t.equal(world.hub.size, 0)
+})
+
 t.test('a deleted watcher leaves nothing behind', async t => {
   const world = new World()
   const sink = new CountingSink()
@@ -245,7 +276,7 @@ function checkRandomWorld(seed: number): void {
     },
     {
       id: 'term',
-      requires: { index: 'first', term: '1' },
+      requires: beginsWith('1'),
       wants: event => [event.before, event.after].some(entry => textOf(entry).startsWith('1')),
     },
   ]

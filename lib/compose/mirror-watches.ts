@@ -1,0 +1,61 @@
+/** Watches of the API: a hub for each keyspace that is watched, fed by the mirror. */
+
+import type { Key } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
+import type { WatchSource } from '../http/api.ts'
+import type { Mirror } from '../mirror/mirror.ts'
+import type { Batch } from '../store/event.ts'
+import { Hub } from '../watch/hub.ts'
+
+/** Events of the history that watchers who have fallen behind go through before others have their turn: about 3 ms, when each has to
+ *  be encoded. */
+const runMaxEvents = 64
+
+export class MirrorWatches implements WatchSource {
+  /** Known only after the sink that it is told of, which feeds the hubs. */
+  readonly #mirror: () => Mirror
+  readonly #hubs = new Map<string, Hub>()
+
+  constructor(mirror: () => Mirror) {
+    this.#mirror = mirror
+  }
+
+  hub(keyspace: Key): Hub {
+    const hub = this.#hubs.get(keyspace) ?? this.#createHub(keyspace)
+    this.#hubs.set(keyspace, hub)
+    return hub
+  }
+
+  proven(keyspace: Key): Revision {
+    return this.#mirror().proven(keyspace)
+  }
+
+  refresh(keyspace: Key): void {
+    this.#mirror().refresh(keyspace)
+  }
+
+  isOfOldEpoch(revision: Revision): boolean {
+    return this.#mirror().isOfOldEpoch(revision)
+  }
+
+  /** A keyspace has taken a batch. */
+  applied(keyspace: string, batch: Batch): void {
+    this.#hubs.get(keyspace)?.publish(batch)
+  }
+
+  /** A keyspace has another history, or none. */
+  reset(keyspace: string): void {
+    const hub = this.#hubs.get(keyspace)
+    this.#hubs.delete(keyspace)
+    hub?.expireAll()
+  }
+
+  #createHub(keyspace: Key): Hub {
+    const { store } = this.#mirror().keyspace(keyspace)
+    const hub: Hub = new Hub({
+      history: store,
+      onWork: () => setImmediate(() => hub.run(runMaxEvents)),
+    })
+    return hub
+  }
+}
