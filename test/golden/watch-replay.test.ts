@@ -46,8 +46,9 @@ t.test(
       for (const [watch, stream] of opened) {
         const difference = await compare(stream, watch)
         table.add(watch.area, difference === undefined ? 'passed' : 'failed')
-        if (difference !== undefined)
-          {failures.push(`${watch.id} ${watch.request.path}: ${difference}`)}
+        if (difference !== undefined) {
+          failures.push(`${watch.id} ${watch.request.path}: ${difference}`)
+        }
       }
     }
     for (const line of table.lines()) t.comment(line)
