@@ -1,9 +1,9 @@
 /** The calls of etcd's API that the embedded engine answers over gRPC: where they come in, how their messages are read and written,
  *  and who answers. A call that is not here is answered by gRPC itself, as not implemented. */
 
-import type { Reply } from './engine/member.ts'
-import type { Member } from './engine/member.ts'
 import type { Admin } from './engine/admin.ts'
+import { sizeOfEntry } from './engine/fragments.ts'
+import type { Member, Reply } from './engine/member.ts'
 import {
   authStatusResponseCodec,
   emptyCodec,
@@ -50,6 +50,8 @@ interface MethodParts<Request, Response> {
   readonly response: Codec<Response>
   /** The bytes that a request may have: etcd bounds what it would write to its log. */
   readonly maxBytes?: number
+  /** What a response takes, about, where it may be much. */
+  readonly sizeOf?: (response: Response) => number
   readonly call: (answerer: Answerer, request: Request, reply: Reply<Response>) => void
 }
 
@@ -61,6 +63,7 @@ const kv: readonly UnaryMethod[] = [
     path: '/etcdserverpb.KV/Range',
     request: rangeCodec,
     response: rangeResponseCodec,
+    sizeOf: ({ entries }) => entries.reduce((sum, entry) => sum + sizeOfEntry(entry), 64),
     call: ({ member }, request, reply) => member.readRange(request, reply),
   }),
   unary({
@@ -179,7 +182,7 @@ const auth = authCalls.map(name =>
 export const unaryMethods: readonly UnaryMethod[] = [...kv, ...lease, ...state, ...auth]
 
 function unary<Request, Response>(parts: MethodParts<Request, Response>): UnaryMethod {
-  const { path, request, response, maxBytes = Infinity, call } = parts
+  const { path, request, response, maxBytes = Infinity, sizeOf, call } = parts
   return {
     path,
     answer(answerer, bytes, reply) {
@@ -188,7 +191,7 @@ function unary<Request, Response>(parts: MethodParts<Request, Response>): UnaryM
         return
       }
       call(answerer, request.decode(bytes), outcome => {
-        reply(outcome instanceof Error ? outcome : response.encode(outcome))
+        reply(outcome instanceof Error ? outcome : response.encode(outcome, sizeOf?.(outcome)))
       })
     },
   }

@@ -15,10 +15,15 @@ import {
 import { CacheError } from '../base/errors.ts'
 import { Admin } from './engine/admin.ts'
 import type { Engine } from './engine/engine.ts'
+import { sizeOfEvent } from './engine/fragments.ts'
 import type { Member } from './engine/member.ts'
 import { leaseIdCodec, leaseResponseCodec } from './proto/admin-messages.ts'
 import { EtcdError, grpcStatus } from './proto/failures.ts'
-import { watchRequestCodec, watchResponseCodec } from './proto/watch-messages.ts'
+import {
+  watchRequestCodec,
+  type WatchResponseMessage,
+  watchResponseCodec,
+} from './proto/watch-messages.ts'
 import { type Answerer, type UnaryMethod, unaryMethods } from './server-methods.ts'
 
 export interface EtcdServerOptions {
@@ -134,8 +139,8 @@ function watchHandler({ member }: Answerer): handleBidiStreamingCall<Buffer, Buf
   return call => {
     const stream = member.openWatch(
       {
-        send: response => call.write(watchResponseCodec.encode(response)),
-        sendFirst: response => void call.write(watchResponseCodec.encode(response)),
+        send: response => call.write(encodeWatchResponse(response)),
+        sendFirst: response => void call.write(encodeWatchResponse(response)),
         end: failure => fail(call, failure),
       },
       { requiresLeader: call.metadata.get('hasleader').includes('true') },
@@ -154,6 +159,11 @@ function watchHandler({ member }: Answerer): handleBidiStreamingCall<Buffer, Buf
     call.on('close', () => stream.close())
     call.on('error', () => stream.close())
   }
+}
+
+function encodeWatchResponse(response: WatchResponseMessage): Buffer {
+  const bytes = response.events.reduce((sum, event) => sum + sizeOfEvent(event), 64)
+  return watchResponseCodec.encode(response, bytes)
 }
 
 function keepAliveHandler({ admin }: Answerer): handleBidiStreamingCall<Buffer, Buffer> {

@@ -14,7 +14,8 @@ export function sizeOfEvent({ key, after, previous }: WatchEvent): number {
   return sizeOfEntry(after) + sizeOfEntry(previous) + key.length + entryOverheadBytes
 }
 
-function sizeOfEntry(entry: KeyValue | undefined): number {
+/** What an entry weighs in a response, or a little more. */
+export function sizeOfEntry(entry: KeyValue | undefined): number {
   return entry === undefined ? 0 : entry.key.length + entry.valueLength + entryOverheadBytes
 }
 

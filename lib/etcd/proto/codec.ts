@@ -10,7 +10,8 @@ import { ProtoWriter } from './writer.ts'
 export interface Codec<T> {
   /** The message that `bytes` holds; `invalid_request` when they are malformed. Bytes fields are views of `bytes`. */
   readonly decode: (bytes: Uint8Array) => T
-  readonly encode: (message: T) => Buffer
+  /** `sizeHint` is what the message will take, about: a large one is then not moved while it grows. */
+  readonly encode: (message: T, sizeHint?: number) => Buffer
   /** Reads all that the reader's message under way has left. */
   readonly read: (reader: ProtoReader) => T
   /** Writes all fields, without a tag or length of the message itself. */
@@ -76,8 +77,8 @@ export function createCodec<T>(
     read,
     write,
     decode: bytes => read(new ProtoReader(bytes)),
-    encode: value => {
-      const writer = new ProtoWriter()
+    encode: (value, sizeHint) => {
+      const writer = new ProtoWriter(sizeHint)
       write(writer, value)
       return writer.finish()
     },

@@ -196,7 +196,7 @@ export interface TxnMessage {
 function later<T>(codec: () => Codec<T>): Codec<T> {
   return {
     decode: from => codec().decode(from),
-    encode: value => codec().encode(value),
+    encode: (value, sizeHint) => codec().encode(value, sizeHint),
     read: reader => codec().read(reader),
     write: (writer, value) => codec().write(writer, value),
   }
