@@ -7,15 +7,15 @@
 
 import type { ByteWriter } from './byte-writer.ts'
 import { appendText } from './append.ts'
-import { JsonSkimmer } from './json/skim.ts'
+import { JsonSkimmer, type SkimOptions } from './json/skim.ts'
 import { appendSpliced } from './json/splice.ts'
 import { type JsonObject, parseTree, textFromTree } from './json/tree.ts'
 import { NotExact } from './not-exact.ts'
 import { applyDefaults, coerceEmbedded, dropNulls, prune } from './structural/apply.ts'
 import { rootMetadataNode } from './structural/object-meta-node.ts'
 import { normaliseObjectMeta } from './structural/object-meta.ts'
-import { type StructuralNode, compileRoot } from './structural/schema.ts'
-import { textFromBytes } from './text.ts'
+import { type StructuralNode, compileRoot, skimNodeOf } from './structural/schema.ts'
+import { equalBytes, textFromBytes } from './text.ts'
 import type { StoredValue } from './view.ts'
 
 /** What of a CustomResourceDefinition decides how its objects are read. */
@@ -46,21 +46,30 @@ export interface CustomViewOptions {
 /** How to read the objects of one CustomResourceDefinition. */
 export class CustomKind {
   readonly #parts: CustomDefinitionParts
+  /** As it stands in JSON. */
+  readonly #quotedKind: Uint8Array
   /** By apiVersion. */
   readonly #versions = new Map<string, Version>()
   readonly #skimmer = new JsonSkimmer()
   /** The version that the last object was stored as; the next one nearly always is, too. */
   #likely: Version | undefined
+  #lastServed: Version | undefined
 
   constructor(parts: CustomDefinitionParts) {
     this.#parts = parts
+    this.#quotedKind = Buffer.from(`"${parts.kind}"`)
     for (const { name, schema } of parts.versions) {
       const apiVersion = `${parts.group}/${name}`
       const hasSchema = schema !== undefined && schema !== null && !parts.preservesUnknownFields
+      const root = hasSchema ? compileRoot(schema) : undefined
+      const bare = hasSchema ? compileRoot(schema, { hasDefaults: false }) : undefined
       this.#versions.set(apiVersion, {
+        name,
         apiVersion,
-        root: hasSchema ? compileRoot(schema) : undefined,
-        relabelled: hasSchema ? compileRoot(schema, { hasDefaults: false }) : undefined,
+        quotedApiVersion: Buffer.from(`"${apiVersion}"`),
+        root,
+        skim: skimOptions(root),
+        skimRelabelled: skimOptions(bare),
       })
       this.#likely ??= this.#versions.get(apiVersion)
     }
@@ -69,12 +78,12 @@ export class CustomKind {
   /** Appends the JSON object that the API serves, without a newline. When that cannot be done exactly, nothing is appended, and
    *  the reason is returned. */
   append(out: ByteWriter, value: StoredValue, options: CustomViewOptions): NotExact | undefined {
-    const served = this.#versions.get(`${this.#parts.group}/${options.version}`)
+    const served = this.#served(options.version)
     if (served === undefined) return new NotExact(`no version ${options.version} is defined`)
     const { resourceVersion } = options
     if (this.#isUnchanged(value, served)) {
       const apiVersion = this.#likely === served ? undefined : served.apiVersion
-      appendSpliced(out, value.bytes, this.#skimmer, { resourceVersion, apiVersion })
+      appendSpliced(out, this.#skimmer, { resourceVersion, apiVersion })
       return undefined
     }
     const tree = this.#readTree(value, served)
@@ -87,14 +96,14 @@ export class CustomKind {
 
   /** The object that the API serves as a tree, without its resourceVersion. */
   tree(value: StoredValue, version: string): JsonObject | NotExact {
-    const served = this.#versions.get(`${this.#parts.group}/${version}`)
+    const served = this.#served(version)
     if (served === undefined) return new NotExact(`no version ${version} is defined`)
     return this.#readTree(value, served)
   }
 
   /** True if we can make what `version` serves of an object that is stored as `apiVersion`. */
   canServe(apiVersion: string, version: string): boolean {
-    const served = this.#versions.get(`${this.#parts.group}/${version}`)
+    const served = this.#served(version)
     if (served === undefined) return false
     return !(this.#storedVersion(apiVersion, this.#parts.kind, served) instanceof NotExact)
   }
@@ -104,33 +113,40 @@ export class CustomKind {
   mayChange(path: readonly string[], apiVersion: string, version: string): boolean {
     if (['apiVersion', 'kind', 'metadata'].includes(path[0] ?? '')) return false
     const stored = this.#versions.get(apiVersion)
-    const served = this.#versions.get(`${this.#parts.group}/${version}`)
+    const served = this.#served(version)
     if (stored === undefined || served === undefined) return true
-    return mayChangeBy(stored.root, path) || mayChangeBy(served.relabelled, path)
+    return mayChangeBy(stored.root, path, true) || mayChangeBy(served.root, path, stored === served)
+  }
+
+  #served(version: string): Version | undefined {
+    if (version !== this.#lastServed?.name) {
+      this.#lastServed = this.#versions.get(`${this.#parts.group}/${version}`)
+    }
+    return this.#lastServed
   }
 
   /** True if the server would change nothing but resourceVersion and apiVersion. Then `#likely` is the stored version, and the
    *  skimmer knows the places. */
   #isUnchanged(value: StoredValue, served: Version): boolean {
-    const { bytes, start, end } = value
-    const skimmer = this.#skimmer
     const guess = this.#likely
-    if (guess === undefined || !this.#skim(value, guess.root)) return false
-    if (skimmer.apiVersionStart < 0 || skimmer.kindStart < 0) return false
-    const kind = textFromBytes(bytes, skimmer.kindStart + 1, skimmer.kindEnd - 1)
-    const apiVersion = textFromBytes(bytes, skimmer.apiVersionStart + 1, skimmer.apiVersionEnd - 1)
-    const stored = this.#storedVersion(apiVersion, kind, served)
-    if (stored instanceof NotExact) return false
-    if (stored !== guess && !this.#skim({ bytes, start, end }, stored.root)) return false
-    return stored === served || this.#skim(value, served.relabelled)
+    if (guess === undefined || !this.#skim(value, guess.skim)) return false
+    const { apiVersionStart, apiVersionEnd, kindStart, kindEnd } = this.#skimmer
+    const { bytes } = value
+    if (apiVersionStart < 0 || kindStart < 0) return false
+    if (!equalBytes(bytes, kindStart, kindEnd, this.#quotedKind)) return false
+    if (!equalBytes(bytes, apiVersionStart, apiVersionEnd, guess.quotedApiVersion)) {
+      const apiVersion = textFromBytes(bytes, apiVersionStart + 1, apiVersionEnd - 1)
+      const stored = this.#versions.get(apiVersion)
+      if (stored === undefined) return false
+      this.#likely = stored
+      if (!this.#skim(value, stored.skim)) return false
+    }
+    if (this.#likely === served) return true
+    return this.#parts.conversion === 'none' && this.#skim(value, served.skimRelabelled)
   }
 
-  #skim({ bytes, start, end }: StoredValue, root: StructuralNode | undefined): boolean {
-    return this.#skimmer.skim(bytes, start, end, {
-      order: 'sorted',
-      root,
-      metadata: rootMetadataNode,
-    })
+  #skim({ bytes, start, end }: StoredValue, options: SkimOptions): boolean {
+    return this.#skimmer.skim(bytes, start, end, options)
   }
 
   /** The object as a tree, changed as the server changes it. */
@@ -166,10 +182,22 @@ export class CustomKind {
 }
 
 interface Version {
+  readonly name: string
   readonly apiVersion: string
+  /** As it stands in JSON. */
+  readonly quotedApiVersion: Uint8Array
   readonly root: StructuralNode | undefined
+  readonly skim: SkimOptions
   /** For objects that are stored as another version: they get no defaults of this one. */
-  readonly relabelled: StructuralNode | undefined
+  readonly skimRelabelled: SkimOptions
+}
+
+function skimOptions(root: StructuralNode | undefined): SkimOptions {
+  return {
+    order: 'sorted',
+    root: root === undefined ? undefined : skimNodeOf(root),
+    metadata: rootMetadataNode,
+  }
 }
 
 /** What the server does whenever it decodes or converts. */
@@ -196,13 +224,17 @@ function withoutMeta(
 }
 
 /** Follows a path through a schema. What no schema describes stays as it is only where that is preserved. */
-function mayChangeBy(root: StructuralNode | undefined, path: readonly string[]): boolean {
+function mayChangeBy(
+  root: StructuralNode | undefined,
+  path: readonly string[],
+  hasDefaults: boolean,
+): boolean {
   let node = root
   for (const key of path) {
     if (node === undefined) return false
     const child: StructuralNode | undefined = node.properties.get(key) ?? node.additional
     if (child === undefined) return !node.isPreserving
-    if (child.defaultValue !== null) return true
+    if (hasDefaults && child.defaultValue !== null) return true
     node = child
   }
   return false

@@ -5,7 +5,7 @@
 
 import { canonicalNumber } from '../json/number.ts'
 import { KeyTable } from '../json/key-table.ts'
-import { decodeString, skipPlain, stringEnd } from '../json/strings.ts'
+import { type JsonInput, decodeString, inputOf, skipPlain, stringEnd } from '../json/strings.ts'
 import { textFromBytes } from '../text.ts'
 
 /** One member on the way to a value. */
@@ -29,7 +29,7 @@ export class JsonFieldReader {
   readonly #ends: Int32Array
   #source: Uint8Array = new Uint8Array(0)
   #bytes: Uint8Array = this.#source
-  #view: DataView = new DataView(this.#source.buffer)
+  #input: JsonInput = inputOf(this.#source)
   #end = 0
   #keyEnd = 0
   #isKeyPlain = true
@@ -115,10 +115,9 @@ export class JsonFieldReader {
 
   #setInput(bytes: Uint8Array): void {
     if (bytes === this.#source) return
-    const { buffer, byteOffset, byteLength } = bytes
     this.#source = bytes
-    this.#bytes = new Uint8Array(buffer, byteOffset, byteLength)
-    this.#view = new DataView(buffer, byteOffset, byteLength)
+    this.#input = inputOf(bytes)
+    this.#bytes = this.#input.bytes
   }
 
   #eachMember(slot: number, take: (name: string, start: number, end: number) => void): void {
@@ -166,9 +165,9 @@ export class JsonFieldReader {
   }
 
   #find(table: KeyTable<Branch>, keyStart: number): Branch | undefined {
-    if (this.#isKeyPlain) return table.find(this.#bytes, keyStart, this.#keyEnd)
-    const key = Buffer.from(this.#string(keyStart - 1, this.#keyEnd + 1))
-    return table.find(key, 0, key.length)
+    if (this.#isKeyPlain) return table.find(this.#input, keyStart, this.#keyEnd)
+    const bytes = new TextEncoder().encode(this.#string(keyStart - 1, this.#keyEnd + 1))
+    return table.find(inputOf(bytes), 0, bytes.length)
   }
 
   /** From an opening brace (`previous` is -1), or from the end of a value, to the next key: where it begins, behind its quote. */
@@ -186,7 +185,7 @@ export class JsonFieldReader {
     }
     if (at >= this.#end || bytes[at] !== quote) return malformed
     const start = at + 1
-    const plainEnd = skipPlain(this.#view, start, this.#end)
+    const plainEnd = skipPlain(this.#input.view, start, this.#end)
     this.#isKeyPlain = plainEnd < this.#end && bytes[plainEnd] === quote
     const after = this.#isKeyPlain ? plainEnd + 1 : stringEnd(bytes, start, this.#end)
     if (after < 0) return malformed
@@ -227,7 +226,7 @@ export class JsonFieldReader {
   }
 
   #skipString(start: number): number {
-    const at = skipPlain(this.#view, start, this.#end)
+    const at = skipPlain(this.#input.view, start, this.#end)
     return at < this.#end && this.#bytes[at] === quote
       ? at + 1
       : stringEnd(this.#bytes, at, this.#end)

@@ -35,7 +35,7 @@ export function appendDeclared(
     return new NotExact('stored value is of another version or kind')
   }
   const from = out.length
-  appendSpliced(out, bytes, skimmer, { resourceVersion })
+  appendSpliced(out, skimmer, { resourceVersion })
   if (!isItem) return undefined
   const typeMeta = `{"kind":"${kind}","apiVersion":"${apiVersion}",`
   if (textFromBytes(out.bytes, from, Math.min(out.length, from + typeMeta.length)) !== typeMeta) {

@@ -2,7 +2,7 @@
  *  skimmer: no recursion, no objects, state in locals. */
 
 import { canonicalNumber } from './number.ts'
-import { type JsonInput, canonicalStringEnd, compareStrings, skipPlain } from './strings.ts'
+import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
 import { textFromBytes } from '../text.ts'
 
 /** Deeper text is not proven. */
@@ -30,32 +30,40 @@ const around = new Int32Array(maxDepth)
 
 /** Where the value at `start` ends, if it is what Go writes, at or before `end`; otherwise -1. Keys must rise if `isSorted`. */
 export function provenEnd(input: JsonInput, start: number, end: number, isSorted: boolean): number {
-  const { bytes, view } = input
+  const { bytes } = input
   let at = start
   let depth = 0
   let lastKey = inList
+  let isKey = false
   for (;;) {
     if (at + 1 >= end) return -1
     let byte = bytes[at] as number
-    let isKeyNext = false
     if (byte === quote) {
-      const plain = skipPlain(view, at + 1, end)
-      const isEnd = plain < end && bytes[plain] === quote
-      at = isEnd ? plain + 1 : canonicalStringEnd(input, plain, end)
+      const from = at + 1
+      at = canonicalStringEnd(input, from, end)
+      if (isKey) {
+        if (at < 0 || at >= end || bytes[at++] !== colon) return -1
+        if (isSorted && lastKey !== noKey && compareStrings(bytes, lastKey, from) >= 0) return -1
+        lastKey = from
+        isKey = false
+        continue
+      }
+    } else if (isKey) {
+      return -1
     } else if (byte !== openBrace && byte !== openBracket) {
-      at = scalarEnd(bytes, at, end)
+      at = scalarEnd(input, at, end)
     } else if (bytes[at + 1] === byte + 2) {
       at += 2
     } else {
       if (depth === maxDepth) return -1
       around[depth++] = lastKey
       at++
-      lastKey = byte === openBrace ? noKey : inList
-      if (byte === openBracket) continue
-      isKeyNext = true
+      isKey = byte === openBrace
+      lastKey = isKey ? noKey : inList
+      continue
     }
     if (at < 0) return -1
-    while (!isKeyNext) {
+    for (;;) {
       if (depth === 0) return at
       if (at >= end) return -1
       byte = bytes[at++] as number
@@ -63,27 +71,18 @@ export function provenEnd(input: JsonInput, start: number, end: number, isSorted
       if (byte !== (lastKey === inList ? closeBracket : closeBrace)) return -1
       lastKey = around[--depth] as number
     }
-    if (lastKey !== inList) {
-      if (at >= end || bytes[at] !== quote) return -1
-      const key = at + 1
-      const plain = skipPlain(view, key, end)
-      const isEnd = plain < end && bytes[plain] === quote
-      at = isEnd ? plain + 1 : canonicalStringEnd(input, plain, end)
-      if (at < 0 || at >= end || bytes[at++] !== colon) return -1
-      if (isSorted && lastKey !== noKey && compareStrings(bytes, lastKey, key) >= 0) return -1
-      lastKey = key
-    }
+    isKey = lastKey !== inList
   }
 }
 
 /** Where the number, true, false or null at `at` ends, or -1. Short integers are the rule, and cost no text. */
-export function scalarEnd(bytes: Uint8Array, start: number, end: number): number {
-  let at = start
-  const first = bytes[at] as number
-  if (first === minus) at++
+export function scalarEnd({ bytes, view }: JsonInput, start: number, end: number): number {
+  const first = bytes[start] as number
+  if (first > 0x39) return literalEnd(view, start, end)
+  let at = first === minus ? start + 1 : start
   const digits = at
   while (at < end && isDigit(bytes[at] as number)) at++
-  if (at === digits) return first === minus ? -1 : literalEnd(bytes, start, end)
+  if (at === digits) return -1
   if (at - digits <= 15 && !(at < end && isNumberByte(bytes[at] as number))) {
     return bytes[digits] === 0x30 && (at - digits > 1 || first === minus) ? -1 : at
   }
@@ -94,16 +93,13 @@ export function scalarEnd(bytes: Uint8Array, start: number, end: number): number
 }
 
 /** Where true, false or null ends, or -1. */
-function literalEnd(bytes: Uint8Array, at: number, end: number): number {
-  const literal = literals[bytes[at] as number]
-  if (literal === undefined || at + literal.length > end) return -1
-  for (let i = 1; i < literal.length; i++) {
-    if (bytes[at + i] !== literal.charCodeAt(i)) return -1
-  }
-  return at + literal.length
+function literalEnd(view: DataView, start: number, end: number): number {
+  if (start + 4 > end) return -1
+  const four = view.getInt32(start)
+  if (four === 0x74727565 || four === 0x6e756c6c) return start + 4
+  const isFalse = four === 0x66616c73 && start + 5 <= end && view.getUint8(start + 4) === 0x65
+  return isFalse ? start + 5 : -1
 }
-
-const literals: Readonly<Record<number, string>> = { 0x6e: 'null', 0x74: 'true', 0x66: 'false' }
 
 function isDigit(byte: number): boolean {
   return byte >= 0x30 && byte <= 0x39

@@ -1,42 +1,69 @@
 /** What the skimmer knows of a value: how the server would change it on read, as far as that decides whether it would. */
 
-import type { KeyTable } from './key-table.ts'
+import { KeyTable } from './key-table.ts'
+import { encodeString } from './strings.ts'
 
 /** What a scalar must look like to be left alone by Go's typed ObjectMeta. */
 export type ScalarForm =
   'text' | 'non-empty text' | 'integer' | 'non-zero integer' | 'boolean' | 'time'
 
-export interface SkimNode {
-  /** The named members; undefined is none. */
+/** What makes a node differ from one that leaves everything alone but what its members say. */
+export interface SkimRules {
+  /** Named members. */
+  readonly members?: Readonly<Record<string, SkimNode>>
+  /** All other members. */
+  readonly additional?: SkimNode | undefined
+  readonly items?: SkimNode | undefined
+  /** Members that are not described may stay. */
+  readonly isPreserving?: boolean
+  readonly isNullable?: boolean
+  /** An object without it changes: it has a default, or Go writes it always. */
+  readonly isExpected?: boolean
+  /** A null in its place is replaced, even in a list. */
+  readonly hasDefault?: boolean
+  /** Only scalars of this form are left alone. */
+  readonly form?: ScalarForm
+  /** Only such a container, and not an empty one, is left alone. */
+  readonly container?: 'object' | 'list'
+}
+
+/** A class, so that all nodes have one shape: the skimmer's loop reads them for every member that it passes. */
+export class SkimNode {
   readonly table: KeyTable<SkimNode> | undefined
-  /** All other members; undefined is none. */
   readonly additional: SkimNode | undefined
   readonly items: SkimNode | undefined
-  /** Members that are not described may stay. */
   readonly isPreserving: boolean
   readonly isNullable: boolean
-  /** An object without it changes: it has a default, or Go writes it always. */
   readonly isExpected: boolean
   /** How many named members are expected. */
   readonly expectedCount: number
-  /** A null in its place is replaced, even in a list. */
   readonly hasDefault: boolean
-  /** Only scalars of this form are left alone; undefined is anything. */
+  /** It says nothing of what is inside. */
+  readonly isAnything: boolean
+  /** It has a `form` or a `container`. */
+  readonly isStrict: boolean
   readonly form: ScalarForm | undefined
-  /** Only such a container, and not an empty one, is left alone; undefined is anything. */
   readonly container: 'object' | 'list' | undefined
-}
 
-/** Leaves everything alone but what its members say. */
-export const plainNode: SkimNode = {
-  table: undefined,
-  additional: undefined,
-  items: undefined,
-  isPreserving: false,
-  isNullable: false,
-  isExpected: false,
-  expectedCount: 0,
-  hasDefault: false,
-  form: undefined,
-  container: undefined,
+  constructor(rules: SkimRules) {
+    const members = Object.entries(rules.members ?? {})
+    // Names are looked up as they stand in the text.
+    const written = members.map(([name, node]) => [encodeString(name).slice(1, -1), node] as const)
+    this.table = members.length > 0 ? new KeyTable(written) : undefined
+    this.additional = rules.additional
+    this.items = rules.items
+    this.isPreserving = rules.isPreserving ?? false
+    this.isNullable = rules.isNullable ?? false
+    this.isExpected = rules.isExpected ?? false
+    this.expectedCount = members.filter(([, node]) => node.isExpected).length
+    this.hasDefault = rules.hasDefault ?? false
+    this.isAnything =
+      this.isPreserving &&
+      this.table === undefined &&
+      this.additional === undefined &&
+      this.items === undefined
+    this.isStrict = rules.form !== undefined || rules.container !== undefined
+    this.form = rules.form
+    this.container = rules.container
+  }
 }

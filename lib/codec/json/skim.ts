@@ -7,12 +7,13 @@
  *  thing that the server might change; such an object takes the slow way (json/tree.ts). The text of an aggregated API server
  *  keeps the order of its Go structs, and is checked for its form only.
  *
- *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length, recursion by `maxDepth`. */
+ *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length, and nothing is
+ *  recursive. */
 
-import { maxDepth, provenEnd, scalarEnd } from './proven.ts'
-import { type ScalarForm, type SkimNode, plainNode } from './skim-node.ts'
-import { type JsonInput, canonicalStringEnd, compareStrings, skipPlain } from './strings.ts'
-import { isCanonicalTime } from './time.ts'
+import { describedEnd } from './described.ts'
+import { provenEnd } from './proven.ts'
+import type { SkimNode } from './skim-node.ts'
+import { type JsonInput, canonicalStringEnd, compareStrings, inputOf } from './strings.ts'
 
 /** What is asked of a pass. */
 export interface SkimOptions {
@@ -29,15 +30,10 @@ const comma = 0x2c
 const colon = 0x3a
 const openBrace = 0x7b
 const closeBrace = 0x7d
-const openBracket = 0x5b
-const closeBracket = 0x5d
 
 /** What `#nextKey` answers instead of a position. */
 const endOfObject = -1
 const notProven = -2
-
-/** The items of a list that the schema does not describe: the server empties the objects among them. */
-const emptied: SkimNode = { ...plainNode, isNullable: true }
 
 /** Members that Go's ObjectMeta declares before resourceVersion. */
 const beforeResourceVersion = ['name', 'generateName', 'namespace', 'selfLink', 'uid'].map(quoted)
@@ -68,22 +64,24 @@ export class JsonSkimmer {
 
   #source: Uint8Array = noBytes
   #bytes: Uint8Array = noBytes
-  #input: JsonInput = { bytes: noBytes, view: new DataView(noBytes.buffer) }
+  #input: JsonInput = inputOf(noBytes)
   #end = 0
   #at = 0
   #isSorted = true
-  #depth = 0
   /** The key that was read last, without its quotes. */
   #keyStart = 0
   #keyEnd = 0
-  #isKeyPlain = true
+
+  /** The array that was skimmed last: positions are in it. Never a `Buffer`, whose windows are slower to make. */
+  get bytes(): Uint8Array {
+    return this.#bytes
+  }
 
   /** True if `bytes[start..end)` is one object that is served as it is, apart from the members noted. */
   skim(bytes: Uint8Array, start: number, end: number, options: SkimOptions): boolean {
     this.#setInput(bytes)
     this.#at = start
     this.#end = end
-    this.#depth = 0
     this.#isSorted = options.order === 'sorted'
     this.apiVersionStart = -1
     this.kindStart = -1
@@ -101,10 +99,9 @@ export class JsonSkimmer {
   /** Objects share slabs, so the views of an array are kept for the next object; and hot loops see one kind of array. */
   #setInput(bytes: Uint8Array): void {
     if (bytes === this.#source) return
-    const { buffer, byteOffset, byteLength } = bytes
     this.#source = bytes
-    this.#bytes = new Uint8Array(buffer, byteOffset, byteLength)
-    this.#input = { bytes: this.#bytes, view: new DataView(buffer, byteOffset, byteLength) }
+    this.#input = inputOf(bytes)
+    this.#bytes = this.#input.bytes
   }
 
   #root(options: SkimOptions): boolean {
@@ -123,8 +120,8 @@ export class JsonSkimmer {
       } else if (this.#isKey(metadata)) {
         if (this.insertAt >= 0 || !this.#metadata(options.metadata)) return false
       } else {
-        const child = this.#childOf(options.root, false)
-        if (child === 'stop' || !this.#value(child, false, true)) return false
+        const child = this.#childOf(options.root)
+        if (child === 'stop' || !this.#value(child)) return false
         if (child?.isExpected === true) expected--
       }
     }
@@ -148,8 +145,8 @@ export class JsonSkimmer {
         this.insertAt = key - 1
         this.isInsertedLast = false
       }
-      const child = this.#childOf(node, false)
-      if (child === 'stop' || !this.#value(child, false, true)) return false
+      const child = this.#childOf(node)
+      if (child === 'stop' || !this.#value(child)) return false
       if (child?.isExpected === true) expected--
     }
     if (key !== endOfObject || expected !== 0) return false
@@ -166,71 +163,27 @@ export class JsonSkimmer {
     return isKeyAbove(this.#bytes, this.#keyStart, resourceVersion)
   }
 
-  #value(node: SkimNode | undefined, isPreserved: boolean, isMember: boolean): boolean {
-    const first = this.#at < this.#end ? (this.#bytes[this.#at] as number) : 0
-    if (node === undefined) {
-      const end = provenEnd(this.#input, this.#at, this.#end, this.#isSorted)
-      this.#at = end
-      return end >= 0
-    }
-    if (first === openBrace) {
-      return mayBeContainer(node, 'object') && this.#object(node, isPreserved)
-    }
-    if (first === openBracket) return mayBeContainer(node, 'list') && this.#list(node, isPreserved)
-    if (node.container !== undefined) return false
-    if (first === quote) return this.#formedString(node.form)
-    if (first === 0x6e && !node.isNullable && (isMember || node.hasDefault)) return false
-    const start = this.#at
-    this.#at = scalarEnd(this.#bytes, start, this.#end)
-    return this.#at >= 0 && (node.form === undefined || this.#isScalarOf(node.form, start))
-  }
-
-  #object(node: SkimNode, isPreserved: boolean): boolean {
-    if (++this.#depth > maxDepth) return false
-    let expected = node.expectedCount
-    let count = 0
-    let key = this.#nextKey(-1)
-    for (; key >= 0; key = this.#nextKey(key)) {
-      count++
-      const child = this.#childOf(node, isPreserved)
-      if (child === 'stop' || !this.#value(child, false, true)) return false
-      if (child?.isExpected === true) expected--
-    }
-    this.#depth--
-    return key === endOfObject && expected === 0 && (count > 0 || node.container === undefined)
-  }
-
-  #list(node: SkimNode, isPreserved: boolean): boolean {
-    if (++this.#depth > maxDepth) return false
-    const bytes = this.#bytes
-    const isFree = isPreserved || node.isPreserving
-    const items = node.items ?? (isFree ? undefined : emptied)
-    this.#at++
-    if (this.#at < this.#end && bytes[this.#at] === closeBracket) {
-      this.#at++
-      this.#depth--
-      return node.container === undefined
-    }
-    for (;;) {
-      if (!this.#value(items, isFree, false) || this.#at >= this.#end) return false
-      const next = bytes[this.#at++]
-      if (next === closeBracket) break
-      if (next !== comma) return false
-    }
-    this.#depth--
-    return true
+  /** Steps over a member's value. */
+  #value(node: SkimNode | undefined): boolean {
+    const isNull = this.#at < this.#end && this.#bytes[this.#at] === 0x6e
+    if (isNull && node !== undefined && !node.isNullable) return false
+    const end =
+      node === undefined
+        ? provenEnd(this.#input, this.#at, this.#end, this.#isSorted)
+        : describedEnd(this.#input, this.#at, this.#end, node)
+    this.#at = end
+    return end >= 0
   }
 
   /** The node of the member whose key was read last. Undefined is free; a member that would be pruned is a stop. */
-  #childOf(node: SkimNode | undefined, isPreserved: boolean): SkimNode | undefined | 'stop' {
+  #childOf(node: SkimNode | undefined): SkimNode | undefined | 'stop' {
     if (node === undefined) return undefined
     if (node.table !== undefined) {
-      if (!this.#isKeyPlain) return 'stop'
-      const named = node.table.find(this.#bytes, this.#keyStart, this.#keyEnd)
+      const named = node.table.find(this.#input, this.#keyStart, this.#keyEnd)
       if (named !== undefined) return named
     }
     if (node.additional !== undefined) return node.additional
-    return isPreserved || node.isPreserving ? undefined : 'stop'
+    return node.isPreserving ? undefined : 'stop'
   }
 
   /** Steps over what comes before a member's value: the opening brace (`previous` is -1) or a comma, the key, the colon. Answers
@@ -251,10 +204,8 @@ export class JsonSkimmer {
       return endOfObject
     }
     if (++at >= end || bytes[at] !== quote) return notProven
-    const start = ++at
-    at = skipPlain(this.#input.view, start, end)
-    this.#isKeyPlain = at < end && bytes[at] === quote
-    const after = this.#isKeyPlain ? at + 1 : canonicalStringEnd(this.#input, at, end)
+    const start = at + 1
+    const after = canonicalStringEnd(this.#input, start, end)
     if (after < 0 || after >= end || bytes[after] !== colon) return notProven
     if (this.#isSorted && previous >= 0 && compareStrings(bytes, previous, start) >= 0) {
       return notProven
@@ -281,32 +232,6 @@ export class JsonSkimmer {
     this.#at = end
     return true
   }
-
-  #formedString(form: ScalarForm | undefined): boolean {
-    const start = this.#at + 1
-    if (!this.#string()) return false
-    const end = this.#at - 1
-    if (form === 'time') return isCanonicalTime(this.#bytes, start, end)
-    if (form === 'non-empty text') return end > start
-    return form === undefined || form === 'text'
-  }
-
-  /** True if the scalar from `start` on, which is no string, has the form. */
-  #isScalarOf(form: ScalarForm, start: number): boolean {
-    const first = this.#bytes[start] as number
-    const isNumber = first <= 0x39
-    if (form === 'boolean') return !isNumber
-    if (!isNumber || (form !== 'integer' && form !== 'non-zero integer')) return false
-    if (this.#at - start > 15) return false
-    for (let i = start + 1; i < this.#at; i++) {
-      if ((this.#bytes[i] as number) < 0x30 || (this.#bytes[i] as number) > 0x39) return false
-    }
-    return form === 'integer' || first !== 0x30
-  }
-}
-
-function mayBeContainer(node: SkimNode, container: 'object' | 'list'): boolean {
-  return node.form === undefined && (node.container ?? container) === container
 }
 
 /** Compares the key at `start` with a name. Both end with a quote, which is below whatever stands in the name. */

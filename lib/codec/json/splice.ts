@@ -10,42 +10,48 @@ export interface SpliceOptions {
   readonly apiVersion?: string | undefined
 }
 
-/** Appends the object that `skimmer` has just proven in `bytes`, with the members put in; without a newline. */
+/** Appends the object that `skimmer` has just proven, with the members put in; without a newline. */
 export function appendSpliced(
   out: ByteWriter,
-  bytes: Uint8Array,
   skimmer: JsonSkimmer,
   { resourceVersion, apiVersion }: SpliceOptions,
 ): void {
-  const version = resourceVersionEdit(skimmer, resourceVersion)
-  const { apiVersionStart: start, apiVersionEnd: end } = skimmer
-  const label =
-    apiVersion === undefined || start < 0 ? undefined : { start, end, text: `"${apiVersion}"` }
-  let at = skimmer.objectStart
-  if (label !== undefined && label.start < version.start) at = appendEdit(out, bytes, at, label)
-  at = appendEdit(out, bytes, at, version)
-  if (label !== undefined && label.start > version.start) at = appendEdit(out, bytes, at, label)
-  out.append(bytes, at, skimmer.objectEnd)
+  const { bytes, objectStart, objectEnd, apiVersionStart, apiVersionEnd } = skimmer
+  const isStored = skimmer.resourceVersionStart >= 0
+  const from = isStored ? skimmer.resourceVersionStart : skimmer.insertAt
+  const to = isStored ? skimmer.resourceVersionEnd : skimmer.insertAt
+  const isRelabelled = apiVersion !== undefined && apiVersionStart >= 0
+  const isLabelFirst = apiVersionStart < from
+  let at = objectStart
+  if (isRelabelled && isLabelFirst) {
+    out.append(bytes, at, apiVersionStart)
+    appendQuoted(out, apiVersion)
+    at = apiVersionEnd
+  }
+  out.append(bytes, at, from)
+  if (!isStored) {
+    const isBehind = skimmer.isInsertedLast && !skimmer.isMetadataEmpty
+    out.appendAscii(isBehind ? nameBehind : name)
+  }
+  appendQuoted(out, resourceVersion)
+  if (!isStored && !skimmer.isInsertedLast) out.appendByte(comma)
+  at = to
+  if (isRelabelled && !isLabelFirst) {
+    out.append(bytes, at, apiVersionStart)
+    appendQuoted(out, apiVersion)
+    at = apiVersionEnd
+  }
+  out.append(bytes, at, objectEnd)
 }
 
-/** Replaces `bytes[start..end)` by `text`. */
-interface Edit {
-  readonly start: number
-  readonly end: number
-  readonly text: string
-}
+const name = '"resourceVersion":'
+const nameBehind = ',"resourceVersion":'
+const quote = 0x22
+const comma = 0x2c
 
-function resourceVersionEdit(skimmer: JsonSkimmer, resourceVersion: string): Edit {
-  const { resourceVersionStart: start, resourceVersionEnd: end, insertAt } = skimmer
-  if (start >= 0) return { start, end, text: `"${resourceVersion}"` }
-  const member = `"resourceVersion":"${resourceVersion}"`
-  if (!skimmer.isInsertedLast) return { start: insertAt, end: insertAt, text: `${member},` }
-  const text = skimmer.isMetadataEmpty ? member : `,${member}`
-  return { start: insertAt, end: insertAt, text }
-}
-
-function appendEdit(out: ByteWriter, bytes: Uint8Array, from: number, edit: Edit): number {
-  out.append(bytes, from, edit.start)
-  out.appendAscii(edit.text)
-  return edit.end
+/** In pieces, as joining them would cost more than writing them. */
+function appendQuoted(out: ByteWriter, text: string): void {
+  out.appendByte(quote)
+  out.appendAscii(text)
+  out.appendByte(quote)
 }

@@ -1,17 +1,16 @@
 /** Which metadata Go's typed ObjectMeta leaves alone. The API server decodes the metadata of custom resources into that type and
  *  writes it again: unknown fields, empty values and wrong types go, and times get their one form. */
 
-import { KeyTable } from '../json/key-table.ts'
-import { type ScalarForm, type SkimNode, plainNode } from '../json/skim-node.ts'
+import { type ScalarForm, SkimNode } from '../json/skim-node.ts'
 
 const text = scalar('text')
 const filled = scalar('non-empty text')
 const time = scalar('time')
 const integer = scalar('integer')
 const boolean = scalar('boolean')
-const always = { ...text, isExpected: true }
-const textMap: SkimNode = { ...plainNode, additional: text, container: 'object' }
-const anything: SkimNode = { ...plainNode, isPreserving: true }
+const always = new SkimNode({ form: 'text', isExpected: true })
+const textMap = new SkimNode({ additional: text, container: 'object' })
+const anything = new SkimNode({ isPreserving: true })
 
 const ownerReference = object({
   apiVersion: always,
@@ -52,25 +51,23 @@ const members = {
 /** Metadata of a stored object. One without a generation gets one. */
 export const rootMetadataNode: SkimNode = object({
   ...members,
-  generation: { ...scalar('non-zero integer'), isExpected: true },
+  generation: new SkimNode({ form: 'non-zero integer', isExpected: true }),
 })
 
 /** Metadata of an embedded resource. */
-export const embeddedMetadataNode: SkimNode = {
-  ...object({ ...members, generation: scalar('non-zero integer') }),
-  form: undefined,
-}
+export const embeddedMetadataNode: SkimNode = object({
+  ...members,
+  generation: scalar('non-zero integer'),
+})
 
 function scalar(form: ScalarForm): SkimNode {
-  return { ...plainNode, form }
+  return new SkimNode({ form })
 }
 
 function list(items: SkimNode): SkimNode {
-  return { ...plainNode, items, container: 'list' }
+  return new SkimNode({ items, container: 'list' })
 }
 
-function object(nodes: Readonly<Record<string, SkimNode>>): SkimNode {
-  const entries = Object.entries(nodes)
-  const expectedCount = entries.filter(([, node]) => node.isExpected).length
-  return { ...plainNode, table: new KeyTable(entries), expectedCount }
+function object(members: Readonly<Record<string, SkimNode>>): SkimNode {
+  return new SkimNode({ members })
 }

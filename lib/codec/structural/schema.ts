@@ -2,16 +2,18 @@
  *  formats and validations are checked on writes, and mean nothing here; neither does int-or-string. */
 
 import { JsonNumber, type JsonValue } from '../json/tree.ts'
-import { KeyTable } from '../json/key-table.ts'
-import { type SkimNode, plainNode } from '../json/skim-node.ts'
+import { SkimNode } from '../json/skim-node.ts'
 import { embeddedMetadataNode } from './object-meta-node.ts'
 
-/** One level of a schema. It is a `SkimNode`, so that the skimmer can prove an object unchanged by it. */
-export interface StructuralNode extends SkimNode {
+/** One level of a schema. */
+export interface StructuralNode {
   readonly properties: ReadonlyMap<string, StructuralNode>
   /** For members that are no property; undefined where the schema has no additionalProperties. */
   readonly additional: StructuralNode | undefined
   readonly items: StructuralNode | undefined
+  /** x-kubernetes-preserve-unknown-fields */
+  readonly isPreserving: boolean
+  readonly isNullable: boolean
   /** x-kubernetes-embedded-resource: apiVersion, kind and metadata are an object's own. */
   readonly isEmbedded: boolean
   /** null stands for no default, as it does in Go. */
@@ -20,11 +22,11 @@ export interface StructuralNode extends SkimNode {
 
 /** Where the schema says nothing: objects are emptied, nulls stay, nothing is a default. */
 export const unspecified: StructuralNode = {
-  ...plainNode,
-  isNullable: true,
   properties: new Map(),
   additional: undefined,
   items: undefined,
+  isPreserving: false,
+  isNullable: true,
   isEmbedded: false,
   defaultValue: null,
 }
@@ -41,8 +43,29 @@ export function compileRoot(
   const node = compileNode(schema, { depth: 0, hasDefaults })
   const properties = new Map(node.properties)
   for (const name of typeAndObjectMeta) properties.delete(name)
-  return withTable({ ...node, properties, isEmbedded: false })
+  return { ...node, properties, isEmbedded: false }
 }
+
+/** The same schema for the skimmer, which proves objects unchanged by it. */
+export function skimNodeOf(node: StructuralNode, isProperty = false): SkimNode {
+  const members: Record<string, SkimNode> = Object.create(null) as Record<string, SkimNode>
+  for (const [name, property] of node.properties) members[name] = skimNodeOf(property, true)
+  if (node.isEmbedded) {
+    Object.assign(members, { apiVersion: text, kind: text, metadata: embeddedMetadataNode })
+  }
+  const hasDefault = node.defaultValue !== null
+  return new SkimNode({
+    members,
+    additional: node.additional === undefined ? undefined : skimNodeOf(node.additional),
+    items: node.items === undefined ? undefined : skimNodeOf(node.items),
+    isPreserving: node.isPreserving,
+    isNullable: node.isNullable,
+    isExpected: isProperty && hasDefault,
+    hasDefault,
+  })
+}
+
+const text = new SkimNode({ form: 'text' })
 
 /** What an embedded resource always has. */
 export const typeAndObjectMeta: readonly string[] = ['apiVersion', 'kind', 'metadata']
@@ -59,10 +82,8 @@ function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): S
   const properties = new Map(
     Object.entries(declared).map(([name, property]) => [name, compileNode(property, inner)]),
   )
-  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
   const { additionalProperties, items } = schema
-  return withTable({
-    ...plainNode,
+  return {
     properties,
     additional: isAbsent(additionalProperties)
       ? undefined
@@ -70,33 +91,10 @@ function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): S
     items: isAbsent(items) ? undefined : compileNode(items, inner),
     isPreserving: schema['x-kubernetes-preserve-unknown-fields'] === true,
     isNullable: schema['nullable'] === true,
-    isEmbedded,
+    isEmbedded: schema['x-kubernetes-embedded-resource'] === true,
     defaultValue: hasDefaults ? valueFromParsed(schema['default']) : null,
-  })
-}
-
-/** Adds what the skimmer looks at. */
-function withTable(node: StructuralNode): StructuralNode {
-  const entries: [string, SkimNode][] = []
-  let expectedCount = 0
-  for (const [name, property] of node.properties) {
-    if (node.isEmbedded && typeAndObjectMeta.includes(name)) continue
-    const isExpected = property.defaultValue !== null
-    if (isExpected) expectedCount++
-    entries.push([name, { ...property, isExpected, hasDefault: isExpected }])
-  }
-  if (node.isEmbedded) {
-    entries.push(['apiVersion', text], ['kind', text], ['metadata', embeddedMetadataNode])
-  }
-  return {
-    ...node,
-    hasDefault: node.defaultValue !== null,
-    table: entries.length > 0 ? new KeyTable(entries) : undefined,
-    expectedCount,
   }
 }
-
-const text: SkimNode = { ...plainNode, form: 'text' }
 
 /** Defaults come out of JSON.parse, which has rounded integers above 2^53; nobody has such defaults. */
 function valueFromParsed(value: unknown): JsonValue {
