@@ -46,6 +46,9 @@ export function createHandler(options: ApiOptions): Handler {
   }
 }
 
+/** One for all: an error made anew for each request costs as much as a small answer. */
+const clientLeft = new CacheError('closed', 'the client has left')
+
 interface Incoming {
   readonly exchange: Exchange
   readonly target: RequestTarget
@@ -56,7 +59,7 @@ interface Incoming {
 async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   const { exchange, reply, startMs } = incoming
   const left = new AbortController()
-  exchange.onClose(() => left.abort())
+  const ignoreClose = exchange.onClose(() => left.abort(clientLeft))
   const context: RequestContext = {
     ...incoming,
     options,
@@ -69,6 +72,7 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   } catch (error) {
     fail(context, error)
   }
+  ignoreClose()
   options.requests.request(context.facts, reply.code, options.clock.monotonicMs() - startMs)
 }
 

@@ -39,6 +39,8 @@ import {
   objectNotFound,
   requestTimeoutBody,
 } from '../kube/status.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { SegmentHolder } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
@@ -170,7 +172,7 @@ async function answerList(
   if (signal.aborted) return
   if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)
   const response = reply.response(200, contentType(encoding))
-  if (start.isWhole && start.pieces.length <= smallPieces) {
+  if (start.isWhole && start.bytes <= joinedMaxBytes) {
     await reply.body(response, Buffer.concat(start.pieces))
     return
   }
@@ -224,12 +226,17 @@ const sliceEntries = 64
 
 /** Selected entries go out in runs as long as a leaf's, so that no piece takes long to make. */
 const runEntries = 64
+/** So few are kept one by one: what one client selects again and again, such as the pods of its node. */
+const keptEntriesMax = 500
 
 function runsOf({ content }: Page): Run[] {
   if (content.type === 'slices') {
     return content.slices.map(({ leaf, from, to }) => ({ entries: leaf.entries, from, to, leaf }))
   }
   const { entries } = content
+  if (entries.length <= keptEntriesMax) {
+    return entries.map(entry => ({ entries: [entry], from: 0, to: 1, leaf: holderOf(entry) }))
+  }
   const runs: Run[] = []
   for (let from = 0; from < entries.length; from += runEntries) {
     const to = Math.min(entries.length, from + runEntries)
@@ -238,18 +245,31 @@ function runsOf({ content }: Page): Run[] {
   return runs
 }
 
+/** Selected entries lie in leaves with others that were not asked for, so their segments are kept with themselves. */
+const holders = new WeakMap<KeyValue, SegmentHolder>()
+
+function holderOf(entry: KeyValue): SegmentHolder {
+  let holder = holders.get(entry)
+  if (holder === undefined) {
+    holder = { segments: undefined }
+    holders.set(entry, holder)
+  }
+  return holder
+}
+
 type Body = ReturnType<typeof listBody>
 
 interface Beginning {
   readonly pieces: Uint8Array[]
+  readonly bytes: number
   readonly isWhole: boolean
   readonly problem: NotExact | undefined
 }
 
 /** So much of a list is made before any of it is sent. */
 const beginningMaxBytes = 1024 * 1024
-/** A list of so few pieces is sent in one. */
-const smallPieces = 3
+/** Copying a small list into one piece costs less than writing it in many. */
+const joinedMaxBytes = 256 * 1024
 
 async function beginning(body: Body, { options, signal }: RequestContext): Promise<Beginning> {
   const { clock } = options
@@ -258,14 +278,14 @@ async function beginning(body: Body, { options, signal }: RequestContext): Promi
   let sliceEndMs = clock.monotonicMs() + sliceMs
   while (bytes < beginningMaxBytes && !signal.aborted) {
     const next = body.next()
-    if (next.done === true) return { pieces, isWhole: true, problem: next.value }
+    if (next.done === true) return { pieces, bytes, isWhole: true, problem: next.value }
     pieces.push(next.value)
     bytes += next.value.length
     if (clock.monotonicMs() < sliceEndMs) continue
     await clock.yield()
     sliceEndMs = clock.monotonicMs() + sliceMs
   }
-  return { pieces, isWhole: false, problem: undefined }
+  return { pieces, bytes, isWhole: false, problem: undefined }
 }
 
 /** What was made already, and then the rest. */
