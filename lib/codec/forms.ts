@@ -52,6 +52,7 @@ export class Forms {
   readonly #served: ViewedKind
   /** Stored as JSON, but as no custom resource: its protobuf form is made first, and everything from that. */
   readonly #isConverted: boolean
+  readonly #isMetadataFromWhole: boolean
   readonly #lostAnnotations: readonly string[]
   readonly #cborType: CborType
   #table: Table | undefined
@@ -61,6 +62,7 @@ export class Forms {
     this.kind = kind
     this.#served = { apiVersion: apiVersionOf(kind), kind: kind.kind, custom }
     this.#isConverted = custom === undefined && kind.storage.encoding === 'json'
+    this.#isMetadataFromWhole = custom !== undefined || filledMetadata.includes(kind.kind)
     this.#lostAnnotations = lostAnnotations[kind.kind] ?? []
     this.#cborType = findKind(this.#served.apiVersion, kind.kind)?.type
   }
@@ -130,8 +132,8 @@ export class Forms {
   }
 
   #metadataProtobuf(object: StoredValue, revision: number): StoredValue | NotExact {
-    if (this.#served.custom === undefined) return this.#findMetadata(object)
-    const whole = this.#customObject(object, revision)
+    if (!this.#isMetadataFromWhole) return this.#findMetadata(object)
+    const whole = this.#wholeObject(object, revision)
     if (whole instanceof NotExact) return whole
     const metadata = findJsonMetadata(whole)
     return metadata instanceof NotExact ? metadata : protobufMetadata(metadata)
@@ -144,8 +146,8 @@ export class Forms {
   ): NotExact | undefined {
     const resourceVersion = String(revision)
     const version = shown.viewVersion
-    if (this.#served.custom !== undefined) {
-      const whole = this.#customObject(object, revision)
+    if (this.#isMetadataFromWhole) {
+      const whole = this.#wholeObject(object, revision)
       return whole instanceof NotExact
         ? whole
         : appendCustomPartial(out, whole, options(revision, shown))
@@ -159,7 +161,7 @@ export class Forms {
   #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {
     const { shown, revision } = row
     const isCustom = this.#served.custom !== undefined
-    const source = isCustom ? this.#customObject(object, revision) : this.#typedSource(object)
+    const source = isCustom ? this.#wholeObject(object, revision) : this.#typedSource(object)
     if (source instanceof NotExact) return source
     const cells = this.table.row(source, shown.now)
     if (cells instanceof NotExact) return cells
@@ -192,12 +194,11 @@ export class Forms {
     return servedProtobuf(object, this.#served) ?? noProtobuf
   }
 
-  /** A custom resource as it is served: what of it is shown is read from there, as the stored text need not be what the server
-   *  makes of it. Valid until the next call. */
-  #customObject(object: StoredValue, revision: number): StoredValue | NotExact {
-    custom.clear()
-    const problem = appendObject(custom, object, this.#served, alone(revision))
-    return problem ?? { bytes: custom.bytes, start: 0, end: custom.length }
+  /** An object as it is served, as what is stored need not be what the server makes of it. Valid until the next call. */
+  #wholeObject(object: StoredValue, revision: number): StoredValue | NotExact {
+    served.clear()
+    const problem = appendObject(served, object, this.#served, alone(revision))
+    return problem ?? { bytes: served.bytes, start: 0, end: served.length }
   }
 }
 
@@ -232,7 +233,10 @@ const noProtobuf = new NotExact('custom resources have no protobuf form')
 
 const json = new ByteWriter()
 const message = new ByteWriter()
-const custom = new ByteWriter()
+const served = new ByteWriter()
+
+/** Kinds whose metadata the server fills in from the rest of the object: a namespace's name, the labels of a template. */
+const filledMetadata: readonly string[] = ['Job', 'Namespace', 'ReplicationController']
 
 /** Annotations that the server keeps as fields of its internal objects, or drops from them. */
 const lostAnnotations: Readonly<Record<string, readonly string[]>> = {

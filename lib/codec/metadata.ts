@@ -1,15 +1,17 @@
 /** PartialObjectMetadata: an object's metadata alone, without a look at the rest of it.
  *
- *  The metadata is a window of the stored message. It is copied once, with the resourceVersion put in that the store keeps beside
- *  it, and that copy is the protobuf form; the JSON form is made from it. The server takes metadata from its internal objects,
- *  into which some annotations do not find their way. */
+ *  The metadata is a window of the stored message. A copy of it with the resourceVersion put in, which the store keeps beside it,
+ *  is the protobuf form. The server takes metadata from its internal objects, into which some annotations do not find their
+ *  way. */
 
 import { appendTextField, appendVarint } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { NotExact } from './not-exact.ts'
 import { messageType } from './schema.ts'
 import { Decoders } from './transcode/decoders.ts'
-import { Conversion, GiveUp, type WriteValue } from './transcode/state.ts'
+import { appendObject } from './transcode/objects.ts'
+import type { WriteValue } from './transcode/state.ts'
+import { metadataScope, viewAdditions } from './view/additions.ts'
 import type { StoredValue } from './view.ts'
 import { WireReader, wireBytes } from './wire-reader.ts'
 
@@ -92,24 +94,19 @@ function isText(bytes: Uint8Array, start: number, text: string): boolean {
   return true
 }
 
-/** Appends the JSON of an ObjectMeta in protobuf. */
-export function appendMetadataJson(
+/** Appends the JSON of an ObjectMeta in protobuf with the resourceVersion in it. */
+function appendMetadataJson(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
+  resourceVersion: string,
 ): NotExact | undefined {
-  write ??= new Decoders().writerOf(messageType('meta/v1.ObjectMeta'), { shape: 'value' })
-  conversion.borrow(out, bytes)
-  try {
-    const length = write(conversion, start, end, conversion.length)
-    conversion.giveBack(out)
-    out.length = length
-    return undefined
-  } catch (error) {
-    conversion.giveBack(out)
-    if (error instanceof GiveUp) return new NotExact(error.reason)
-    throw error
-  }
+  write ??= new Decoders(viewAdditions).writerOf(type, { shape: 'members', scope: metadataScope })
+  const text = { write, header: '', trailer: '}', resourceVersion }
+  return appendObject(out, { bytes, start, end, type }, text)
 }
+
+const type = messageType('meta/v1.ObjectMeta')
+let write: WriteValue | undefined
 
 /** A view's own version of meta.k8s.io. */
 export type ViewVersion = 'v1' | 'v1beta1'
@@ -121,12 +118,15 @@ export function appendPartialJson(
   options: MetadataOptions & { readonly version: ViewVersion },
 ): NotExact | undefined {
   const from = out.length
-  scratch.clear()
-  const problem = appendMetadataProtobuf(scratch, window, options)
-  if (problem !== undefined) return problem
+  let source = window
+  if (options.lostAnnotations.length > 0) {
+    scratch.clear()
+    const problem = appendMetadataProtobuf(scratch, window, options)
+    if (problem !== undefined) return problem
+    source = { bytes: scratch.bytes, start: 0, end: scratch.length }
+  }
   out.append(partialHead[options.version])
-  const spliced = { bytes: scratch.bytes, start: 0, end: scratch.length }
-  const failure = appendMetadataJson(out, spliced)
+  const failure = appendMetadataJson(out, source, options.resourceVersion)
   if (failure === undefined) out.appendByte(0x7d)
   else out.length = from
   return failure
@@ -158,5 +158,3 @@ export function appendPartialProtobuf(
 const outer = new WireReader()
 const inner = new WireReader()
 const scratch = new ByteWriter()
-const conversion = new Conversion(0)
-let write: WriteValue | undefined

@@ -61,7 +61,11 @@ export interface Shape {
   readonly zero: Readonly<Record<string, unknown>>
   /** By field number. */
   readonly slots: readonly (Slot | undefined)[]
+  readonly pick: PickMessage
 }
+
+/** Reads what a pattern asks of the message in `bytes[start..end)`. */
+export type PickMessage = (bytes: Uint8Array, start: number, end: number) => PickedObject
 
 /** How one field is read. */
 export interface Slot {

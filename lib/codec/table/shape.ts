@@ -4,6 +4,7 @@ import { CacheError } from '../../base/errors.ts'
 import { type Field, type MessageType, messageType, readDefaults } from '../schema.ts'
 import type { Fields, Pattern, Shape, Slot, SlotMark } from './pattern.ts'
 import { pickFromJson } from './pick-json.ts'
+import { compilePick } from './pick-source.ts'
 
 export interface ShapeOptions {
   /** The kind of the object: some defaults apply to some kinds only. */
@@ -26,7 +27,8 @@ export function compileShape(fields: Fields, type: MessageType, options: ShapeOp
     zero[name] = zeroOf(slot, typeof pattern === 'string' && pattern.endsWith('?'))
   }
   // A dense array: holes would make every look-up slow.
-  return { zero: Object.freeze(zero), slots: Array.from(slots) }
+  const dense = Array.from(slots)
+  return { zero, slots: dense, pick: compilePick(zero, dense) }
 }
 
 function compileSlot(

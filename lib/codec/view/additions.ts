@@ -16,6 +16,9 @@ export function objectScope(root: string): Scope {
   return { root, place: objectPlace, isMetadata: false, prefix: '' }
 }
 
+/** The scope of an object's metadata that is written alone. */
+export const metadataScope: Scope = { root: '', place: '', isMetadata: true, prefix: '' }
+
 export const viewAdditions: Additions = {
   scopeOf: (parent, field, scope) => {
     const isMetadata = scope.place === objectPlace && field.jsonName === 'metadata'
