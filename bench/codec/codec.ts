@@ -52,7 +52,7 @@ async function measureCodec(options: BenchOptions): Promise<BenchResult> {
   const floors: BenchResult['floors'][number][] = []
   for (const contest of contests) {
     options.progress(contest.name)
-    const { ours, theirs, ratio } = compete(contest, pods.length, isFull ? 15 : 2)
+    const { ours, theirs, ratio } = compete(contest, pods.length, isFull ? 400 : 3)
     rows.push([contest.name, ours, contest.theirName, theirs, ratio])
     if (contest.floor > 0) {
       floors.push({
@@ -200,17 +200,23 @@ function spliceContests(pods: readonly Uint8Array[]): Contest[] {
   ]
 }
 
-/** Lets both do all objects in turns, so that whatever else the machine does hits both alike; the first rounds, in which the
- *  engine is still compiling, do not count. */
+/** Lets both do a few objects in turns, many times, so that whatever else the machine does hits both alike, and most turns not at
+ *  all. The first turns, in which the engine is still compiling, do not count; they tell how often the faster one repeats its
+ *  turn, so that both take about as long. */
 function compete(
   { ours, theirs }: Contest,
   objects: number,
-  rounds: number,
+  turns: number,
 ): { ours: number; theirs: number; ratio: number } {
+  const warmUp = Math.ceil(turns / 5)
   const times: { ours: number; theirs: number }[] = []
-  for (let round = -3; round < rounds; round++) {
-    const measured = { ours: timed(ours, objects), theirs: timed(theirs, objects) }
-    if (round >= 0) times.push(measured)
+  let repeats = 1
+  for (let turn = -warmUp; turn < turns; turn++) {
+    const first = (Math.abs(turn) * turnObjects) % objects
+    const range = { first, end: Math.min(objects, first + turnObjects) }
+    const measured = { ours: timed(ours, range, repeats), theirs: timed(theirs, range, 1) }
+    if (turn >= 0) times.push(measured)
+    else repeats = Math.min(50, Math.max(1, Math.round(measured.theirs / measured.ours)))
   }
   return {
     ours: median(times.map(time => time.ours)),
@@ -219,11 +225,19 @@ function compete(
   }
 }
 
+const turnObjects = 40
+
 /** Microseconds for each object. */
-function timed(work: Work, objects: number): number {
+function timed(
+  work: Work,
+  { first, end }: { readonly first: number; readonly end: number },
+  repeats: number,
+): number {
   const start = performance.now()
-  for (let i = 0; i < objects; i++) work(i)
-  return ((performance.now() - start) * 1000) / objects
+  for (let repeat = 0; repeat < repeats; repeat++) {
+    for (let i = first; i < end; i++) work(i)
+  }
+  return ((performance.now() - start) * 1000) / ((end - first) * repeats)
 }
 
 /** The first list in a thread of its own, which has compiled nothing yet, several times. */
