@@ -2,6 +2,7 @@
  *
  *  - fresh: a consistent read contains every write that was acknowledged before it began, and is not older than any consistent read
  *    that had ended before it began, of whichever mirror.
+ *  - monotonic: what one mirror gives as the newest never goes back.
  *  - exact: every answer is the exact state of its keyspace at its revision; one that names a revision has that one, or has expired
  *    for a reason.
  *  - ordered, unique, atomic, reliable: each position sees every batch of its keyspace once, whole, in order, without a gap.
@@ -39,6 +40,8 @@ export class MirrorChecks {
   /** The oldest epoch that it may still serve. */
   #servedEpoch = 0
   #newEpochs = 0
+  /** The newest answer for each keyspace, and in which epoch of the mirror it was given. */
+  readonly #newest = new Map<string, { readonly revision: number; readonly epoch: number }>()
 
   constructor(truth: Truth, name: string) {
     this.#truth = truth
@@ -65,6 +68,8 @@ export class MirrorChecks {
     if (freshness.type === 'not-older-than' && snapshot.revision < freshness.revision) {
       throw this.#failure(`${what} is older than ${freshness.revision}`)
     }
+    if (snapshot.revision < 1) throw this.#failure(`${what}: no etcd has that revision`)
+    if (freshness.type !== 'exact') this.#checkNewest(keyspace, snapshot.revision, what)
     if (freshness.type === 'consistent') this.#checkFresh(keyspace, mark, snapshot, what)
     else this.#servedEpoch = this.#epochOf(keyspace, snapshot, this.#servedEpoch, what).index
   }
@@ -135,6 +140,16 @@ export class MirrorChecks {
     this.#epochWith(this.#servedEpoch, what, epoch => {
       return proven <= epoch.latest && epoch.sumAt(keyspace, proven) === sumOf(snapshot)
     })
+  }
+
+  /** Whoever asks the same mirror again for what is newest never gets something older, unless it has noticed that etcd went back. */
+  #checkNewest(keyspace: string, revision: number, what: string): void {
+    const epoch = this.#newEpochs
+    const before = this.#newest.get(keyspace)
+    if (before?.epoch === epoch && revision < before.revision) {
+      throw this.#failure(`${what} is older than an answer before it, at ${before.revision}`)
+    }
+    this.#newest.set(keyspace, { revision, epoch })
   }
 
   #checkFresh(keyspace: string, mark: ReadMark, snapshot: Snapshot, what: string): void {
