@@ -66,7 +66,8 @@ function convertAutoscaler(out: ByteWriter, value: StoredValue): NotExact | unde
   if (!(tree instanceof Map) || tree.get('apiVersion') !== 'autoscaling/v2') {
     return new NotExact('stored value is no autoscaler of autoscaling/v2')
   }
-  return appendTree(out, downgradeAutoscaler(tree))
+  const downgraded = downgradeAutoscaler(tree)
+  return downgraded instanceof NotExact ? downgraded : appendTree(out, downgraded)
 }
 
 function convertDefinition(out: ByteWriter, value: StoredValue): NotExact | undefined {

@@ -10,6 +10,7 @@ import {
   memberOf,
   textInOrder,
 } from '../json/tree.ts'
+import { NotExact } from '../not-exact.ts'
 
 const prefix = 'autoscaling.alpha.kubernetes.io/'
 
@@ -23,16 +24,22 @@ const ownAnnotations = [
   'scale-up-tolerance',
 ]
 
-/** The object as v1 has it. Members are in no particular order, but in the annotations, where they are in Go's. */
-export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject {
+/** The object as v1 has it. Members are in no particular order, but in the annotations, where they are in Go's. More than one
+ *  metric of the CPU is not exact: which of them counts is not settled among the versions of Kubernetes. */
+export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExact {
   const spec = autoscaler.get('spec')
   const status = autoscaler.get('status')
   const metrics = itemsOf(memberOf(spec, 'metrics'))
   const currentMetrics = itemsOf(memberOf(status, 'currentMetrics'))
+  if ([metrics, currentMetrics].some(list => list.filter(isCpu).length > 1)) {
+    return new NotExact('autoscaler has more than one metric of the CPU')
+  }
   const metadata = new Map(asObject(autoscaler.get('metadata')))
   const annotations = new Map(asObject(metadata.get('annotations')))
   for (const name of ownAnnotations) annotations.delete(prefix + name)
-  const others = metrics.filter(metric => !isCpuUtilization(metric))
+  const others = metrics.filter(
+    metric => !isCpu(metric) || utilizationOf(metric, 'target') === null,
+  )
   const notes: readonly (readonly [string, readonly JsonValue[]])[] = [
     ['metrics', others.map(downgradeMetric)],
     ['current-metrics', currentMetrics.map(downgradeCurrentMetric)],
@@ -55,43 +62,28 @@ export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject {
       scaleTargetRef: memberOf(spec, 'scaleTargetRef'),
       minReplicas: memberOf(spec, 'minReplicas'),
       maxReplicas: memberOf(spec, 'maxReplicas'),
-      targetCPUUtilizationPercentage: targetUtilization(metrics),
+      targetCPUUtilizationPercentage: utilizationOf(metrics.find(isCpu), 'target'),
     }),
     status: objectOf({
       observedGeneration: memberOf(status, 'observedGeneration'),
       lastScaleTime: memberOf(status, 'lastScaleTime'),
       currentReplicas: memberOf(status, 'currentReplicas') ?? zero,
       desiredReplicas: memberOf(status, 'desiredReplicas'),
-      currentCPUUtilizationPercentage: currentUtilization(currentMetrics),
+      currentCPUUtilizationPercentage: utilizationOf(currentMetrics.find(isCpu), 'current'),
     }),
   })
 }
 
 const zero = new JsonNumber('0')
 
-/** The resource part of a metric of the CPU. */
-function cpuOf(metric: JsonValue): JsonValue | undefined {
-  const resource = memberOf(metric, 'resource')
-  const isCpu = memberOf(metric, 'type') === 'Resource' && memberOf(resource, 'name') === 'cpu'
-  return isCpu ? resource : undefined
+function isCpu(metric: JsonValue): boolean {
+  const name = memberOf(memberOf(metric, 'resource'), 'name')
+  return memberOf(metric, 'type') === 'Resource' && name === 'cpu'
 }
 
-function isCpuUtilization(metric: JsonValue): boolean {
-  return !isAbsent(memberOf(memberOf(cpuOf(metric), 'target'), 'averageUtilization'))
-}
-
-/** Only the first metric of the CPU counts, whether or not it has a utilization. */
-function targetUtilization(metrics: readonly JsonValue[]): JsonValue | undefined {
-  const cpu = metrics.map(cpuOf).find(found => found !== undefined)
-  return memberOf(memberOf(cpu, 'target'), 'averageUtilization')
-}
-
-/** The last current metric of the CPU that has one. */
-function currentUtilization(metrics: readonly JsonValue[]): JsonValue | undefined {
-  return metrics
-    .map(metric => memberOf(memberOf(cpuOf(metric), 'current'), 'averageUtilization'))
-    .filter(value => !isAbsent(value))
-    .at(-1)
+/** The utilization in a metric of the CPU: its target, or the current one. */
+function utilizationOf(metric: JsonValue | undefined, part: 'target' | 'current'): JsonValue {
+  return memberOf(memberOf(memberOf(metric, 'resource'), part), 'averageUtilization') ?? null
 }
 
 function downgradeMetric(metric: JsonValue): JsonObject {
