@@ -23,6 +23,9 @@ export function served(bytes: Uint8Array, apiVersion: string, kind: string): unk
   return problem?.reason ?? JSON.parse(Buffer.from(out.copy()).toString())
 }
 
-export const metadata = { name: 'x', uid: 'u' }
-export const servedMetadata = { ...metadata, resourceVersion: '9' }
+export const metadata: Readonly<Record<string, string>> = { name: 'x', uid: 'u' }
+export const servedMetadata: Readonly<Record<string, string>> = {
+  ...metadata,
+  resourceVersion: '9',
+}
 export const time = '2026-11-21T04:13:40Z'
