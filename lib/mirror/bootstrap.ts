@@ -17,6 +17,7 @@ import type { MirrorLimits } from './limits.ts'
 import type { MirrorMetrics } from './metrics.ts'
 import type { KeyspaceOf } from './mirrored-keyspace.ts'
 import { type Page, readPages } from './pages.ts'
+import type { RevisionProbe } from './revision-probe.ts'
 
 /** How far a bootstrap is. */
 export interface LoadReport {
@@ -34,6 +35,7 @@ export interface LoadOptions {
   readonly logger: Logger
   readonly metrics: MirrorMetrics
   readonly epochs: Epochs
+  readonly probe: RevisionProbe
   readonly keyspaceOf: KeyspaceOf
   readonly signal: AbortSignal
   /** Told after each page. */
@@ -70,6 +72,8 @@ export async function loadKeyspaces(options: LoadOptions, request: LoadRequest):
   for await (const page of readPages(options, { range: request.range, attemptsMax: 5 })) {
     const verdict = options.epochs.judge(mark, page.header)
     if (verdict !== 'same') {
+      // Whether the epoch is over is for the probe to find out.
+      options.probe.ask({ isSettled: false, probed: () => {} })
       throw new CacheError('conflict', `page is of an epoch that is ${verdict}`)
     }
     if (request.isTooMuch?.() === true) {

@@ -268,14 +268,12 @@ export class Feed implements StreamTarget {
   #loadFailed(error: unknown): void {
     if (!(error instanceof CacheError)) throw error
     if (this.signal.aborted) return
-    const { logger, probe } = this.#context
+    const { logger } = this.#context
     if (error.code === 'expired') {
       logger.warn('etcd compacted the revision that was being read: starting over')
     } else {
       logger.warn('cannot read the keys of a range', { error: error.message })
     }
-    // Whether the epoch is over is for the probe to find out.
-    if (error.code === 'conflict') probe.ask({ isSettled: false, probed: () => {} })
   }
 
   async #follow(

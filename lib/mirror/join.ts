@@ -86,9 +86,8 @@ async function readAndJoin(
   feed: Feed,
   keyspace: MirroredKeyspace,
 ): Promise<void> {
-  const { signal, progress } = feed
+  const { signal } = feed
   const { metrics, limits } = context
-  const known = progress.revision
   metrics.bootstrap('joined')
   const { revision, trees } = await loadKeyspaces(
     { ...context, signal, onReport: () => {} },
@@ -101,15 +100,11 @@ async function readAndJoin(
   const tree = trees.get(keyspace.name)
   // The feed's own bootstrap may have been faster, or the keyspace may be gone.
   if (tree === undefined || !keyspace.isJoining || signal.aborted) return
-  if (revision < known) {
-    metrics.violation('stale-quorum-read')
-    throw new CacheError('conflict', `range answered at ${revision}, below ${known}`)
-  }
   try {
     keyspace.finishJoining(tree, revision)
   } catch (error) {
     if (!(error instanceof CacheError)) throw error
-    feed.violated({ kind: 'unknown-delete', got: revision, known })
+    feed.violated({ kind: 'unknown-delete', got: revision, known: feed.progress.revision })
     return
   }
   await admit(context, feed, keyspace)

@@ -150,3 +150,24 @@ t.test('a keyspace outside of what is mirrored, or added twice, is refused', asy
     code: 'invalid_request',
   })
 })
+
+t.test('a join whose read is older than the stream is not believed', async t => {
+  const { etcd, mirror, clock, counts, release } = await createJoining()
+  const stale = etcd.header
+  const answer = etcd.range.bind(etcd)
+  let isStale = true
+  etcd.range = async (request, signal) => {
+    const page = await answer(request, signal)
+    return isStale && request.countOnly !== true ? { ...page, header: stale } : page
+  }
+  mirror.drop('c')
+  etcd.put({ '/r/c/1': 'y' })
+  mirror.add(keyspaceNamed('c'))
+  release()
+  await clock.advance(30)
+  t.equal(mirror.statuses().at(-1)?.state, 'starting')
+  isStale = false
+  await clock.advance(1000)
+  t.same(contentsOf(await read(mirror, 'c')).entries, ['/r/c/1=y'])
+  t.equal(counts.get('newEpoch'), undefined, 'the probe has found no other history')
+})
