@@ -66,18 +66,30 @@ t.test('marks are not used before the version of their member is known', async t
   t.equal(mirror.statuses()[0]?.trust, 'trusted')
 })
 
-t.test('an etcd that never answers progress requests is found out at the start', async t => {
+t.test('no mark is overdue while the start of the watcher lies ahead of etcd', async t => {
   const etcd = new TinyEtcd()
   const { mirror, clock } = createFixture({ etcd })
   mirror.start()
   await clock.advance(0)
+  etcd.lastWatch.sink.created(etcd.header)
+  await clock.advance(20_000)
+  t.equal(mirror.statuses()[0]?.trust, 'unknown')
+  t.equal(mirror.statuses()[0]?.state, 'ready')
+  t.equal(contentsOf(await read(mirror, 'a')).revision, 1, 'nothing has to be proven')
+})
+
+t.test('an etcd that never answers progress requests is found out', async t => {
+  const etcd = new TinyEtcd()
+  const { mirror, clock } = createFixture({ etcd })
+  mirror.start()
+  await clock.advance(0)
+  etcd.write({ '/elsewhere': 'x' })
   etcd.lastWatch.sink.created(etcd.header)
   await clock.advance(2900)
   t.equal(mirror.statuses()[0]?.trust, 'unknown')
   await clock.advance(200)
   t.equal(mirror.statuses()[0]?.trust, 'unanswered')
   t.equal(mirror.statuses()[0]?.state, 'ready')
-  etcd.write({ '/elsewhere': 'x' })
   const elsewhere = watchOutcome(read(mirror, 'a', { type: 'consistent' }, true))
   await clock.advance(100)
   t.equal(elsewhere.now(), 'progress-untrusted')
