@@ -57,6 +57,7 @@ export class Epochs {
     if (this.isOtherCluster(header)) return 'another cluster'
     if (header.revision < mark.revision || header.raftTerm < mark.raftTerm) return 'went back'
     this.witness(header)
+    if (header.raftTerm > this.#raftTerm) this.#raftTerm = header.raftTerm
     return 'same'
   }
 
@@ -64,11 +65,11 @@ export class Epochs {
     return this.#clusterId !== undefined && header.clusterId !== this.#clusterId
   }
 
-  /** Takes note of any header of this epoch's cluster: its member has applied that revision, so the cluster has committed it. */
+  /** Takes note of any header of this epoch's cluster: its member has applied that revision, so the cluster has committed it. Its
+   *  term means nothing: a member that is cut off counts it up alone. */
   witness(header: ResponseHeader): void {
     this.#clusterId ??= header.clusterId
     if (header.revision > this.#witnessed) this.#witnessed = header.revision
-    if (header.raftTerm > this.#raftTerm) this.#raftTerm = header.raftTerm
   }
 
   /** Begins the epoch of which `header` was the first sign. */

@@ -129,7 +129,7 @@ export class Feed implements StreamTarget {
     let avoidEndpoint: string | undefined
     while (!signal.aborted) {
       if (this.#mustLoad !== undefined && !(await this.#load(this.#mustLoad))) {
-        await sleep(this.#context.clock, this.#reconnects.nextMs(), signal)
+        await sleep(this.#context.clock, this.#reconnects.nextMs(), this.signal)
         continue
       }
       const end = await this.#follow(avoidEndpoint)
@@ -247,6 +247,8 @@ export class Feed implements StreamTarget {
       )
       context.metrics.events(0, loaded.unmatched)
       this.#mustLoad = undefined
+      // What an etcd that is not to be believed may have proven counts for nothing from here on.
+      this.progress.restart(revision(0))
       for (const keyspace of known) {
         const tree = loaded.trees.get(keyspace.name)
         if (keyspace.isDropped || tree === undefined) continue
@@ -280,7 +282,7 @@ export class Feed implements StreamTarget {
     avoidEndpoint: string | undefined,
   ): Promise<(StreamEnd & { readonly endpoint: string | undefined }) | undefined> {
     const { signal } = this
-    const target = await this.#probeRevision(signal)
+    const target = await this.#context.probe.revisionNow(signal)
     if (target === undefined || signal.aborted) return undefined
     this.#target = target
     const stream = new FeedStream({
@@ -307,31 +309,9 @@ export class Feed implements StreamTarget {
     return { ...end, endpoint: stream.endpoint }
   }
 
-  /** etcd's revision now; `undefined` when the signal is aborted before it says. */
-  #probeRevision(signal: AbortSignal): Promise<Revision | undefined> {
-    return new Promise(resolve => {
-      if (signal.aborted) {
-        resolve(undefined)
-        return
-      }
-      const abort = (): void => {
-        asker.isSettled = true
-        resolve(undefined)
-      }
-      const asker = {
-        isSettled: false,
-        probed: (revision: Revision) => {
-          signal.removeEventListener('abort', abort)
-          resolve(revision)
-        },
-      }
-      signal.addEventListener('abort', abort, { once: true })
-      this.#context.probe.ask(asker)
-    })
-  }
-
   async #react(end: StreamEnd & { readonly endpoint: string | undefined }): Promise<void> {
-    const { logger, metrics, clock, signal } = this.#context
+    const { logger, metrics, clock } = this.#context
+    const { signal } = this
     if (end.reason === 'stopped') return
     metrics.reconnect(end.reason)
     switch (end.reason) {

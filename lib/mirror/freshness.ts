@@ -79,6 +79,7 @@ export class FreshnessGate {
   readonly #options: GateOptions
   readonly #deadlines: DeadlineList<PendingRead>
   #sequence = 0
+  #isClosed = false
 
   constructor(options: GateOptions) {
     this.#options = options
@@ -97,6 +98,7 @@ export class FreshnessGate {
   read(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
     const { clock, limits, metrics, epochs } = this.#options
     if (options.signal?.aborted === true) return Promise.reject(abandoned())
+    if (this.#isClosed) return Promise.reject(stopping())
     return new Promise<ReadOutcome>((resolve, reject) => {
       const startMs = clock.monotonicMs()
       const { type } = options.freshness
@@ -135,10 +137,11 @@ export class FreshnessGate {
     })
   }
 
-  /** Ends every waiting read. */
+  /** Ends every waiting read, and refuses all others. */
   close(): void {
+    this.#isClosed = true
     this.#deadlines.takeAll(read => {
-      read.fail(new CacheError('closed', 'mirror is stopping'))
+      read.fail(stopping())
     })
   }
 
@@ -206,7 +209,7 @@ export class FreshnessGate {
     const { clock, limits } = this.#options
     const { feed, options } = read
     const isUnprovable = feed.trust === 'old version' || feed.trust === 'unanswered'
-    if (isUnprovable && options.freshness.type === 'consistent' && options.canGoElsewhere) {
+    if (isUnprovable && options.canGoElsewhere) {
       read.giveUpAfter(clock, limits.untrustedWaitMs)
     }
     read.waitFor(revision)
@@ -249,4 +252,8 @@ export class FreshnessGate {
 
 function abandoned(): CacheError {
   return new CacheError('closed', 'read was abandoned')
+}
+
+function stopping(): CacheError {
+  return new CacheError('closed', 'mirror is stopping')
 }

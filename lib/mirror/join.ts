@@ -71,7 +71,7 @@ async function attempt(
 ): Promise<CacheError | undefined> {
   const kept = keyspace.startJoining()
   try {
-    await readAndJoin(context, feed, keyspace)
+    await readAndJoin(context, feed, { keyspace, kept })
     return undefined
   } catch (error) {
     if (!(error instanceof CacheError)) throw error
@@ -84,7 +84,7 @@ async function attempt(
 async function readAndJoin(
   context: FeedContext,
   feed: Feed,
-  keyspace: MirroredKeyspace,
+  { keyspace, kept }: { readonly keyspace: MirroredKeyspace; readonly kept: object },
 ): Promise<void> {
   const { signal } = feed
   const { metrics, limits } = context
@@ -99,7 +99,7 @@ async function readAndJoin(
   )
   const tree = trees.get(keyspace.name)
   // The feed's own bootstrap may have been faster, or the keyspace may be gone.
-  if (tree === undefined || !keyspace.isJoining || signal.aborted) return
+  if (tree === undefined || signal.aborted || !keyspace.isInJoin(kept)) return
   try {
     keyspace.finishJoining(tree, revision)
   } catch (error) {

@@ -142,7 +142,7 @@ export class MirroredKeyspace {
     this.#sink.applied(this.name, this.store.apply(revision, changes, this.#clock.monotonicMs()))
   }
 
-  /** From now on the stream's changes are kept, for `finishJoining`. The answer names this join in `stopJoining`. */
+  /** From now on the stream's changes are kept, for `finishJoining`. The answer names this join. */
   startJoining(): object {
     this.#joining = []
     this.#joiningChanges = 0
@@ -158,6 +158,11 @@ export class MirroredKeyspace {
 
   get isJoining(): boolean {
     return this.#joining !== undefined
+  }
+
+  /** That very join is still under way. */
+  isInJoin(join: object): boolean {
+    return this.#joining === join
   }
 
   get joiningChanges(): number {

@@ -62,6 +62,29 @@ export class RevisionProbe {
     if (!this.#isRunning) void this.#run()
   }
 
+  /** The revision now; `undefined` when the signal is aborted before etcd says. */
+  revisionNow(signal: AbortSignal): Promise<Revision | undefined> {
+    return new Promise(resolve => {
+      if (signal.aborted) {
+        resolve(undefined)
+        return
+      }
+      const abort = (): void => {
+        asker.isSettled = true
+        resolve(undefined)
+      }
+      const asker = {
+        isSettled: false,
+        probed: (revision: Revision) => {
+          signal.removeEventListener('abort', abort)
+          resolve(revision)
+        },
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      this.ask(asker)
+    })
+  }
+
   async #run(): Promise<void> {
     const { signal, clock } = this.#options
     this.#isRunning = true

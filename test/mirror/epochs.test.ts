@@ -26,10 +26,16 @@ t.test('answers may overtake each other', async t => {
 
 t.test('a revision or a raft term that goes back is noticed', async t => {
   const epochs = new Epochs()
-  epochs.witness(header({ revision: 10, raftTerm: 5 }))
+  epochs.judge(epochs.mark(), header({ revision: 10, raftTerm: 5 }))
   t.equal(epochs.judge(epochs.mark(), header({ revision: 9, raftTerm: 5 })), 'went back')
   t.equal(epochs.judge(epochs.mark(), header({ revision: 20, raftTerm: 2 })), 'went back')
   t.equal(epochs.witnessed, 10)
+})
+
+t.test('the term of a member that is cut off is not the term of the cluster', async t => {
+  const epochs = new Epochs()
+  epochs.witness(header({ revision: 10, raftTerm: 9 }))
+  t.equal(epochs.judge(epochs.mark(), header({ revision: 10, raftTerm: 2 })), 'same')
 })
 
 t.test('another cluster id is noticed, whatever the revision', async t => {

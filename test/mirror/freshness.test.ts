@@ -257,6 +257,7 @@ t.test('a stopped mirror lets go of everything', async t => {
   waiting.catch(() => {})
   await mirror.stop()
   await t.rejects(waiting, { code: 'closed' })
+  await t.rejects(read(mirror, 'a', any), { code: 'closed' })
   t.ok(etcd.watches.every(watch => watch.isCancelled))
   t.equal(clock.pendingTimers, 0)
 })

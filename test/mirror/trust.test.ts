@@ -24,10 +24,13 @@ t.test('below 3.4.31 and 3.5.13, start-up says so, and progress marks prove noth
   etcd.lastWatch.progress()
   const overtaken = watchOutcome(read(mirror, 'a'))
   const elsewhere = watchOutcome(read(mirror, 'a', { type: 'consistent' }, true))
+  const exact = { type: 'exact', revision: revision(2) } as const
+  const next = watchOutcome(read(mirror, 'a', exact, true))
   await clock.advance(50)
   t.equal(overtaken.now(), 'waiting', 'the mark came before the event')
   await clock.advance(50)
   t.equal(elsewhere.now(), 'progress-untrusted')
+  t.equal(next.now(), 'progress-untrusted', 'nor can what that read answered be read again here')
   etcd.lastWatch.deliver(etcd.batches)
   await clock.advance(0)
   t.equal(overtaken.now(), 'at 2', 'the event of a known revision is proof')
