@@ -56,6 +56,8 @@ export interface HttpRequest {
   readonly path: string
   readonly headers?: http.OutgoingHttpHeaders | undefined
   readonly body?: string | undefined
+  /** Leaves once the answer has begun: for what may be a watch, which does not end by itself. */
+  readonly leavesEarly?: boolean | undefined
 }
 
 export interface HttpAnswer {
@@ -79,11 +81,16 @@ export function ask(port: number, request: HttpRequest, agent?: http.Agent): Pro
         setHost: !Object.hasOwn(headers, 'Host'),
       },
       response => {
+        const { statusCode = 0, headers: got } = response
+        if (request.leavesEarly === true && statusCode === 200) {
+          sent.destroy()
+          resolve({ status: statusCode, headers: got, body: Buffer.alloc(0) })
+          return
+        }
         const pieces: Buffer[] = []
         response.on('data', (piece: Buffer) => pieces.push(piece))
         response.on('error', reject)
         response.on('end', () => {
-          const { statusCode = 0, headers: got } = response
           resolve({ status: statusCode, headers: got, body: Buffer.concat(pieces) })
         })
       },
