@@ -5,7 +5,7 @@ import { ByteWriter } from './byte-writer.ts'
 import { type CborType, cborFromJson } from './cbor.ts'
 import type { CustomKind } from './custom.ts'
 import { appendEnvelope, readEnvelope } from './envelope.ts'
-import { appendPartialJson, appendPartialProtobuf, findMetadata } from './metadata.ts'
+import { appendPartialJson, appendPartialProtobuf, findMetadata, partialHead } from './metadata.ts'
 import { appendPartialFromJson, findJsonMetadata, protobufMetadata } from './metadata-json.ts'
 import type { MediaType, View } from './negotiate.ts'
 import { NotExact } from './not-exact.ts'
@@ -150,7 +150,7 @@ export class Forms {
       const whole = this.#wholeObject(object, revision)
       return whole instanceof NotExact
         ? whole
-        : appendCustomPartial(out, whole, options(revision, shown))
+        : this.#appendWholePartial(out, whole, options(revision, shown))
     }
     const metadata = this.#findMetadata(object)
     if (metadata instanceof NotExact) return metadata
@@ -171,7 +171,7 @@ export class Forms {
     if (shown.includeObject === 'None') out.appendAscii('null')
     else if (shown.includeObject === 'Object') {
       problem = appendObject(out, object, this.#served, alone(revision))
-    } else if (isCustom) problem = appendCustomPartial(out, source, options(revision, shown))
+    } else if (isCustom) problem = this.#appendWholePartial(out, source, options(revision, shown))
     else problem = this.#appendPartialJson(out, object, row)
     if (problem === undefined) out.appendByte(0x7d)
     else out.length = from
@@ -194,6 +194,23 @@ export class Forms {
     return servedProtobuf(object, this.#served) ?? noProtobuf
   }
 
+  /** The metadata of an object as it is served. Go has written that of a built-in kind in its order. */
+  #appendWholePartial(
+    out: ByteWriter,
+    whole: StoredValue,
+    { resourceVersion, version }: ReturnType<typeof options>,
+  ): NotExact | undefined {
+    const metadata = findJsonMetadata(whole)
+    if (metadata instanceof NotExact) return metadata
+    if (this.#served.custom !== undefined) {
+      return appendPartialFromJson(out, metadata, { resourceVersion, version })
+    }
+    out.append(partialHead[version])
+    out.append(metadata.bytes, metadata.start, metadata.end)
+    out.appendByte(0x7d)
+    return undefined
+  }
+
   /** An object as it is served, as what is stored need not be what the server makes of it. Valid until the next call. */
   #wholeObject(object: StoredValue, revision: number): StoredValue | NotExact {
     served.clear()
@@ -211,15 +228,6 @@ function options(
   { viewVersion: version }: Shown,
 ): { resourceVersion: string; version: Shown['viewVersion'] } {
   return { resourceVersion: String(revision), version }
-}
-
-function appendCustomPartial(
-  out: ByteWriter,
-  whole: StoredValue,
-  partial: ReturnType<typeof options>,
-): NotExact | undefined {
-  const metadata = findJsonMetadata(whole)
-  return metadata instanceof NotExact ? metadata : appendPartialFromJson(out, metadata, partial)
 }
 
 /** `{"cells":[...],"object":` */
