@@ -129,6 +129,7 @@ t.test(
     const load = startLoad(t, cluster)
     while (!load.mirror.statuses().every(({ state }) => state === 'ready')) await pause(20)
     t.ok(load.warnings.some(text => text.startsWith('safe mode')))
+    while (load.mirror.statuses()[0]?.trust === 'unknown') await pause(20)
     t.equal(load.mirror.statuses()[0]?.trust, 'old version')
     await load.untilReady()
     await cluster.members[0]!.kill()
