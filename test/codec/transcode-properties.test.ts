@@ -86,6 +86,25 @@ t.test('a message that occurs again is merged, as if its bytes followed each oth
   t.match(pod(spec), '"securityContext":{"privileged":true,"runAsNonRoot":true}')
 })
 
+t.test('a message that occurs again in the value of a map is merged, too', async t => {
+  // A schema of which a property has a description in two places: inside `externalDocs`, which occurs twice.
+  const docs = [Buffer.from('0a0161', 'hex'), Buffer.from('120162', 'hex')]
+  const property = (parts: Buffer[]): Buffer =>
+    Buffer.concat(parts.map(part => lengthField(35, part)))
+  const json = (parts: Buffer[]): string => {
+    const entry = Buffer.concat([lengthField(1, Buffer.from('p')), lengthField(2, property(parts))])
+    const schema = lengthField(1, lengthField(29, entry))
+    const version = lengthField(
+      7,
+      Buffer.concat([lengthField(1, Buffer.from('v1')), lengthField(4, schema)]),
+    )
+    const crd = lengthField(2, version)
+    return jsonOf(enveloped('apiextensions.k8s.io/v1', 'CustomResourceDefinition', crd)).toString()
+  }
+  t.equal(json(docs), json([Buffer.concat(docs)]))
+  t.match(json(docs), '"externalDocs":{"description":"a","url":"b"}')
+})
+
 /** Ways in which bytes go wrong. */
 const mutations: readonly ((bytes: Buffer, pick: (max: number) => number) => Buffer)[] = [
   (bytes, pick) => bytes.subarray(0, pick(bytes.length)),

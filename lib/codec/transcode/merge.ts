@@ -29,13 +29,38 @@ export function mergeRepeated(type: MessageType, message: Uint8Array, depth = 0)
     singles.delete(number)
     if (field.container === 'single' && pieces === undefined) continue
     const value = pieces ?? message.subarray(reader.start, reader.at)
-    const isMap = field.container === 'map'
-    const part = inner === undefined || isMap ? value : mergeRepeated(inner, value, depth + 1)
+    const part =
+      inner === undefined
+        ? value
+        : field.container === 'map'
+          ? mergedEntry(inner, value, depth)
+          : mergeRepeated(inner, value, depth + 1)
     appendVarint(merged, number * 8 + wireBytes)
     appendVarint(merged, part.length)
     merged.append(part)
   }
   if (reader.isMalformed) giveUp(`${type.name} is malformed`)
+  return merged.copy()
+}
+
+/** An entry of a map, with its value merged. Of several values the last counts. */
+function mergedEntry(type: MessageType, entry: Uint8Array, depth: number): Uint8Array {
+  const merged = new ByteWriter(entry.length + 64)
+  const reader = new WireReader()
+  reader.reset(entry, 0, entry.length)
+  for (let tagStart = reader.at; reader.nextField(); tagStart = reader.at) {
+    const { field, wire } = reader
+    if (!reader.skip()) break
+    if (field !== 2 || wire !== wireBytes) {
+      merged.append(entry, tagStart, reader.at)
+      continue
+    }
+    const value = mergeRepeated(type, entry.subarray(reader.start, reader.at), depth + 1)
+    appendVarint(merged, field * 8 + wireBytes)
+    appendVarint(merged, value.length)
+    merged.append(value)
+  }
+  if (reader.isMalformed) giveUp('a map entry is malformed')
   return merged.copy()
 }
 

@@ -30,6 +30,15 @@ export function appendObject(
   source: ObjectSource,
   text: ObjectText,
 ): NotExact | undefined {
+  const refused = appendOnce(out, source, text)
+  return refused === 'repeated' ? appendMerged(out, source, text) : refused
+}
+
+function appendOnce(
+  out: ByteWriter,
+  source: ObjectSource,
+  text: ObjectText,
+): NotExact | 'repeated' | undefined {
   conversion.borrow(out, source.bytes)
   try {
     writeObject(source, text)
@@ -37,11 +46,10 @@ export function appendObject(
     return undefined
   } catch (error) {
     if (!(error instanceof GiveUp)) throw error
-    if (!error.isRepeated) return new NotExact(error.reason)
+    return error.isRepeated ? 'repeated' : new NotExact(error.reason)
   } finally {
     conversion.giveBack(out)
   }
-  return appendMerged(out, source, text)
 }
 
 const conversion = new Conversion(0)
@@ -69,7 +77,8 @@ function appendMerged(
 ): NotExact | undefined {
   try {
     const merged = mergeRepeated(type, bytes.subarray(start, end))
-    return appendObject(out, { bytes: merged, start: 0, end: merged.length, type }, text)
+    const again = appendOnce(out, { bytes: merged, start: 0, end: merged.length, type }, text)
+    return again === 'repeated' ? new NotExact(`${type.name} repeats a message`) : again
   } catch (error) {
     if (!(error instanceof GiveUp)) throw error
     return new NotExact(error.reason)
