@@ -29,6 +29,8 @@ export interface LiveRegistryOptions {
   readonly prefix: string
   /** Resources that nothing in etcd declares. */
   readonly configured: readonly Resource[]
+  /** etcd prefixes that are neither mirrored nor served. */
+  readonly excluded: readonly string[]
   /** What each keyspace remembers. */
   readonly history: HistoryBounds
   readonly serverAddress: string
@@ -110,10 +112,13 @@ export class LiveRegistry {
 
   #makeState(): ApiState {
     const { prefix, serverAddress } = this.#options
-    const installed = [...builtInResources(prefix), ...this.#options.configured]
+    const { excluded } = this.#options
+    const installed = [...builtInResources(prefix), ...this.#options.configured].filter(
+      ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),
+    )
     const registry = new Registry({
       installed,
-      definitions: this.#definitions.all,
+      definitions: this.#definitions.all.filter(one => !excluded.includes(one.prefix)),
       services: this.#services.all,
       etcdPrefix: prefix,
     })

@@ -5,23 +5,23 @@ import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Freshness } from '../kube/list-options.ts'
 import type { ReadRequest, Reads } from '../http/api.ts'
-import type { Mirror } from '../mirror/mirror.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
 import { BTreeBuilder } from '../store/btree-builder.ts'
 import type { KeyValue } from '../store/event.ts'
 import { Snapshot } from '../store/snapshot.ts'
 import type { Revision } from '../base/revision.ts'
 
 export class MirrorReads implements Reads {
-  readonly #mirror: Mirror
+  readonly #mirrors: MirrorSet
 
-  constructor(mirror: Mirror) {
-    this.#mirror = mirror
+  constructor(mirrors: MirrorSet) {
+    this.#mirrors = mirrors
   }
 
   async snapshot(request: ReadRequest): Promise<Snapshot> {
     const { keyspace, freshness, signal } = request
     const canGoElsewhere = this.#canGoElsewhere(keyspace, freshness)
-    const outcome = await this.#mirror.read(keyspace, { freshness, canGoElsewhere, signal })
+    const outcome = await this.#mirrors.read(keyspace, { freshness, canGoElsewhere, signal })
     return outcome.from === 'mirror' ? outcome.snapshot : this.#fromEtcd(request)
   }
 
@@ -32,18 +32,19 @@ export class MirrorReads implements Reads {
       case 'exact':
         return true
       case 'consistent':
-        return this.#mirror.keyspace(keyspace).isServed
+        return this.#mirrors.keyspace(keyspace).isServed
       case 'any':
       case 'not-older-than':
         return false
     }
   }
 
-  async #fromEtcd({ range, freshness, signal }: ReadRequest): Promise<Snapshot> {
+  async #fromEtcd({ keyspace, range, freshness, signal }: ReadRequest): Promise<Snapshot> {
+    const { directReads } = this.#mirrors.of(keyspace)
     const wanted = freshness.type === 'exact' ? freshness.revision : undefined
     const builder = new BTreeBuilder<KeyValue>()
     let revision: Revision | undefined = wanted
-    for await (const page of this.#mirror.directReads.read({ range, revision: wanted, signal })) {
+    for await (const page of directReads.read({ range, revision: wanted, signal })) {
       revision = page.revision
       for (const entry of page.entries) builder.add(entry)
     }

@@ -3,7 +3,7 @@
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { WatchSource } from '../http/api.ts'
-import type { Mirror } from '../mirror/mirror.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Batch } from '../store/event.ts'
 import { Hub } from '../watch/hub.ts'
 
@@ -13,11 +13,11 @@ const runMaxEvents = 64
 
 export class MirrorWatches implements WatchSource {
   /** Known only after the sink that it is told of, which feeds the hubs. */
-  readonly #mirror: () => Mirror
+  readonly #mirrors: () => MirrorSet
   readonly #hubs = new Map<string, Hub>()
 
-  constructor(mirror: () => Mirror) {
-    this.#mirror = mirror
+  constructor(mirrors: () => MirrorSet) {
+    this.#mirrors = mirrors
   }
 
   hub(keyspace: Key): Hub {
@@ -27,15 +27,15 @@ export class MirrorWatches implements WatchSource {
   }
 
   proven(keyspace: Key): Revision {
-    return this.#mirror().proven(keyspace)
+    return this.#mirrors().proven(keyspace)
   }
 
   refresh(keyspace: Key): void {
-    this.#mirror().refresh(keyspace)
+    this.#mirrors().refresh(keyspace)
   }
 
-  isOfOldEpoch(revision: Revision): boolean {
-    return this.#mirror().isOfOldEpoch(revision)
+  isOfOldEpoch(keyspace: Key, revision: Revision): boolean {
+    return this.#mirrors().of(keyspace).isOfOldEpoch(revision)
   }
 
   /** A keyspace has taken a batch. */
@@ -51,7 +51,7 @@ export class MirrorWatches implements WatchSource {
   }
 
   #createHub(keyspace: Key): Hub {
-    const { store } = this.#mirror().keyspace(keyspace)
+    const { store } = this.#mirrors().keyspace(keyspace)
     const hub: Hub = new Hub({
       history: store,
       onWork: () => setImmediate(() => hub.run(runMaxEvents)),

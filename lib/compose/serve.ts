@@ -12,10 +12,11 @@ import { GrpcClient } from '../etcd/grpc-client.ts'
 import { readSeal } from '../http/seal.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
+import { etcdPlanOf } from './etcd-plan.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
 import { readResources } from './resources-file.ts'
-import { Service } from './service.ts'
+import { Service, type ServiceOptions } from './service.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
@@ -66,13 +67,31 @@ async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Pr
 }
 
 async function serveApi(context: CommandContext, client: Client, etcd: string): Promise<void> {
-  const { values, logger, signal } = context
+  const { values } = context
+  const resourcesFile = values.text('resources')
+  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
+  const plan = etcdPlanOf(values, prefixOf(values), configured)
+  const others = [...plan.others].map(([endpoints, prefixes]) => ({
+    client: new GrpcClient(etcdConnection(values, [endpoints])),
+    prefixes,
+  }))
+  try {
+    await serveMirrored(context, etcd, { client, others, excluded: plan.excluded, configured })
+  } finally {
+    await Promise.all(others.map(other => other.client.close()))
+  }
+}
+
+async function serveMirrored(
+  { values, logger, signal }: CommandContext,
+  etcd: string,
+  mirrored: Pick<ServiceOptions, 'client' | 'others' | 'excluded' | 'configured'>,
+): Promise<void> {
   const listen = listenOf(values)
-  const [keyFile, resourcesFile] = ['continue-key-file', 'resources'].map(name => values.text(name))
+  const keyFile = values.text('continue-key-file')
   const service = await Service.start({
-    client,
+    ...mirrored,
     seal: keyFile === undefined ? undefined : readSeal(keyFile),
-    configured: resourcesFile === undefined ? [] : readResources(resourcesFile),
     listen,
     tls: tlsFilesOf(values),
     prefix: prefixOf(values),

@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import { inRange, type Key, keyFromText, type KeyRange, prefixRange } from '../base/keys.ts'
+import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { Handler } from '../http/exchange.ts'
@@ -18,7 +18,7 @@ import type { Resource } from '../kube/resource.ts'
 import { compactRevisionKey } from '../mirror/compaction.ts'
 import { defaultLimits, type MirrorLimits } from '../mirror/limits.ts'
 import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
-import { Mirror } from '../mirror/mirror.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
@@ -28,6 +28,7 @@ import { IndexKeeper } from './index-keeper.ts'
 import { LiveRegistry } from './live-registry.ts'
 import { MirrorReads } from './mirror-reads.ts'
 import { MirrorWatches } from './mirror-watches.ts'
+import { createMirrors, type OtherEtcd } from './mirrors.ts'
 
 export interface ServiceOptions {
   /** Stays the caller's, who closes it after the service has stopped. */
@@ -38,6 +39,10 @@ export interface ServiceOptions {
   readonly address?: string | undefined
   /** `/registry` */
   readonly prefix: string
+  /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
+  readonly others?: readonly OtherEtcd[] | undefined
+  /** etcd prefixes that are neither mirrored nor served. */
+  readonly excluded?: readonly string[] | undefined
   /** Resources that nothing in etcd declares. */
   readonly configured?: readonly Resource[] | undefined
   /** Encrypts continue tokens. */
@@ -63,7 +68,7 @@ const drainMaxMs = 10_000
 
 export class Service {
   readonly #clock: Clock
-  readonly #mirror: Mirror
+  readonly #mirrors: MirrorSet
   readonly #server: Server
   readonly #watches: Watches
   readonly #registry: LiveRegistry
@@ -72,7 +77,7 @@ export class Service {
 
   private constructor(parts: Omit<ServiceParts, 'handler'>, server: Server, stopTls: CancelTimer) {
     this.#clock = parts.clock
-    this.#mirror = parts.mirror
+    this.#mirrors = parts.mirrors
     this.#watches = parts.watches
     this.#registry = parts.registry
     this.#ready = parts.ready
@@ -105,8 +110,8 @@ export class Service {
               logger.warn('a renewed certificate cannot be used', { reason: message })
             },
           })
-    parts.registry.start(parts.mirror)
-    parts.mirror.start()
+    parts.registry.start(parts.mirrors)
+    parts.mirrors.start()
     return new Service(parts, server, stopTls)
   }
 
@@ -117,7 +122,7 @@ export class Service {
 
   /** What there is of each kind, for whoever wants to say so. */
   entries(): ReadonlyMap<string, number> {
-    return new Map(this.#mirror.statuses().map(({ name, entries }) => [name, entries]))
+    return new Map(this.#mirrors.statuses().map(({ name, entries }) => [name, entries]))
   }
 
   /** The resources of now. */
@@ -132,12 +137,12 @@ export class Service {
 
   /** Everything is mirrored. */
   get isReady(): boolean {
-    return isReady(this.#mirror)
+    return isReady(this.#mirrors)
   }
 
   /** The revision up to which nothing is missing in any keyspace. */
   get revision(): number {
-    return Math.min(...this.#mirror.statuses().map(({ revision }) => revision))
+    return Math.min(...this.#mirrors.statuses().map(({ revision }) => revision))
   }
 
   /** Takes no more requests, lets those under way end, and stops mirroring. */
@@ -148,26 +153,27 @@ export class Service {
     this.#watches.stop()
     await drained
     cancel()
-    await this.#mirror.stop()
+    await this.#mirrors.stop()
   }
 }
 
 interface ServiceParts {
   readonly clock: Clock
   readonly watches: Watches
-  readonly mirror: Mirror
+  readonly mirrors: MirrorSet
   readonly registry: LiveRegistry
   readonly handler: Handler
   readonly ready: Promise<void>
 }
 
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
-  const { client, prefix, logger, clock = systemClock, configured = [] } = options
+  const { prefix, logger, clock = systemClock, configured = [], excluded = [] } = options
   const metrics = new Metrics()
-  const indexes = new IndexKeeper(keyspace => storeIn(mirror, keyspace), clock)
+  const indexes = new IndexKeeper(keyspace => storeIn(mirrors, keyspace), clock)
   const registry = new LiveRegistry({
     prefix,
     configured,
+    excluded,
     history,
     serverAddress,
     logger,
@@ -175,67 +181,60 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   })
   let onReady = (): void => {}
   const ready = new Promise<void>(resolve => (onReady = resolve))
-  const watchSource = new MirrorWatches(() => mirror)
+  const watchSource = new MirrorWatches(() => mirrors)
   const watches = new Watches({ source: watchSource, clock, random: systemRandom })
-  const mirror: Mirror = new Mirror({
-    client,
+  const sink = sinkOf({
+    registry,
+    indexes,
+    watchSource,
+    onState: () => isReady(mirrors) && onReady(),
+  })
+  const mirrors: MirrorSet = createMirrors(options, {
     clock,
     random: systemRandom,
     limits: options.limits ?? defaultLimits,
     logger,
     metrics: metrics.mirror,
-    sink: sinkOf({ registry, indexes, watchSource, onState: () => isReady(mirror) && onReady() }),
-    ranges: rangesOf(prefix, configured),
+    sink,
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
   })
   const segments = new SegmentCache<Segment>(segmentsMaxBytes)
   metrics.watchProcess()
   metrics.watchSegments(segments)
-  metrics.watchWaitingReads(() => mirror.waitingReads)
-  metrics.watchKeyspaces(() => mirror.statuses())
+  metrics.watchWaitingReads(() => mirrors.waitingReads)
+  metrics.watchKeyspaces(() => mirrors.statuses())
   const handler = createHandler({
     state: () => registry.state,
-    reads: new MirrorReads(mirror),
+    reads: new MirrorReads(mirrors),
     watches,
     segments,
     seal: options.seal,
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
-    health: healthOf(mirror),
+    health: healthOf(mirrors),
     requests: metrics.requests,
     metrics,
     clock,
     logger,
     auditId: randomUUID,
   })
-  return { clock, mirror, registry, watches, handler, ready }
-}
-
-/** What is followed: everything under the prefix in one stream, and what is configured to lie elsewhere. */
-function rangesOf(prefix: string, configured: readonly Resource[]): KeyRange[] {
-  const prefixes = [`${prefix}/`, ...configured.map(({ storage }) => storage?.prefix ?? '')]
-  const ranges: KeyRange[] = []
-  for (const one of prefixes.sort((a, b) => a.length - b.length)) {
-    const range = prefixRange(keyFromText(one))
-    if (!ranges.some(known => inRange(range.start, known))) ranges.push(range)
-  }
-  return ranges
+  return { clock, mirrors, registry, watches, handler, ready }
 }
 
 function storeIn(
-  mirror: Mirror,
+  mirrors: MirrorSet,
   keyspace: Key,
-): ReturnType<Mirror['keyspace']>['store'] | undefined {
+): ReturnType<MirrorSet['keyspace']>['store'] | undefined {
   try {
-    return mirror.keyspace(keyspace).store
+    return mirrors.keyspace(keyspace).store
   } catch (error) {
     if (error instanceof CacheError && error.code === 'not_found') return undefined
     throw error
   }
 }
 
-function isReady(mirror: Mirror): boolean {
-  return mirror.statuses().every(({ state }) => state === 'ready')
+function isReady(mirrors: MirrorSet): boolean {
+  return mirrors.statuses().every(({ state }) => state === 'ready')
 }
 
 interface Followers {
@@ -265,12 +264,12 @@ function sinkOf({ registry, indexes, watchSource, onState }: Followers): MirrorS
   }
 }
 
-function healthOf(mirror: Mirror): Health {
+function healthOf(mirrors: MirrorSet): Health {
   const ping: HealthCheck = { name: 'ping', problem: () => undefined }
   const mirrored: HealthCheck = {
     name: 'mirror',
     problem() {
-      const behind = mirror.statuses().filter(({ state }) => state !== 'ready')
+      const behind = mirrors.statuses().filter(({ state }) => state !== 'ready')
       const [first] = behind
       if (first === undefined) return undefined
       const { name, state } = first

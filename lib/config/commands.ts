@@ -69,6 +69,18 @@ const serveOptions: readonly Option[] = [
     help: 'Encrypts continue tokens: keys of 32 bytes as base64, one a line. The first one encrypts, all decrypt.',
   },
   {
+    name: 'etcd-for',
+    value: 'RESOURCE=URL',
+    many: true,
+    help: 'Another etcd, with the same credentials, that keeps a resource: events=http://10.0.0.2:2379; several endpoints are separated by commas.',
+  },
+  {
+    name: 'exclude',
+    value: 'RESOURCE',
+    many: true,
+    help: 'A resource that is neither mirrored nor served, such as secrets or widgets.example.com; several are separated by commas.',
+  },
+  {
     name: 'resources',
     value: 'FILE',
     help: 'Resources that nothing in etcd declares, such as those of aggregated servers: a YAML list.',

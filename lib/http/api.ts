@@ -61,7 +61,7 @@ export interface WatchSource {
   /** Asks etcd how far it is; `proven` rises when it answers. */
   refresh(keyspace: Key): void
   /** A revision that will never come, since etcd's history is another one now. */
-  isOfOldEpoch(revision: Revision): boolean
+  isOfOldEpoch(keyspace: Key, revision: Revision): boolean
 }
 
 export interface ApiOptions {

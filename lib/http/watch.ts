@@ -99,7 +99,7 @@ async function follow(
     return frame instanceof NotExact ? undefined : frame
   }
   try {
-    if (watches.source.isOfOldEpoch(position)) {
+    if (watches.source.isOfOldEpoch(keyspace, position)) {
       throw new CacheError('expired', `revision ${position} is of an old epoch`, {
         oldest: answer.snapshot.revision,
       })

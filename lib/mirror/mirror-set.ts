@@ -2,9 +2,11 @@
  *  their own. Each keyspace is mirrored by the first mirror that follows its range. */
 
 import { CacheError } from '../base/errors.ts'
+import type { KeyRange } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
 import type { ReadOptions, ReadOutcome } from './freshness.ts'
 import type { Mirror } from './mirror.ts'
-import type { KeyspaceDescription } from './mirrored-keyspace.ts'
+import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceStatus } from './status.ts'
 
 export class MirrorSet {
@@ -39,6 +41,11 @@ export class MirrorSet {
     this.#byKeyspace.set(name, mirror)
   }
 
+  /** Whether a mirror follows all of a range. */
+  covers(range: KeyRange): boolean {
+    return this.mirrors.some(mirror => mirror.covers(range))
+  }
+
   drop(keyspace: string): void {
     this.of(keyspace).drop(keyspace)
     this.#byKeyspace.delete(keyspace)
@@ -57,6 +64,21 @@ export class MirrorSet {
     const mirror = this.#byKeyspace.get(keyspace)
     if (mirror !== undefined) return mirror.read(keyspace, options)
     return Promise.reject(new CacheError('not_found', `keyspace ${keyspace} is not mirrored`))
+  }
+
+  /** The keyspace with its history: see `Mirror.keyspace`. */
+  keyspace(name: string): MirroredKeyspace {
+    return this.of(name).keyspace(name)
+  }
+
+  /** The revision up to which nothing is missing in a keyspace. */
+  proven(name: string): Revision {
+    return this.of(name).proven(name)
+  }
+
+  /** Asks etcd how far it is, for a bookmark that is due. */
+  refresh(name: string): void {
+    this.of(name).refresh(name)
   }
 
   statuses(): KeyspaceStatus[] {

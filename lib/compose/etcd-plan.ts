@@ -1,0 +1,61 @@
+/** Which etcd has which resources (`--etcd-for`), and which resources are left alone (`--exclude`). */
+
+import { CacheError } from '../base/errors.ts'
+import type { OptionValues } from '../config/load.ts'
+import { builtInResources } from '../kube/built-ins.ts'
+import type { Resource } from '../kube/resource.ts'
+
+export interface EtcdPlan {
+  /** Endpoints, as given, and the etcd prefixes that are kept there. */
+  readonly others: ReadonlyMap<string, readonly string[]>
+  /** etcd prefixes that are neither mirrored nor served. */
+  readonly excluded: readonly string[]
+}
+
+/** What the options say, for resources below an etcd prefix such as `/registry`. */
+export function etcdPlanOf(
+  values: OptionValues,
+  prefix: string,
+  configured: readonly Resource[],
+): EtcdPlan {
+  const known = [...builtInResources(prefix), ...configured]
+  const others = new Map<string, string[]>()
+  for (const text of values.all('etcd-for')) {
+    const [, resource, endpoints] = /^([^=]+)=(.+)$/.exec(text) ?? []
+    if (resource === undefined || endpoints === undefined) {
+      throw invalid(`--etcd-for "${text}" is not RESOURCE=URL, such as events=http://10.0.0.2:2379`)
+    }
+    const prefixes = others.get(endpoints) ?? []
+    prefixes.push(storagePrefix('--etcd-for', resource, { prefix, known }))
+    others.set(endpoints, prefixes)
+  }
+  const excluded = values
+    .all('exclude')
+    .flatMap(text => text.split(','))
+    .map(resource => storagePrefix('--exclude', resource.trim(), { prefix, known }))
+  return { others, excluded }
+}
+
+/** Where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`, of a definition that may be there or not. */
+function storagePrefix(
+  option: string,
+  name: string,
+  { prefix, known }: { readonly prefix: string; readonly known: readonly Resource[] },
+): string {
+  const dot = name.indexOf('.')
+  const resource = dot < 0 ? name : name.slice(0, dot)
+  const group = dot < 0 ? undefined : name.slice(dot + 1)
+  const found = known.find(
+    one =>
+      one.resource === resource &&
+      one.storage !== undefined &&
+      (group === undefined || one.group === group),
+  )
+  if (found?.storage !== undefined) return found.storage.prefix
+  if (group !== undefined && /^[a-z0-9.-]+$/.test(name)) return `${prefix}/${group}/${resource}/`
+  throw invalid(`${option} "${name}" is no resource; one of a definition is widgets.example.com`)
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}
