@@ -69,9 +69,12 @@ t.test('options name resources as kubectl does', async t => {
     excluded: ['/registry/secrets/', '/registry/leases/', '/registry/example.com/a/'],
   })
   const { others } = planOf(
-    '--etcd-for', 'events=http://a:1,http://b:1',
-    '--etcd-for', 'leases=http://a:1,http://b:1',
-    '--etcd-for', 'pods=http://c:1',
+    '--etcd-for',
+    'events=http://a:1,http://b:1',
+    '--etcd-for',
+    'leases=http://a:1,http://b:1',
+    '--etcd-for',
+    'pods=http://c:1',
   )
   t.same(
     [...others],
