@@ -7,13 +7,14 @@ import { splitRoot, withJoinedChild, withSplitChild } from './btree-balance.ts'
 import {
   childIndex,
   entryIndex,
-  Inner,
+  type Inner,
   isOverFull,
   isTooSmall,
   type Keyed,
   Leaf,
   markAt,
   type Node,
+  withChild,
 } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
 
@@ -108,15 +109,4 @@ export class TreeEdit<E extends Keyed> {
     this.#before = before
     return new Leaf(leaf.marks.toSpliced(at, 1), leaf.entries.toSpliced(at, 1), leaf.skip)
   }
-}
-
-function withChild<E extends Keyed>(
-  inner: Inner<E>,
-  index: number,
-  child: Node<E>,
-  count: number,
-): Inner<E> {
-  const children = inner.children.slice()
-  children[index] = child
-  return new Inner(inner.separators, children, count)
 }

@@ -53,11 +53,14 @@ export class Inner<E extends Keyed> {
   readonly children: readonly Node<E>[]
   /** How many entries lie below this node. */
   readonly count: number
+  /** How many lie below the children before each child, once somebody has asked. Only `offsetsOf` touches it. */
+  offsets: readonly number[] | undefined
 
   constructor(separators: Separators, children: readonly Node<E>[], count: number) {
     this.separators = separators
     this.children = children
     this.count = count
+    this.offsets = undefined
   }
 }
 
@@ -99,6 +102,34 @@ export function createInner<E extends Keyed>(
 /** How many entries lie at or below a node `level` levels above the leaves. */
 export function countOf<E extends Keyed>(node: Node<E>, level: number): number {
   return level === 0 ? (node as Leaf<E>).entries.length : (node as Inner<E>).count
+}
+
+/** How many entries lie below the children before each child of a node. Made when first asked for, because most nodes of a busy tree
+ *  are never counted in; a node in which only a value was replaced has those of the node before it. */
+export function offsetsOf<E extends Keyed>(inner: Inner<E>, level: number): readonly number[] {
+  if (inner.offsets !== undefined) return inner.offsets
+  let count = 0
+  const offsets = inner.children.map(child => {
+    const offset = count
+    count += countOf(child, level - 1)
+    return offset
+  })
+  inner.offsets = offsets
+  return offsets
+}
+
+/** The node with another child at `index`, and `count` entries below it. */
+export function withChild<E extends Keyed>(
+  inner: Inner<E>,
+  index: number,
+  child: Node<E>,
+  count: number,
+): Inner<E> {
+  const children = inner.children.slice()
+  children[index] = child
+  const made = new Inner(inner.separators, children, count)
+  if (count === inner.count) made.offsets = inner.offsets
+  return made
 }
 
 /** True for a node with more entries or children than it may have. */

@@ -12,6 +12,7 @@ import {
   type Keyed,
   Leaf,
   type Node,
+  offsetsOf,
 } from './btree-nodes.ts'
 
 /** The part of one leaf that lies in a range: its entries from index `from` up to, not including, `to`. */
@@ -66,10 +67,10 @@ export class BTree<E extends Keyed> {
     let node = this.root
     let rank = 0
     for (let level = this.height; level > 0; level--) {
-      const { separators, children } = node as Inner<E>
-      const index = childIndex(separators, key)
-      for (let i = 0; i < index; i++) rank += countOf(children[i]!, level - 1)
-      node = children[index]!
+      const inner = node as Inner<E>
+      const index = childIndex(inner.separators, key)
+      rank += offsetsOf(inner, level)[index]!
+      node = inner.children[index]!
     }
     return rank + entryIndex(node as Leaf<E>, key)
   }

@@ -11,6 +11,7 @@ import {
   type Keyed,
   Leaf,
   markAt,
+  offsetsOf,
   type Node,
   sharedBytes,
 } from '../../lib/store/btree-nodes.ts'
@@ -118,7 +119,9 @@ function checkNode<E extends Keyed>(
   if (node instanceof Leaf) return keys.length
   assert.equal(keys.length, node.children.length - 1)
   let count = 0
+  const offsets = offsetsOf(node, level)
   node.children.forEach((child, i) => {
+    assert.equal(offsets[i], count)
     const start = i === 0 ? range.start : keys[i - 1]!
     count += checkNode(child, level - 1, { start, end: keys[i] ?? range.end }, false)
   })
