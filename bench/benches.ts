@@ -6,5 +6,13 @@ import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
+import { storeBench } from './store/store.ts'
 
-export const benches: readonly Bench[] = [engineBench, mirrorBench, codecBench, outputs, listBench]
+export const benches: readonly Bench[] = [
+  storeBench,
+  engineBench,
+  mirrorBench,
+  codecBench,
+  outputs,
+  listBench,
+]
