@@ -16,12 +16,12 @@ export function visitsOf(
   const spyOn = (node: Node<KeyValue>, level: number): Node<KeyValue> => {
     const known = spies.get(node)
     if (known !== undefined) return known
-    const children =
-      level === 0 ? [] : (node as Inner<KeyValue>).children.map(child => spyOn(child, level - 1))
+    const [head, ...children] = level === 0 ? [] : (node as Inner<KeyValue>)
+    const spied = [head, ...children.map(child => spyOn(child, level - 1))]
     const spy = new Proxy(node, {
       get(target, name) {
         visited.add(target)
-        return name === 'children' ? children : (Reflect.get(target, name) as unknown)
+        return Reflect.get(level === 0 ? target : spied, name) as unknown
       },
     })
     spies.set(node, spy)

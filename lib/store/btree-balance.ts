@@ -5,17 +5,16 @@ import type { Key } from '../base/keys.ts'
 import {
   createInner,
   createLeaf,
-  Inner,
+  type Inner,
   isOverFull,
   type Keyed,
   type Leaf,
   type Node,
-  Separators,
   sharedBytes,
 } from './btree-nodes.ts'
 
 /** Two neighbours, and the key that the right one begins at. */
-export interface Halves<E extends Keyed> {
+interface Halves<E extends Keyed> {
   readonly left: Node<E>
   readonly separator: Key
   readonly right: Node<E>
@@ -30,7 +29,7 @@ interface Bounds {
 /** The root above an over-full root, which becomes two. */
 export function splitRoot<E extends Keyed>(root: Node<E>, height: number): Inner<E> {
   const { left, separator, right } = split(root, height, { lower: undefined, upper: undefined })
-  return createInner(new Separators([separator], 0), [left, right], height + 1)
+  return createInner({ keys: [separator], skip: 0, children: [left, right] }, height + 1)
 }
 
 /** The node with two halves of the over-full `child` in place of its child at `index`. */
@@ -40,13 +39,10 @@ export function withSplitChild<E extends Keyed>(
   child: Node<E>,
   level: number,
 ): Inner<E> {
-  const { keys, skip } = inner.separators
+  const [{ keys, skip }, ...children] = inner
   const halves = split(child, level - 1, { lower: keys[index - 1], upper: keys[index] })
-  return createInner(
-    new Separators(keys.toSpliced(index, 0, halves.separator), skip),
-    inner.children.toSpliced(index, 1, halves.left, halves.right),
-    level,
-  )
+  children.splice(index, 1, halves.left, halves.right)
+  return createInner({ keys: keys.toSpliced(index, 0, halves.separator), skip, children }, level)
 }
 
 /** The node with `child`, which is too small, in place of its child at `index` and joined with a neighbour: as one child when both
@@ -57,24 +53,18 @@ export function withJoinedChild<E extends Keyed>(
   child: Node<E>,
   level: number,
 ): Inner<E> {
-  const { keys, skip } = inner.separators
+  const [{ keys, skip }, ...children] = inner
   const first = Math.max(0, index - 1)
-  const left = index === 0 ? child : inner.children[first]!
-  const right = index === 0 ? inner.children[1]! : child
+  const left = index === 0 ? child : children[first]!
+  const right = index === 0 ? children[1]! : child
   const joined = join({ left, separator: keys[first]!, right }, level - 1)
   if (!isOverFull(joined, level - 1)) {
-    return createInner(
-      new Separators(keys.toSpliced(first, 1), skip),
-      inner.children.toSpliced(first, 2, joined),
-      level,
-    )
+    children.splice(first, 2, joined)
+    return createInner({ keys: keys.toSpliced(first, 1), skip, children }, level)
   }
   const halves = split(joined, level - 1, { lower: keys[first - 1], upper: keys[first + 1] })
-  return createInner(
-    new Separators(keys.with(first, halves.separator), skip),
-    inner.children.toSpliced(first, 2, halves.left, halves.right),
-    level,
-  )
+  children.splice(first, 2, halves.left, halves.right)
+  return createInner({ keys: keys.with(first, halves.separator), skip, children }, level)
 }
 
 function split<E extends Keyed>(node: Node<E>, level: number, { lower, upper }: Bounds): Halves<E> {
@@ -88,17 +78,20 @@ function split<E extends Keyed>(node: Node<E>, level: number, { lower, upper }: 
       right: createLeaf(entries.slice(middle), skipBetween(separator, upper, skip)),
     }
   }
-  const { separators, children } = node as Inner<E>
-  const { keys, skip } = separators
+  const [{ keys, skip }, ...children] = node as Inner<E>
   const middle = children.length >>> 1
   const separator = keys[middle - 1]!
-  const leftKeys = new Separators(keys.slice(0, middle - 1), skipBetween(lower, separator, skip))
-  const rightKeys = new Separators(keys.slice(middle), skipBetween(separator, upper, skip))
-  return {
-    left: createInner(leftKeys, children.slice(0, middle), level),
-    separator,
-    right: createInner(rightKeys, children.slice(middle), level),
+  const left = {
+    keys: keys.slice(0, middle - 1),
+    skip: skipBetween(lower, separator, skip),
+    children: children.slice(0, middle),
   }
+  const right = {
+    keys: keys.slice(middle),
+    skip: skipBetween(separator, upper, skip),
+    children: children.slice(middle),
+  }
+  return { left: createInner(left, level), separator, right: createInner(right, level) }
 }
 
 function join<E extends Keyed>({ left, separator, right }: Halves<E>, level: number): Node<E> {
@@ -107,14 +100,11 @@ function join<E extends Keyed>({ left, separator, right }: Halves<E>, level: num
     const b = right as Leaf<E>
     return createLeaf(a.entries.concat(b.entries), Math.min(a.skip, b.skip))
   }
-  const a = left as Inner<E>
-  const b = right as Inner<E>
-  const keys = [...a.separators.keys, separator, ...b.separators.keys]
-  return new Inner(
-    new Separators(keys, Math.min(a.separators.skip, b.separators.skip)),
-    a.children.concat(b.children),
-    a.count + b.count,
-  )
+  const [a, ...firstChildren] = left as Inner<E>
+  const [b, ...secondChildren] = right as Inner<E>
+  const keys = [...a.keys, separator, ...b.keys]
+  const children = firstChildren.concat(secondChildren)
+  return createInner({ keys, skip: Math.min(a.skip, b.skip), children }, level)
 }
 
 /** What all keys between two bounds have in common; `atLeast` when a bound is not known. */

@@ -10,13 +10,12 @@ import {
   maxChildren,
   maxEntries,
   type Node,
-  Separators,
   sharedBytes,
 } from './btree-nodes.ts'
 
 /** How full nodes are made: not quite, so that the first inserts after a load do not split every node they meet. */
-const loadEntries = 28
-const loadChildren = 40
+const loadEntries = 14
+const loadChildren = 14
 
 /** The nodes of one level that have no parent yet, and the first key of each. */
 class Level<E extends Keyed> {
@@ -84,7 +83,7 @@ export class BTreeBuilder<E extends Keyed> {
     const skip = level.isFirstNode || next === undefined ? 0 : sharedBytes(first!, next)
     level.isFirstNode = false
     const children = level.children.splice(0, size)
-    this.#add(index + 1, first!, createInner(new Separators(keys, skip), children, index + 1))
+    this.#add(index + 1, first!, createInner({ keys, skip, children }, index + 1))
   }
 
   #add(index: number, firstKey: Key, node: Node<E>): void {

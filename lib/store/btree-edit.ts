@@ -9,11 +9,12 @@ import {
   entryIndex,
   type Inner,
   isOverFull,
-  isTooSmall,
   type Keyed,
   Leaf,
   markAt,
+  minSize,
   type Node,
+  sizeOf,
   withChild,
 } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
@@ -59,8 +60,8 @@ export class TreeEdit<E extends Keyed> {
   delete(key: Key): E | undefined {
     this.#before = undefined
     let root = this.#delete(this.#root, this.#height, key)
-    while (this.#height > 0 && (root as Inner<E>).children.length === 1) {
-      root = (root as Inner<E>).children[0]!
+    while (this.#height > 0 && sizeOf(root, this.#height) === 1) {
+      root = (root as Inner<E>)[1]!
       this.#height--
     }
     this.#root = root
@@ -70,10 +71,10 @@ export class TreeEdit<E extends Keyed> {
   #put(node: Node<E>, level: number, entry: E): Node<E> {
     if (level === 0) return this.#putInLeaf(node as Leaf<E>, entry)
     const inner = node as Inner<E>
-    const index = childIndex(inner.separators, entry.key)
-    const child = this.#put(inner.children[index]!, level - 1, entry)
+    const index = childIndex(inner[0], entry.key)
+    const child = this.#put(inner[index + 1] as Node<E>, level - 1, entry)
     if (isOverFull(child, level - 1)) return withSplitChild(inner, index, child, level)
-    const count = this.#before === undefined ? inner.count + 1 : inner.count
+    const count = this.#before === undefined ? inner[0].count + 1 : inner[0].count
     return withChild(inner, index, child, count)
   }
 
@@ -95,11 +96,11 @@ export class TreeEdit<E extends Keyed> {
   #delete(node: Node<E>, level: number, key: Key): Node<E> {
     if (level === 0) return this.#deleteInLeaf(node as Leaf<E>, key)
     const inner = node as Inner<E>
-    const index = childIndex(inner.separators, key)
-    const child = this.#delete(inner.children[index]!, level - 1, key)
+    const index = childIndex(inner[0], key)
+    const child = this.#delete(inner[index + 1] as Node<E>, level - 1, key)
     if (this.#before === undefined) return node
-    if (isTooSmall(child, level - 1)) return withJoinedChild(inner, index, child, level)
-    return withChild(inner, index, child, inner.count - 1)
+    if (sizeOf(child, level - 1) < minSize) return withJoinedChild(inner, index, child, level)
+    return withChild(inner, index, child, inner[0].count - 1)
   }
 
   #deleteInLeaf(leaf: Leaf<E>, key: Key): Leaf<E> {

@@ -1,37 +1,45 @@
 /** The nodes of the persistent B+tree, and the searches within one node.
  *
  *  ```
- *  Inner  keys:     [ k1 , k2 ]             children[i] holds keys >= keys[i - 1] and < keys[i]
- *         marks:    [ m1 , m2 ]             marks[i] stands for keys[i]
- *         children: [ c0 , c1 , c2 ]
- *  Leaf   marks:    [ m0 , m1 , m2 ]        marks[i] stands for entries[i].key
- *         entries:  [ A  , B  , C  ]
+ *  Inner  [ head , c0 , c1 , c2 ]           ci holds keys >= head.keys[i - 1] and < head.keys[i]
+ *  Head     keys:  [ k1 , k2 ]
+ *           marks: [ m1 , m2 ]              marks[i] stands for keys[i]
+ *  Leaf   marks:   [ m0 , m1 , m2 ]         marks[i] stands for entries[i].key
+ *         entries: [ A  , B  , C  ]
  *  ```
  *
- *  Nodes never change once a tree has them, except for the segments that a leaf carries. All leaves are at the same depth, so code
- *  that knows the height knows the class of a node without looking.
+ *  Nodes never change once a tree has them, except for what is derived from them and kept with them. All leaves are at the same
+ *  depth, so code that knows the height knows what a node is without looking.
  *
  *  A mark is a small number made of four bytes of a key: those after the `skip` bytes that all keys which can lie in the node have
  *  in common, because both neighbours of its range have them. Marks are in the order of their keys, equal ones aside, so that a
  *  search reads one array of numbers and compares strings only where marks are equal. In a large tree each string costs a cache
- *  miss or two, and the strings of one node begin alike, so that comparing them is slow as well: bench/store has the figures.
+ *  miss or two, and the strings of one node begin alike, so that comparing them is slow as well.
  *
- *  Most changes replace the value of a key. The new nodes then share `keys` and `marks` with the old ones, so that a change copies
- *  one array a level. */
+ *  Most changes replace the value of a key. The new nodes then share heads and marks with the old ones, and a change costs what it
+ *  copies: one array of entries, its leaf, and one array for each inner node above, which therefore has no object around it. What
+ *  survives in the history is copied twice by the collector, and that is most of the time that a change takes (bench/store). */
 
 import type { Key } from '../base/keys.ts'
 import type { Segment } from './segments.ts'
 
-/** Most entries of a leaf. */
-export const maxEntries = 32
+/** Most entries of a leaf. With 16 a change costs a third less than with 32 or 48, and a million keys are six levels (bench/store,
+ *  November 2026). */
+export const maxEntries = 16
 
-/** Most children of an inner node. More than a leaf has entries, so that a million keys are four levels however full nodes are. */
-export const maxChildren = 48
+/** Most children of an inner node; see `maxEntries`. */
+export const maxChildren = 16
+
+/** A node with less is joined with a neighbour. Less than a half of the most, so that a key that comes and goes does not split and
+ *  join nodes each time. */
+export const minSize = 5
 
 /** What a tree holds: anything that knows its key. */
 export interface Keyed {
   readonly key: Key
 }
+
+export type Node<E extends Keyed> = Leaf<E> | Inner<E>
 
 export class Leaf<E extends Keyed> {
   readonly marks: readonly number[]
@@ -48,36 +56,28 @@ export class Leaf<E extends Keyed> {
   }
 }
 
-export class Inner<E extends Keyed> {
-  readonly separators: Separators
-  readonly children: readonly Node<E>[]
-  /** How many entries lie below this node. */
+/** A head and the children. */
+export type Inner<E extends Keyed> = readonly [head: Head, ...children: Node<E>[]]
+
+/** What an inner node shares with its copies that have other children: the keys that divide them, and how many entries there are.
+ *  The keys of child `i + 1` begin at `keys[i]`. */
+export class Head {
+  readonly marks: readonly number[]
+  readonly keys: readonly Key[]
+  readonly skip: number
+  /** How many entries lie below the node. */
   readonly count: number
   /** How many lie below the children before each child, once somebody has asked. Only `offsetsOf` touches it. */
   offsets: readonly number[] | undefined
 
-  constructor(separators: Separators, children: readonly Node<E>[], count: number) {
-    this.separators = separators
-    this.children = children
+  constructor(marks: readonly number[], keys: readonly Key[], skip: number, count: number) {
+    this.marks = marks
+    this.keys = keys
+    this.skip = skip
     this.count = count
     this.offsets = undefined
   }
 }
-
-/** The keys that divide the children of an inner node: those of `children[i + 1]` begin at `keys[i]`. */
-export class Separators {
-  readonly marks: readonly number[]
-  readonly keys: readonly Key[]
-  readonly skip: number
-
-  constructor(keys: readonly Key[], skip: number) {
-    this.marks = keys.map(key => markAt(key, skip))
-    this.keys = keys
-    this.skip = skip
-  }
-}
-
-export type Node<E extends Keyed> = Leaf<E> | Inner<E>
 
 /** A leaf of these entries, all of whose keys begin with the same `skip` bytes, as do all that may be put there. */
 export function createLeaf<E extends Keyed>(entries: readonly E[], skip: number): Leaf<E> {
@@ -88,34 +88,23 @@ export function createLeaf<E extends Keyed>(entries: readonly E[], skip: number)
   )
 }
 
-/** An inner node `level` levels above the leaves, with the count that its children make. */
+/** What an inner node is made of. */
+export interface InnerParts<E extends Keyed> {
+  readonly keys: readonly Key[]
+  /** All keys that may lie below the node begin with the same so many bytes. */
+  readonly skip: number
+  readonly children: readonly Node<E>[]
+}
+
+/** An inner node `level` levels above the leaves. */
 export function createInner<E extends Keyed>(
-  separators: Separators,
-  children: readonly Node<E>[],
+  { keys, skip, children }: InnerParts<E>,
   level: number,
 ): Inner<E> {
   let count = 0
   for (const child of children) count += countOf(child, level - 1)
-  return new Inner(separators, children, count)
-}
-
-/** How many entries lie at or below a node `level` levels above the leaves. */
-export function countOf<E extends Keyed>(node: Node<E>, level: number): number {
-  return level === 0 ? (node as Leaf<E>).entries.length : (node as Inner<E>).count
-}
-
-/** How many entries lie below the children before each child of a node. Made when first asked for, because most nodes of a busy tree
- *  are never counted in; a node in which only a value was replaced has those of the node before it. */
-export function offsetsOf<E extends Keyed>(inner: Inner<E>, level: number): readonly number[] {
-  if (inner.offsets !== undefined) return inner.offsets
-  let count = 0
-  const offsets = inner.children.map(child => {
-    const offset = count
-    count += countOf(child, level - 1)
-    return offset
-  })
-  inner.offsets = offsets
-  return offsets
+  const marks = keys.map(key => markAt(key, skip))
+  return [new Head(marks, keys, skip, count), ...children]
 }
 
 /** The node with another child at `index`, and `count` entries below it. */
@@ -125,32 +114,46 @@ export function withChild<E extends Keyed>(
   child: Node<E>,
   count: number,
 ): Inner<E> {
-  const children = inner.children.slice()
-  children[index] = child
-  const made = new Inner(inner.separators, children, count)
-  if (count === inner.count) made.offsets = inner.offsets
-  return made
+  const copy = inner.slice() as [Head, ...Node<E>[]]
+  copy[index + 1] = child
+  const head = inner[0]
+  if (count !== head.count) copy[0] = new Head(head.marks, head.keys, head.skip, count)
+  return copy
+}
+
+/** How many entries lie at or below a node `level` levels above the leaves. */
+export function countOf<E extends Keyed>(node: Node<E>, level: number): number {
+  return level === 0 ? (node as Leaf<E>).entries.length : (node as Inner<E>)[0].count
+}
+
+/** How many entries or children a node has. */
+export function sizeOf<E extends Keyed>(node: Node<E>, level: number): number {
+  return level === 0 ? (node as Leaf<E>).entries.length : (node as Inner<E>).length - 1
 }
 
 /** True for a node with more entries or children than it may have. */
 export function isOverFull<E extends Keyed>(node: Node<E>, level: number): boolean {
-  return level === 0
-    ? (node as Leaf<E>).entries.length > maxEntries
-    : (node as Inner<E>).children.length > maxChildren
+  return sizeOf(node, level) > (level === 0 ? maxEntries : maxChildren)
 }
 
-/** True for a node with less than a third of the most, which is joined with a neighbour. Not a half, so that a key that comes and
- *  goes does not split and join nodes each time. */
-export function isTooSmall<E extends Keyed>(node: Node<E>, level: number): boolean {
-  return level === 0
-    ? (node as Leaf<E>).entries.length < Math.floor(maxEntries / 3)
-    : (node as Inner<E>).children.length < Math.floor(maxChildren / 3)
+/** How many entries lie below the children before each child of a node. Made when first asked for, because most nodes of a busy tree
+ *  are never counted in; a node in which only a value was replaced has those of the node before it. */
+export function offsetsOf<E extends Keyed>(inner: Inner<E>, level: number): readonly number[] {
+  const head = inner[0]
+  if (head.offsets !== undefined) return head.offsets
+  const offsets: number[] = []
+  let count = 0
+  for (let i = 1; i < inner.length; i++) {
+    offsets.push(count)
+    count += countOf(inner[i] as Node<E>, level - 1)
+  }
+  head.offsets = offsets
+  return offsets
 }
 
 /** The index of the first entry whose key is not below `key`; their number when all are. */
-export function entryIndex<E extends Keyed>(leaf: Leaf<E>, key: Key): number {
-  const { marks, entries } = leaf
-  const mark = markAt(key, leaf.skip)
+export function entryIndex<E extends Keyed>({ marks, entries, skip }: Leaf<E>, key: Key): number {
+  const mark = markAt(key, skip)
   let low = 0
   let high = marks.length
   while (low < high) {
@@ -162,8 +165,8 @@ export function entryIndex<E extends Keyed>(leaf: Leaf<E>, key: Key): number {
   return low
 }
 
-/** The index of the child that holds `key`, if any does: the number of separators that are not above it. */
-export function childIndex({ marks, keys, skip }: Separators, key: Key): number {
+/** The index of the child that holds `key`, if any does: the number of keys that are not above it. */
+export function childIndex({ marks, keys, skip }: Head, key: Key): number {
   const mark = markAt(key, skip)
   let low = 0
   let high = marks.length
@@ -176,8 +179,8 @@ export function childIndex({ marks, keys, skip }: Separators, key: Key): number 
   return low
 }
 
-/** The index of the child that holds the last key below `key`, if any does: the number of separators below it. */
-export function childIndexBefore({ marks, keys, skip }: Separators, key: Key): number {
+/** The index of the child that holds the last key below `key`, if any does: the number of keys below it. */
+export function childIndexBefore({ marks, keys, skip }: Head, key: Key): number {
   const mark = markAt(key, skip)
   let low = 0
   let high = marks.length

@@ -55,7 +55,7 @@ export class BTree<E extends Keyed> {
     let node = this.root
     for (let level = this.height; level > 0; level--) {
       const inner = node as Inner<E>
-      node = inner.children[childIndex(inner.separators, key)]!
+      node = inner[childIndex(inner[0], key) + 1] as Node<E>
     }
     const leaf = node as Leaf<E>
     const entry = leaf.entries[entryIndex(leaf, key)]
@@ -68,9 +68,9 @@ export class BTree<E extends Keyed> {
     let rank = 0
     for (let level = this.height; level > 0; level--) {
       const inner = node as Inner<E>
-      const index = childIndex(inner.separators, key)
+      const index = childIndex(inner[0], key)
       rank += offsetsOf(inner, level)[index]!
-      node = inner.children[index]!
+      node = inner[index + 1] as Node<E>
     }
     return rank + entryIndex(node as Leaf<E>, key)
   }
@@ -143,22 +143,22 @@ class LeafWalk<E extends Keyed> {
 
   /** The leaf that holds `key`, or would. */
   seek(key: Key): Leaf<E> {
-    return this.#descend(this.#tree.root, 0, inner => childIndex(inner.separators, key))
+    return this.#descend(this.#tree.root, 0, inner => childIndex(inner[0], key))
   }
 
   /** The leaf that holds the last key below `end`, or would. */
   seekBefore(end: Key | undefined): Leaf<E> {
     return this.#descend(this.#tree.root, 0, inner =>
-      end === undefined ? inner.children.length - 1 : childIndexBefore(inner.separators, end),
+      end === undefined ? inner.length - 2 : childIndexBefore(inner[0], end),
     )
   }
 
   next(): Leaf<E> | undefined {
     let depth = this.#path.length - 1
-    while (depth >= 0 && this.#taken[depth]! + 1 >= this.#path[depth]!.children.length) depth--
+    while (depth >= 0 && this.#taken[depth]! + 2 >= this.#path[depth]!.length) depth--
     if (depth < 0) return undefined
     const index = ++this.#taken[depth]!
-    return this.#descend(this.#path[depth]!.children[index]!, depth + 1, () => 0)
+    return this.#descend(this.#path[depth]![index + 1] as Node<E>, depth + 1, () => 0)
   }
 
   previous(): Leaf<E> | undefined {
@@ -166,8 +166,8 @@ class LeafWalk<E extends Keyed> {
     while (depth >= 0 && this.#taken[depth] === 0) depth--
     if (depth < 0) return undefined
     const index = --this.#taken[depth]!
-    const child = this.#path[depth]!.children[index]!
-    return this.#descend(child, depth + 1, inner => inner.children.length - 1)
+    const child = this.#path[depth]![index + 1] as Node<E>
+    return this.#descend(child, depth + 1, inner => inner.length - 2)
   }
 
   #descend(from: Node<E>, depth: number, choose: (inner: Inner<E>) => number): Leaf<E> {
@@ -177,7 +177,7 @@ class LeafWalk<E extends Keyed> {
       const index = choose(inner)
       this.#path[at] = inner
       this.#taken[at] = index
-      node = inner.children[index]!
+      node = inner[index + 1] as Node<E>
     }
     return node as Leaf<E>
   }

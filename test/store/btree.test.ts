@@ -6,14 +6,14 @@ import { BTreeBuilder } from '../../lib/store/btree-builder.ts'
 import { TreeEdit } from '../../lib/store/btree-edit.ts'
 import {
   isOverFull,
-  isTooSmall,
-  countOf,
   type Keyed,
   Leaf,
   markAt,
+  minSize,
   offsetsOf,
   type Node,
   sharedBytes,
+  sizeOf,
 } from '../../lib/store/btree-nodes.ts'
 import { BTree } from '../../lib/store/btree.ts'
 
@@ -104,9 +104,9 @@ function checkNode<E extends Keyed>(
   isRoot: boolean,
 ): number {
   assert.ok(!isOverFull(node, level))
-  assert.ok(isRoot ? level === 0 || countOf(node, level) >= 2 : !isTooSmall(node, level))
-  const { marks, skip } = node instanceof Leaf ? node : node.separators
-  const keys = node instanceof Leaf ? keysOf(node.entries) : node.separators.keys
+  assert.ok(isRoot ? level === 0 || sizeOf(node, level) >= 2 : sizeOf(node, level) >= minSize)
+  const { marks, skip } = node instanceof Leaf ? node : node[0]
+  const keys = node instanceof Leaf ? keysOf(node.entries) : node[0].keys
   keys.forEach((key, i) => {
     assert.ok(i === 0 || key > keys[i - 1]!)
     assert.ok(key >= range.start && (range.end === undefined || key < range.end))
@@ -117,14 +117,15 @@ function checkNode<E extends Keyed>(
   if (skip > 0) assert.ok(skip <= sharedBytes(range.start, range.end!))
   assert.equal(node instanceof Leaf, level === 0)
   if (node instanceof Leaf) return keys.length
-  assert.equal(keys.length, node.children.length - 1)
+  const [head, ...children] = node
+  assert.equal(keys.length, children.length - 1)
   let count = 0
   const offsets = offsetsOf(node, level)
-  node.children.forEach((child, i) => {
+  children.forEach((child, i) => {
     assert.equal(offsets[i], count)
     const start = i === 0 ? range.start : keys[i - 1]!
     count += checkNode(child, level - 1, { start, end: keys[i] ?? range.end }, false)
   })
-  assert.equal(node.count, count)
+  assert.equal(head.count, count)
   return count
 }
