@@ -68,6 +68,8 @@ t.test('base64 is bytes where the schema says so', async t => {
 t.test('what is written reads back as the same', async () => {
   const text = (value: unknown): unknown => {
     if (value instanceof Uint8Array) return Buffer.from(value).toString()
+    // The decoder takes for a big integer what JSON.parse still takes for a number.
+    if (typeof value === 'bigint') return Number(value)
     if (Array.isArray(value)) return value.map(text)
     if (value instanceof Map) {
       return Object.fromEntries([...value].map(([k, v]) => [text(k), text(v)]))
@@ -80,5 +82,6 @@ t.test('what is written reads back as the same', async () => {
       const written = cborFromJson(Buffer.from(json), undefined, 'bare') as Uint8Array
       deepStrictEqual(text(decode(written, { useMaps: true, allowBigInt: true })), JSON.parse(json))
     }),
+    { examples: [[{ '': Number.MIN_SAFE_INTEGER }]] },
   )
 })
