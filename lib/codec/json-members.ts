@@ -23,6 +23,7 @@ export class JsonMembers {
   #limit = 0
   #isObject = false
   #isFirst = true
+  #isOpen = false
 
   /** Begins with the object or list that begins at `start`. Anything else has no members. */
   reset(bytes: Uint8Array, start: number, limit: number): void {
@@ -33,7 +34,8 @@ export class JsonMembers {
     const at = skipSpace(bytes, start, limit)
     const open = at < limit ? bytes[at] : 0
     this.#isObject = open === 0x7b
-    this.#at = open === 0x7b || open === 0x5b ? at + 1 : limit
+    this.#isOpen = open === 0x7b || open === 0x5b
+    this.#at = this.#isOpen ? at + 1 : limit
     this.isMalformed = at >= limit
   }
 
@@ -42,9 +44,10 @@ export class JsonMembers {
     const { bytes } = this
     const limit = this.#limit
     let at = skipSpace(bytes, this.#at, limit)
-    if (at >= limit) return false
+    if (at >= limit) return this.#isOpen && this.#malformed()
     const byte = bytes[at]
     if (byte === 0x7d || byte === 0x5d) {
+      this.#isOpen = false
       this.#at = limit
       return false
     }
@@ -81,6 +84,7 @@ export class JsonMembers {
 
   #malformed(): false {
     this.isMalformed = true
+    this.#isOpen = false
     this.#at = this.#limit
     return false
   }

@@ -8,7 +8,7 @@ export function millisecondsFromText(text: string): number | null | undefined {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
     .map(Number)
-  const isValid = month <= 12 && day >= 1 && day <= daysOfMonth(year, month)
+  const isValid = month >= 1 && month <= 12 && day >= 1 && day <= daysOfMonth(year, month)
   if (!isValid || hour > 23 || minute > 59 || second > 59) return undefined
   const fraction = match[7] === undefined ? 0 : Number(`0.${match[7]}`) * 1000
   const minutes = (daysFromDate(year, month, day) * 24 + hour) * 60 + minute
