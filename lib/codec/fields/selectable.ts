@@ -5,7 +5,7 @@
 
 import { readEnvelope } from '../envelope.ts'
 import { NotExact } from '../not-exact.ts'
-import { findKind, findMessageType, readDefaults, readFixups } from '../schema.ts'
+import { findKind, findMessageType, readDefaults } from '../schema.ts'
 import type { CustomKind } from '../custom.ts'
 import { formatOf } from '../object-view.ts'
 import type { StoredValue } from '../view.ts'
@@ -173,17 +173,15 @@ function defaultOnRead(type: string, kind: string, path: string): string {
     if (field === undefined || field.isPointer || field.container !== 'single') return ''
     parent = field.type
   }
-  const isOfField = (rule: { readonly type: string; readonly field: string }): boolean =>
-    rule.type === parent && rule.field === name
-  const fixup = readFixups().find(isOfField)
   const rule = readDefaults().find(
     found =>
-      isOfField(found) &&
+      found.type === parent &&
+      found.field === name &&
       found.when === undefined &&
       found.path === undefined &&
       (found.root === undefined || found.root === kind),
   )
-  return fixup?.whenEmpty ?? (typeof rule?.value === 'string' ? rule.value : '')
+  return typeof rule?.value === 'string' ? rule.value : ''
 }
 
 /** The magic and the type at the start of a stored value, as every kube-apiserver writes them. */

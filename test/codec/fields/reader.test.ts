@@ -159,6 +159,27 @@ t.test('the last of a scalar wins and messages that come twice are merged, as in
   t.equal(reader.integer(reader.slot.created), 7)
 })
 
+t.test('the last of equal keys of a map wins, and entries come in any order', async t => {
+  const reader = compileFields('Meta', { labels: 'labels' }, findType)
+  const value = Buffer.concat([
+    bytesField(11, bytesField(1, 'a'), bytesField(2, 'first')),
+    bytesField(11, bytesField(2, 'x'.repeat(200)), bytesField(1, 'b')),
+    bytesField(11, bytesField(1, 'a'), bytesField(2, 'last')),
+    bytesField(11, bytesField(1, 'empty')),
+  ])
+  t.ok(reader.read(value, 0, value.length))
+  t.equal(reader.mapText(reader.slot.labels, Buffer.from('a')), 'last')
+  t.equal(reader.mapText(reader.slot.labels, Buffer.from('c')), undefined)
+  t.same(
+    [...reader.mapTexts(reader.slot.labels)],
+    [
+      ['a', 'last'],
+      ['b', 'x'.repeat(200)],
+      ['empty', ''],
+    ],
+  )
+})
+
 t.test('paths that the type does not have are refused when compiling', async t => {
   for (const path of [
     'spec.nothing',
