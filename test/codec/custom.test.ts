@@ -2,7 +2,10 @@ import { strict as assert } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
 import { customKindOf } from '../../lib/codec/custom-definition.ts'
+import { JsonSkimmer } from '../../lib/codec/json/skim.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
+import { rootMetadataNode } from '../../lib/codec/structural/object-meta-node.ts'
+import { compileRoot, skimNodeOf } from '../../lib/codec/structural/schema.ts'
 import { type TestObject, kindOf, objectWith, served, viewText } from '../support/custom.ts'
 import { goJson } from '../support/go-json.ts'
 import type { Parsed } from './structural/oracle.ts'
@@ -184,6 +187,20 @@ t.test('metadata takes the form of its Go type', async t => {
     const problem = viewText(plain, goJson({ ...objectWith({}), metadata: stored }))
     t.ok(problem instanceof NotExact, JSON.stringify(stored))
   }
+})
+
+t.test('what a schema says of apiVersion, kind and metadata changes nothing', async t => {
+  const metadata = { properties: { name: { default: 'y' } }, default: {} }
+  const described = { apiVersion: { default: 'x' }, kind: { default: 'x' }, metadata }
+  const kind = kindOf({ v1: { properties: { ...described, spec: { properties: { a: {} } } } } })
+  const stored = objectWith({ spec: { a: 1 } })
+  t.equal(viewText(kind, goJson(stored)), served(stored))
+  t.equal(viewText(kind, goJson({ ...stored, extra: 1 })), served(stored))
+  const skimmer = new JsonSkimmer()
+  const root = skimNodeOf(compileRoot({ properties: { ...described } }))
+  const bytes = Buffer.from(goJson(objectWith({})))
+  const options = { order: 'sorted', root, metadata: rootMetadataNode } as const
+  t.ok(skimmer.skim(bytes, 0, bytes.length, options))
 })
 
 t.test('embedded resources keep their type and have typed metadata', async t => {
