@@ -1,190 +1,213 @@
-/** Lists and gets over real sockets with TLS, against the ceiling of the same runtime that writes as many bytes. The program, the
- *  ceiling and whoever asks are processes of their own; ours and the ceiling take turns. */
+/** Lists and gets over real sockets with TLS, against the ceiling: a bare server of the same runtime that writes the same bytes in
+ *  the same pieces. The program, the ceiling and who asks are processes of their own; ours and the ceiling take turns. */
 
-import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { type Bench, type BenchOptions, type BenchResult, type Floor, median } from '../bench.ts'
-import type { LoadOrder, LoadReport } from './load.ts'
+import { gunzipSync } from 'node:zlib'
+import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
+import { compare, type Comparison, type Figures, type HttpVersion, type Pace } from './compare.ts'
+import { Ceiling, Load, Program } from './processes.ts'
+import { type Scenario, scenariosOf, selectionScenarios } from './questions.ts'
+import { measureQuiet, type QuietReport, writesPerSecond } from './quiet.ts'
 
 export const listBench: Bench = {
   name: 'list',
-  summary: 'lists and gets over TLS, against a bare server that writes as many bytes',
-  run: measureLists,
+  summary: 'lists and gets over TLS, against a bare server that writes the same bytes',
+  run,
 }
 
-interface Scenario {
+interface Size {
+  readonly pods: number
+  readonly morePods: number
+  readonly pace: Pace
+}
+
+const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
+  small: { pods: 600, morePods: 1200, pace: { rounds: 1, roundMs: 30 } },
+  full: { pods: 10_000, morePods: 100_000, pace: { rounds: 5, roundMs: 1000 } },
+}
+
+interface Row extends Comparison {
   readonly name: string
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>> | undefined
-  readonly inFlight: number
-  /** Bytes of a piece of the ceiling: about what a leaf of the tree comes to. */
-  readonly pieceBytes: number
-  /** Of the ceiling: of its bytes a second for large answers, of its requests a second for small ones. */
-  readonly floor: number
+  readonly floor: Floor
+  readonly bytes: number
+  readonly pieces: number
 }
 
-const protobuf = { accept: 'application/vnd.kubernetes.protobuf' }
-const table = { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' }
-const leafBytes = 128 * 1024
-
-function scenarios(pod: Pod): Scenario[] {
-  const { namespace, name, node, label } = pod
-  const large = { inFlight: 2, pieceBytes: leafBytes }
-  const small = { inFlight: 64, pieceBytes: 16 * 1024, floor: 0.4 }
-  const all = '/api/v1/pods?resourceVersion=0'
-  const page = '/api/v1/pods?limit=500'
-  return [
-    { name: 'all, JSON', path: all, ...large, floor: 0.8 },
-    { name: 'all, protobuf', path: all, headers: protobuf, ...large, floor: 0.8 },
-    { name: '500, JSON', path: page, ...large, floor: 0.7 },
-    { name: '500, Table', path: page, headers: table, ...large, floor: 0.2 },
-    {
-      ...small,
-      name: 'of one node',
-      path: `/api/v1/pods?resourceVersion=0&fieldSelector=spec.nodeName%3D${node}`,
-    },
-    {
-      ...small,
-      name: 'of one label',
-      path: `/api/v1/pods?resourceVersion=0&labelSelector=${encodeURIComponent(label)}`,
-    },
-    { ...small, name: 'get, consistent', path: `/api/v1/namespaces/${namespace}/pods/${name}` },
-  ]
-}
-
-async function measureLists({ size, progress }: BenchOptions): Promise<BenchResult> {
-  const isFull = size === 'full'
-  const pods = isFull ? 10_000 : 200
-  const ms = isFull ? 2_000 : 50
-  const rounds = isFull ? 3 : 1
-  const program = await startProgram(pods)
-  const [ceiling, load] = ['ceiling', 'load'].map(startChild) as [ChildProcess, ChildProcess]
+async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+  const { pods, morePods, pace } = sizes[size]
+  progress(`a consistent list while ${writesPerSecond} writes/s go elsewhere`)
+  const quiet = await measureQuiet(pace)
+  const load = new Load()
+  const ceiling = await Ceiling.start()
+  const program = await Program.start([`--generate=pods=${pods}`])
   try {
-    const [ceilingPort] = (await once(ceiling, 'message')) as [number]
-    const pod = await somePod(program.port)
-    const rows: (string | number)[][] = []
-    const floors: Floor[] = []
-    const hash = createHash('sha256')
-    for (const scenario of scenarios(pod)) {
-      for (const version of ['1.1', '2'] as const) {
-        progress(`${scenario.name}, HTTP/${version}`)
-        const ratios: number[] = []
-        let [ours, theirs] = [none, none]
-        for (let round = 0; round < rounds; round++) {
-          const order = { ...scenario, headers: scenario.headers ?? {}, version, ms }
-          ours = await measure(load, { ...order, port: program.port })
-          if (ours.failed > 0) throw new Error(`${scenario.name}: ${ours.failed} answers failed`)
-          const path = ceilingPath(ours.bodyBytes, scenario.pieceBytes)
-          theirs = await measure(load, { ...order, path, headers: {}, port: ceilingPort })
-          ratios.push(rateOf(ours) / rateOf(theirs))
-        }
-        const ratio = median(ratios)
-        const name = `${scenario.name}, HTTP/${version}`
-        rows.push([name, ours.bodyBytes, ...figures(ours), ...figures(theirs), ratio.toFixed(2)])
-        floors.push({
-          name,
-          value: ratio,
-          bound: 'at least',
-          limit: scenario.floor,
-          unit: 'of the ceiling',
-        })
-        hash.update(`${name} ${scenario.name.startsWith('500, Table') ? '' : ours.bodyBytes}\n`)
-      }
-    }
-    const columns = ['answer', 'bytes', 'requests/s', 'MB/s', 'ceiling requests/s', 'MB/s', 'ratio']
+    const table = { load, ceiling, program, pace, progress }
+    const rows = await measureAll(table)
+    progress(`generating ${morePods} pods`)
+    const larger = await measureLarger(table, morePods)
     return {
-      tables: [{ title: `${pods} pods`, columns, rows }],
-      floors,
-      resultHash: hash.digest('hex').slice(0, 16),
+      tables: [
+        tableOf(`${pods} pods, against the ceiling`, rows),
+        tableOf(`${morePods} pods, against ${pods}`, larger),
+        ...(quiet === undefined ? [] : [quietTable(quiet)]),
+      ],
+      floors: [...[...rows, ...larger].map(({ floor }) => floor), ...quietFloors(quiet ?? [])],
+      resultHash: hashOf(rows),
     }
   } finally {
-    for (const child of [program.child, ceiling, load]) child.kill()
+    await Promise.all([load, ceiling, program].map(process => process.stop()))
   }
 }
 
-const none: LoadReport = { requests: 0, bytes: 0, seconds: 1, bodyBytes: 0, failed: 0 }
-
-function rateOf({ requests, seconds }: LoadReport): number {
-  return requests / seconds
+interface Stage {
+  readonly load: Load
+  readonly ceiling: Ceiling
+  readonly program: Program
+  readonly pace: Pace
+  readonly progress: (message: string) => void
 }
 
-function figures({ requests, bytes, seconds }: LoadReport): number[] {
-  return [Math.round(requests / seconds), Math.round(bytes / seconds / 1e6)]
+const versions: readonly HttpVersion[] = ['1.1', '2']
+
+async function measureAll({ load, ceiling, program, pace, progress }: Stage): Promise<Row[]> {
+  const rows: Row[] = []
+  for (const scenario of chosen(await scenariosOf(program))) {
+    const { paths, headers, plainHeaders } = scenario
+    if (plainHeaders !== undefined) await checkGzip(program, scenario)
+    const copied = await ceiling.copy({
+      port: program.port,
+      paths,
+      headers: plainHeaders ?? headers,
+    })
+    const about = { bytes: copied.bytes / paths.length, pieces: copied.pieces / paths.length }
+    for (const version of versions) {
+      const name = `${scenario.name}, HTTP/${version}`
+      progress(name)
+      const comparison = await compare(
+        { ...scenario, subject: program },
+        { ...scenario, subject: ceiling },
+        { load, version, pace },
+      )
+      rows.push({ name, ...about, ...comparison, floor: floorOf(name, scenario, comparison) })
+    }
+  }
+  return rows
 }
 
-function ceilingPath(bytes: number, pieceBytes: number): string {
-  const pieces = Math.max(1, Math.round(bytes / pieceBytes))
-  return `/${pieces}/${Math.round(bytes / pieces)}`
+/** For a look at one of them: `SCENARIO='get'`. */
+function chosen(scenarios: readonly Scenario[]): readonly Scenario[] {
+  return scenarios.filter(({ name }) => name.includes(process.env['SCENARIO'] ?? ''))
 }
 
-async function measure(load: ChildProcess, order: LoadOrder): Promise<LoadReport> {
-  load.send(order)
-  const [report] = (await once(load, 'message')) as [LoadReport]
-  return report
+/** Whether selections cost what they hold: the same answers out of more objects. */
+async function measureLarger(
+  { load, program, pace, progress }: Stage,
+  morePods: number,
+): Promise<Row[]> {
+  const before = chosen(await selectionScenarios(program))
+  if (before.length === 0) return []
+  const larger = await Program.start([`--generate=pods=${morePods}`])
+  const rows: Row[] = []
+  try {
+    for (const scenario of chosen(await selectionScenarios(larger))) {
+      const same = before.find(({ name }) => name === scenario.name)!
+      for (const version of versions) {
+        const name = `${scenario.name} of ${morePods}, HTTP/${version}`
+        progress(name)
+        const comparison = await compare(
+          { ...scenario, subject: larger },
+          { ...same, subject: program },
+          { load, version, pace },
+        )
+        const wanted = { floor: 0.8, floorUnit: 'of the rate with fewer pods' }
+        const { bytesPerSecond, requestsPerSecond } = comparison.ours
+        rows.push({
+          name,
+          bytes: bytesPerSecond / requestsPerSecond,
+          pieces: 1,
+          ...comparison,
+          floor: floorOf(name, wanted, comparison),
+        })
+      }
+    }
+  } finally {
+    await larger.stop()
+  }
+  return rows
 }
 
-function startChild(name: string): ChildProcess {
-  return fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)))
+function floorOf(
+  name: string,
+  { floor, floorUnit }: Pick<Scenario, 'floor' | 'floorUnit'>,
+  { ratio }: Comparison,
+): Floor {
+  return { name, value: ratio, bound: 'at least', limit: floor, unit: floorUnit }
 }
 
-async function startProgram(pods: number): Promise<{ child: ChildProcess; port: number }> {
-  const certs = 'test/support/certs'
-  const child = spawn(
-    process.execPath,
-    [
-      fileURLToPath(new URL('../../lib/cli.js', import.meta.url)),
-      'serve',
-      '--listen=https://127.0.0.1:0',
-      `--tls-cert=${certs}/server.pem`,
-      `--tls-key=${certs}/server.key`,
-      `--generate=pods=${pods}`,
-      '--log-level=error',
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  )
-  const [introduction] = (await once(child.stdout, 'data')) as [Buffer]
-  const port = Number(/https:\/\/127\.0\.0\.1:(\d+)/.exec(introduction.toString())?.[1])
-  return { child, port }
+/** A compressed list must be the list. */
+async function checkGzip(
+  program: Program,
+  { paths, headers, plainHeaders }: Scenario,
+): Promise<void> {
+  const path = paths[0]!
+  const plain = await program.get(path, plainHeaders ?? headers)
+  for (let i = 0; i < 2; i++) {
+    const zipped = await program.get(path, headers)
+    if (!gunzipSync(zipped).equals(plain)) throw new Error('the compressed list is another one')
+  }
 }
 
-interface Pod {
-  readonly namespace: string
-  readonly name: string
-  readonly node: string
-  readonly label: string
-}
-
-/** One that runs, for what small answers ask for. */
-async function somePod(port: number): Promise<Pod> {
-  const { get } = await import('node:https')
-  const text = await new Promise<string>((resolve, reject) => {
-    const path = '/api/v1/pods?limit=50'
-    get({ host: '127.0.0.1', port, path, rejectUnauthorized: false }, response => {
-      let body = ''
-      response.on('data', (piece: Buffer) => (body += piece.toString()))
-      response.on('end', () => resolve(body))
-    }).on('error', reject)
-  })
-  const { items } = JSON.parse(text) as { items: StoredPod[] }
-  const pod = items.find(({ spec }) => spec.nodeName !== undefined)
-  const [label] = Object.entries(pod?.metadata.labels ?? {})
-  if (pod === undefined || label === undefined) throw new Error('no pod runs')
-  const { metadata, spec } = pod
+function tableOf(title: string, rows: readonly Row[]): BenchTable {
   return {
-    namespace: metadata.namespace,
-    name: metadata.name,
-    node: spec.nodeName ?? '',
-    label: label.join('='),
+    title,
+    columns: [
+      ...['answer', 'bytes', 'pieces', 'requests/s', 'MB/s', 'cpu ms'],
+      ...['its requests/s', 'its MB/s', 'its cpu ms', 'ratio', 'cpu ratio'],
+    ],
+    rows: rows.map(({ name, bytes, pieces, ours, theirs, ratio }) => [
+      name,
+      Math.round(bytes),
+      Math.round(pieces),
+      ...cells(ours),
+      ...cells(theirs),
+      ratio,
+      theirs.cpuMs / ours.cpuMs,
+    ]),
   }
 }
 
-interface StoredPod {
-  readonly metadata: {
-    readonly namespace: string
-    readonly name: string
-    readonly labels: Record<string, string>
+function cells({ requestsPerSecond, bytesPerSecond, cpuMs }: Figures): number[] {
+  return [requestsPerSecond, bytesPerSecond / 1e6, cpuMs]
+}
+
+function quietTable(reports: readonly QuietReport[]): BenchTable {
+  return {
+    title: `Consistent list of no objects while ${writesPerSecond} writes/s go elsewhere, against a bare range`,
+    columns: ['', 'at once', 'lists', 'p50 ms', 'p99 ms', 'ranges', 'p50 ms', 'p99 ms'],
+    rows: reports.map(({ version, inFlight, list, bare }) => [
+      `HTTP/${version}`,
+      inFlight,
+      ...[list.count, list.p50Ms, list.p99Ms],
+      ...[bare.count, bare.p50Ms, bare.p99Ms],
+    ]),
   }
-  readonly spec: { readonly nodeName?: string }
+}
+
+function quietFloors(reports: readonly QuietReport[]): Floor[] {
+  return reports.map(({ version, inFlight, list, bare }) => ({
+    name: `consistent list of no objects, ${inFlight} at once, HTTP/${version}`,
+    value: list.p99Ms / bare.p99Ms,
+    bound: 'at most',
+    limit: 5,
+    unit: 'times the p99 of a bare range',
+  }))
+}
+
+/** Of the answers' sizes. Tables show ages, whose texts get longer. */
+function hashOf(rows: readonly Row[]): string {
+  const hash = createHash('sha256')
+  for (const { name, bytes } of rows) {
+    if (!name.includes('Table')) hash.update(`${name} ${bytes}\n`)
+  }
+  return hash.digest('hex').slice(0, 16)
 }

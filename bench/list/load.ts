@@ -1,14 +1,19 @@
-/** A process of its own that asks a server for the same thing for a while, so many requests at a time, and counts what comes. */
+/** A process of its own that asks a server for a while, so many requests at a time, and counts what comes. */
 
 import * as http2 from 'node:http2'
-import * as https from 'node:https'
+import { keyFromText, singleKey } from '../../lib/base/keys.ts'
+import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { Http1Client, type RequestHeaders } from './http1-client.ts'
 
 /** What to ask, as the parent sends it. */
 export interface LoadOrder {
-  readonly port: number
-  readonly path: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly version: '1.1' | '2'
+  readonly target:
+    | { readonly type: 'api'; readonly port: number; readonly version: '1.1' | '2' }
+    /** A bare linearizable range that counts. */
+    | { readonly type: 'etcd'; readonly endpoint: string }
+  /** Asked in turn. */
+  readonly paths: readonly string[]
+  readonly headers: RequestHeaders
   readonly inFlight: number
   readonly ms: number
 }
@@ -18,29 +23,35 @@ export interface LoadReport {
   readonly requests: number
   readonly bytes: number
   readonly seconds: number
-  /** Of the last answer. */
-  readonly bodyBytes: number
-  readonly failed: number
+  /** How long each request took. */
+  readonly timesMs: readonly number[]
 }
 
-type Ask = () => Promise<{ status: number; bytes: number }>
+type Ask = (path: string) => Promise<{ readonly status: number; readonly bytes: number }>
 
-function ask1({ port, path, headers }: LoadOrder, agent: https.Agent): Ask {
-  const options = { host: '127.0.0.1', port, path, headers, agent, rejectUnauthorized: false }
-  return () =>
-    new Promise((resolve, reject) => {
-      https
-        .get(options, response => {
-          let bytes = 0
-          response.on('data', (piece: Buffer) => (bytes += piece.length))
-          response.on('end', () => resolve({ status: response.statusCode ?? 0, bytes }))
-        })
-        .on('error', reject)
-    })
+interface Connection {
+  /** One for each request that is under way at once. */
+  readonly asks: readonly Ask[]
+  close(): Promise<void> | void
 }
 
-function ask2({ path, headers }: LoadOrder, session: http2.ClientHttp2Session): Ask {
-  return () =>
+async function overHttp1(port: number, { headers, inFlight }: LoadOrder): Promise<Connection> {
+  const connecting = Array.from({ length: inFlight }, () => Http1Client.connect(port))
+  const clients = await Promise.all(connecting)
+  return {
+    asks: clients.map(client => (path: string) => client.get(path, headers)),
+    close: () => clients.forEach(client => client.close()),
+  }
+}
+
+async function overHttp2(port: number, { headers, inFlight }: LoadOrder): Promise<Connection> {
+  const session = http2.connect(`https://127.0.0.1:${port}`, {
+    rejectUnauthorized: false,
+    settings: { initialWindowSize: 16 * 1024 * 1024 },
+  })
+  await new Promise(resolve => session.once('connect', resolve))
+  session.setLocalWindowSize(64 * 1024 * 1024)
+  const ask: Ask = path =>
     new Promise((resolve, reject) => {
       const stream = session.request({ ':path': path, ...headers })
       let bytes = 0
@@ -50,35 +61,52 @@ function ask2({ path, headers }: LoadOrder, session: http2.ClientHttp2Session): 
       stream.on('end', () => resolve({ status, bytes }))
       stream.on('error', reject)
     })
+  return { asks: Array.from({ length: inFlight }, () => ask), close: () => session.destroy() }
+}
+
+function ofEtcd(endpoint: string, { inFlight }: LoadOrder): Connection {
+  const client = new GrpcClient({ endpoints: [endpoint] })
+  const ask: Ask = async path => {
+    await client.range({ range: singleKey(keyFromText(path)), countOnly: true })
+    return { status: 200, bytes: 0 }
+  }
+  return { asks: Array.from({ length: inFlight }, () => ask), close: () => client.close() }
+}
+
+async function connect(order: LoadOrder): Promise<Connection> {
+  const { target } = order
+  if (target.type === 'etcd') return ofEtcd(target.endpoint, order)
+  return target.version === '2' ? overHttp2(target.port, order) : overHttp1(target.port, order)
 }
 
 async function run(order: LoadOrder): Promise<LoadReport> {
-  const agent = new https.Agent({ keepAlive: true, maxSockets: order.inFlight })
-  const session =
-    order.version === '2'
-      ? http2.connect(`https://127.0.0.1:${order.port}`, {
-          rejectUnauthorized: false,
-          settings: { initialWindowSize: 16 * 1024 * 1024 },
-        })
-      : undefined
-  session?.on('connect', () => session.setLocalWindowSize(64 * 1024 * 1024))
-  const ask = session === undefined ? ask1(order, agent) : ask2(order, session)
-  await ask()
+  const { paths, ms } = order
+  const { asks, close } = await connect(order)
+  const timesMs: number[] = []
+  let bytes = 0
+  let turn = 0
+  const askOnce = async (ask: Ask): Promise<void> => {
+    const path = paths[turn++ % paths.length]!
+    const answer = await ask(path)
+    if (answer.status !== 200) throw new Error(`${path} is answered with ${answer.status}`)
+    bytes += answer.bytes
+  }
+  // Connections and whatever is kept are warm when the clock starts.
+  await Promise.all(asks.map(askOnce))
+  bytes = 0
   const startMs = performance.now()
-  const report = { requests: 0, bytes: 0, seconds: 0, bodyBytes: 0, failed: 0 }
-  const work = async (): Promise<void> => {
-    while (performance.now() - startMs < order.ms) {
-      const { status, bytes } = await ask()
-      report.requests++
-      report.bytes += bytes
-      report.bodyBytes = bytes
-      if (status !== 200) report.failed++
+  const loop = async (ask: Ask): Promise<void> => {
+    for (;;) {
+      const beginMs = performance.now()
+      if (beginMs - startMs >= ms) return
+      await askOnce(ask)
+      timesMs.push(performance.now() - beginMs)
     }
   }
-  await Promise.all(Array.from({ length: order.inFlight }, work))
-  session?.destroy()
-  agent.destroy()
-  return { ...report, seconds: (performance.now() - startMs) / 1000 }
+  await Promise.all(asks.map(loop))
+  const seconds = (performance.now() - startMs) / 1000
+  await close()
+  return { requests: timesMs.length, bytes, seconds, timesMs }
 }
 
 process.on('message', (order: LoadOrder) => {

@@ -1,0 +1,136 @@
+/** The processes of this bench: the program as users start it, the ceiling, and who asks. */
+
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { CopyOrder, CopyReport } from './ceiling.ts'
+import { certificate } from './certificate.ts'
+import { Http1Client, type RequestHeaders } from './http1-client.ts'
+import type { LoadOrder, LoadReport } from './load.ts'
+
+/** Who answers. */
+export interface Subject {
+  readonly port: number
+  /** Of the processor, since it started. */
+  cpuSeconds(): Promise<number>
+}
+
+export class Program implements Subject {
+  readonly port: number
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child
+    this.port = port
+  }
+
+  /** `watchglass serve` with TLS; resolves once everything is mirrored. */
+  static async start(args: readonly string[]): Promise<Program> {
+    const file = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
+    const { cert, key } = certificate
+    const listen = ['--listen=https://127.0.0.1:0', `--tls-cert=${cert}`, `--tls-key=${key}`]
+    const child = spawn(
+      process.execPath,
+      [...flagsOfProgram(), file, 'serve', ...listen, '--log-level=error', ...args],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    )
+    let said = ''
+    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+      said += chunk.toString()
+      const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      if (port === undefined) continue
+      return new Program(child, Number(port))
+    }
+    throw new Error('the program has ended without a word')
+  }
+
+  async cpuSeconds(): Promise<number> {
+    const text = (await this.get('/metrics', {})).toString()
+    return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1])
+  }
+
+  async get(path: string, headers: RequestHeaders): Promise<Buffer> {
+    const client = await Http1Client.connect(this.port)
+    const { status, pieces } = await client.get(path, headers, true)
+    client.close()
+    if (status !== 200) throw new Error(`${path} is answered with ${status}`)
+    return Buffer.concat(pieces)
+  }
+
+  async stop(): Promise<void> {
+    const exited = once(this.#child, 'exit')
+    this.#child.kill()
+    await exited
+  }
+}
+
+/** For a look at where the time goes: `PROGRAM_FLAGS='--cpu-prof --cpu-prof-dir=profiles'`. */
+function flagsOfProgram(): string[] {
+  return (process.env['PROGRAM_FLAGS'] ?? '').split(' ').filter(flag => flag !== '')
+}
+
+export class Ceiling implements Subject {
+  readonly port: number
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child
+    this.port = port
+  }
+
+  static async start(): Promise<Ceiling> {
+    const child = startChild('ceiling')
+    const [port] = (await once(child, 'message')) as [number]
+    return new Ceiling(child, port)
+  }
+
+  copy(order: CopyOrder): Promise<CopyReport> {
+    return ask<CopyReport>(this.#child, order)
+  }
+
+  cpuSeconds(): Promise<number> {
+    return ask<number>(this.#child, 'cpu')
+  }
+
+  stop(): Promise<void> {
+    return stopChild(this.#child)
+  }
+}
+
+export class Load {
+  readonly #child = startChild('load')
+
+  run(order: LoadOrder): Promise<LoadReport> {
+    return ask<LoadReport>(this.#child, order)
+  }
+
+  stop(): Promise<void> {
+    return stopChild(this.#child)
+  }
+}
+
+function startChild(name: string): ChildProcess {
+  return fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)))
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit')
+  child.disconnect()
+  await exited
+}
+
+/** The answer of a child. One that ends instead has said why on standard error. */
+async function ask<T>(child: ChildProcess, message: object | string): Promise<T> {
+  const ended = new AbortController()
+  const { signal } = ended
+  try {
+    child.send(message)
+    const exit = once(child, 'exit', { signal }).then(() => {
+      throw new Error('a process of the bench has ended')
+    })
+    const [answer] = (await Promise.race([once(child, 'message', { signal }), exit])) as [T]
+    return answer
+  } finally {
+    ended.abort()
+  }
+}
