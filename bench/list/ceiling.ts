@@ -27,6 +27,7 @@ const server = http2.createSecureServer({
   allowHTTP1: true,
   cert: readFileSync(certificate.cert),
   key: readFileSync(certificate.key),
+  maxSessionMemory: 1024,
   settings: { initialWindowSize: 1024 * 1024 },
 })
 server.on('session', session => session.setLocalWindowSize(16 * 1024 * 1024))
@@ -39,8 +40,9 @@ server.on('request', (request: http2.Http2ServerRequest, response: http2.Http2Se
     gzip.pipe(response)
     write(pieces, gzip)
   } else if (pieces.length === 1) {
-    response.writeHead(200, { ...headers, 'content-length': pieces[0]!.length })
-    response.end(pieces[0])
+    const body = pieces[0]!
+    response.writeHead(200, { ...headers, 'content-length': body.length })
+    response.end(body)
   } else {
     response.writeHead(200, headers)
     write(pieces, response)

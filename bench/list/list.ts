@@ -161,8 +161,17 @@ function tableOf(title: string, rows: readonly Row[]): BenchTable {
   return {
     title,
     columns: [
-      ...['answer', 'bytes', 'pieces', 'requests/s', 'MB/s', 'cpu ms'],
-      ...['its requests/s', 'its MB/s', 'its cpu ms', 'ratio', 'cpu ratio'],
+      'answer',
+      'bytes',
+      'pieces',
+      'requests/s',
+      'MB/s',
+      'cpu ms',
+      'its requests/s',
+      'its MB/s',
+      'its cpu ms',
+      'ratio',
+      'cpu ratio',
     ],
     rows: rows.map(({ name, bytes, pieces, ours, theirs, ratio }) => [
       name,
@@ -187,8 +196,12 @@ function quietTable(reports: readonly QuietReport[]): BenchTable {
     rows: reports.map(({ version, inFlight, list, bare }) => [
       `HTTP/${version}`,
       inFlight,
-      ...[list.count, list.p50Ms, list.p99Ms],
-      ...[bare.count, bare.p50Ms, bare.p99Ms],
+      list.count,
+      list.p50Ms,
+      list.p99Ms,
+      bare.count,
+      bare.p50Ms,
+      bare.p99Ms,
     ]),
   }
 }

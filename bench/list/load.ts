@@ -27,12 +27,15 @@ export interface LoadReport {
   readonly timesMs: readonly number[]
 }
 
+/** For as many large answers as are under way. */
+const sessionMegabytes = 1024
+
 type Ask = (path: string) => Promise<{ readonly status: number; readonly bytes: number }>
 
 interface Connection {
   /** One for each request that is under way at once. */
   readonly asks: readonly Ask[]
-  close(): Promise<void> | void
+  readonly close: () => Promise<void> | void
 }
 
 async function overHttp1(port: number, { headers, inFlight }: LoadOrder): Promise<Connection> {
@@ -47,6 +50,7 @@ async function overHttp1(port: number, { headers, inFlight }: LoadOrder): Promis
 async function overHttp2(port: number, { headers, inFlight }: LoadOrder): Promise<Connection> {
   const session = http2.connect(`https://127.0.0.1:${port}`, {
     rejectUnauthorized: false,
+    maxSessionMemory: sessionMegabytes,
     settings: { initialWindowSize: 16 * 1024 * 1024 },
   })
   await new Promise(resolve => session.once('connect', resolve))

@@ -27,15 +27,16 @@ export class Program implements Subject {
   /** `watchglass serve` with TLS; resolves once everything is mirrored. */
   static async start(args: readonly string[]): Promise<Program> {
     const file = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
+    const withParent = `--import=${new URL('with-parent.js', import.meta.url).href}`
     const { cert, key } = certificate
     const listen = ['--listen=https://127.0.0.1:0', `--tls-cert=${cert}`, `--tls-key=${key}`]
     const child = spawn(
       process.execPath,
-      [...flagsOfProgram(), file, 'serve', ...listen, '--log-level=error', ...args],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
+      [...flagsOfProgram(), withParent, file, 'serve', ...listen, '--log-level=error', ...args],
+      { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] },
     )
     let said = ''
-    for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    for await (const chunk of child.stdout as unknown as AsyncIterable<Buffer>) {
       said += chunk.toString()
       const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
       if (port === undefined) continue
@@ -114,6 +115,7 @@ function startChild(name: string): ChildProcess {
 }
 
 async function stopChild(child: ChildProcess): Promise<void> {
+  if (!child.connected) return
   const exited = once(child, 'exit')
   child.disconnect()
   await exited

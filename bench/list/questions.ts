@@ -101,14 +101,19 @@ async function selectionsOf(
   program: Program,
   pods: readonly Pod[],
 ): Promise<{ nodes: string[]; labels: string[] }> {
-  const ofNodes = pods.map(({ spec }) => `fieldSelector=${selectorText('spec.nodeName', spec.nodeName ?? '')}`)
+  const ofNodes = pods.map(
+    ({ spec }) => `fieldSelector=${selectorText('spec.nodeName', spec.nodeName ?? '')}`,
+  )
   const ofLabels = pods.flatMap(({ metadata }) =>
     Object.entries(metadata.labels)
       .filter(([name]) => name === labelName)
       .map(([name, value]) => `labelSelector=${selectorText(name, value)}`),
   )
   return {
-    nodes: await nearest(program, ofNodes.filter(text => !text.endsWith('%3D'))),
+    nodes: await nearest(
+      program,
+      ofNodes.filter(text => !text.endsWith('%3D')),
+    ),
     labels: await nearest(program, ofLabels),
   }
 }
