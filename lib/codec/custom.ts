@@ -7,6 +7,7 @@
 
 import type { ByteWriter } from './byte-writer.ts'
 import { appendText } from './append.ts'
+import { Skeletons } from './json/skeletons.ts'
 import { JsonSkimmer, type SkimOptions } from './json/skim.ts'
 import { appendSpliced } from './json/splice.ts'
 import { type JsonObject, parseTree, textFromTree } from './json/tree.ts'
@@ -68,8 +69,8 @@ export class CustomKind {
         apiVersion,
         quotedApiVersion: Buffer.from(`"${apiVersion}"`),
         root,
-        skim: skimOptions(root),
-        skimRelabelled: skimOptions(bare),
+        skim: skimRules(root),
+        skimRelabelled: skimRules(bare),
       })
       this.#likely ??= this.#versions.get(apiVersion)
     }
@@ -145,8 +146,11 @@ export class CustomKind {
     return this.#parts.conversion === 'none' && this.#skim(value, served.skimRelabelled)
   }
 
-  #skim({ bytes, start, end }: StoredValue, options: SkimOptions): boolean {
-    return this.#skimmer.skim(bytes, start, end, options)
+  #skim({ bytes, start, end }: StoredValue, { options, skeletons }: SkimRules): boolean {
+    if (skeletons.match(this.#skimmer, bytes, start, end)) return true
+    if (!this.#skimmer.skim(bytes, start, end, options)) return false
+    skeletons.remember(this.#skimmer)
+    return true
   }
 
   /** The object as a tree, changed as the server changes it. */
@@ -187,17 +191,24 @@ interface Version {
   /** As it stands in JSON. */
   readonly quotedApiVersion: Uint8Array
   readonly root: StructuralNode | undefined
-  readonly skim: SkimOptions
+  readonly skim: SkimRules
   /** For objects that are stored as another version: they get no defaults of this one. */
-  readonly skimRelabelled: SkimOptions
+  readonly skimRelabelled: SkimRules
 }
 
-function skimOptions(root: StructuralNode | undefined): SkimOptions {
-  return {
+/** How objects are proven, and those that were, as proofs of their like. */
+interface SkimRules {
+  readonly options: SkimOptions
+  readonly skeletons: Skeletons
+}
+
+function skimRules(root: StructuralNode | undefined): SkimRules {
+  const options: SkimOptions = {
     order: 'sorted',
     root: root === undefined ? undefined : skimNodeOf(root),
     metadata: rootMetadataNode,
   }
+  return { options, skeletons: new Skeletons() }
 }
 
 /** What the server does whenever it decodes or converts. */

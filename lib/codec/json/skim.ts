@@ -63,6 +63,7 @@ export class JsonSkimmer {
   objectEnd = -1
 
   #source: Uint8Array = noBytes
+  /** Never a `Buffer`, whose windows are slower to make. */
   #bytes: Uint8Array = noBytes
   #input: JsonInput = inputOf(noBytes)
   #end = 0
@@ -72,14 +73,14 @@ export class JsonSkimmer {
   #keyStart = 0
   #keyEnd = 0
 
-  /** The array that was skimmed last: positions are in it. Never a `Buffer`, whose windows are slower to make. */
-  get bytes(): Uint8Array {
-    return this.#bytes
+  /** What was skimmed last: positions are in its bytes. */
+  get input(): JsonInput {
+    return this.#input
   }
 
   /** True if `bytes[start..end)` is one object that is served as it is, apart from the members noted. */
   skim(bytes: Uint8Array, start: number, end: number, options: SkimOptions): boolean {
-    this.#setInput(bytes)
+    this.setInput(bytes)
     this.#at = start
     this.#end = end
     this.#isSorted = options.order === 'sorted'
@@ -88,16 +89,21 @@ export class JsonSkimmer {
     this.resourceVersionStart = -1
     this.insertAt = -1
     if (start >= end || bytes[start] !== openBrace || !this.#root(options)) return false
-    this.objectStart = start
-    this.objectEnd = this.#at
-    for (let i = this.#at; i < end; i++) {
-      if (!isSpace(bytes[i] as number)) return false
+    return this.insertAt >= 0 && this.endsAt(start, this.#at, end)
+  }
+
+  /** Notes where the object is; true if nothing but space comes between its end and `end`. */
+  endsAt(objectStart: number, objectEnd: number, end: number): boolean {
+    this.objectStart = objectStart
+    this.objectEnd = objectEnd
+    for (let i = objectEnd; i < end; i++) {
+      if (!isSpace(this.#bytes[i] as number)) return false
     }
-    return this.insertAt >= 0
+    return true
   }
 
   /** Objects share slabs, so the views of an array are kept for the next object; and hot loops see one kind of array. */
-  #setInput(bytes: Uint8Array): void {
+  setInput(bytes: Uint8Array): void {
     if (bytes === this.#source) return
     this.#source = bytes
     this.#input = inputOf(bytes)

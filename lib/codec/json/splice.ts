@@ -16,7 +16,8 @@ export function appendSpliced(
   skimmer: JsonSkimmer,
   { resourceVersion, apiVersion }: SpliceOptions,
 ): void {
-  const { bytes, objectStart, objectEnd, apiVersionStart, apiVersionEnd } = skimmer
+  const { bytes } = skimmer.input
+  const { objectStart, objectEnd, apiVersionStart, apiVersionEnd } = skimmer
   const isStored = skimmer.resourceVersionStart >= 0
   const from = isStored ? skimmer.resourceVersionStart : skimmer.insertAt
   const to = isStored ? skimmer.resourceVersionEnd : skimmer.insertAt
