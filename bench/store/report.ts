@@ -114,7 +114,7 @@ export function floorsOf(results: readonly SizeResult[]): Floor[] {
   for (const name of last.rounds.timings.keys()) {
     floors.push({
       name: `growth against sorted-btree's, ${span}: ${name}`,
-      value: timingOf(first.rounds, name).ratio / timingOf(last.rounds, name).ratio,
+      value: growthOf(timingOf(first.rounds, name), timingOf(last.rounds, name)),
       bound: 'at most',
       limit: 1,
       unit: 'times',
@@ -130,6 +130,11 @@ export function floorsOf(results: readonly SizeResult[]): Floor[] {
     })
   }
   return [...floors, ...memoryFloors(last), ...results.flatMap(oldRevisionFloors)]
+}
+
+/** How much more our time grows than theirs. */
+function growthOf(first: Timing, last: Timing): number {
+  return last.oursNs / first.oursNs / (last.theirsNs / first.theirsNs)
 }
 
 function memoryFloors({ size, memory }: SizeResult): Floor[] {
