@@ -1,0 +1,326 @@
+/** The upstream over its servers: chooses one for each request, and remembers which do not answer.
+ *
+ *  A request goes to the server with the fewest under way among those that answer, or among all when none does. It goes to another
+ *  one only if it never reached the first, and can be repeated without harm at that. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import type { Logger } from '../base/logger.ts'
+import { openTunnel, type TunnelRequest, type TunnelSink } from './upgrade.ts'
+import { codeOf, UpstreamFailure, upstreamFailure } from './upstream-failure.ts'
+import type { UpstreamServer, UpstreamTimeouts, Use } from './upstream-server.ts'
+import type {
+  ForwardControl,
+  ForwardRequest,
+  ForwardSink,
+  Upstream,
+  UpstreamAnswer,
+  UpstreamCall,
+  UpstreamIdentity,
+} from './upstream.ts'
+
+export interface UpstreamServersOptions {
+  readonly servers: readonly UpstreamServer[]
+  /** Our own token, for requests of our own. */
+  readonly token?: (() => Promise<string>) | undefined
+  readonly timeouts: UpstreamTimeouts
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Requests under way at once. A busy API server has a few hundred; the rest waits for connections in memory. */
+const shortMax = 4_000
+/** Watches and the like under way at once: each has a connection of its own, and a process may have some ten thousand files. */
+const longMax = 10_000
+const callMaxBytes = 1024 * 1024
+
+/** How soon a server is asked again whether it is well. */
+const healthyIntervalMs = 5_000
+const unhealthyIntervalMs = 1_000
+const healthTimeoutMs = 3_000
+
+export class UpstreamServers implements Upstream {
+  readonly #options: UpstreamServersOptions
+  readonly #underWay: Record<Use, number> = { short: 0, long: 0 }
+  readonly #stopped = new AbortController()
+  #turn = 0
+
+  constructor(options: UpstreamServersOptions) {
+    this.#options = options
+  }
+
+  /** Begins to look after the servers' health. */
+  start(): void {
+    for (const server of this.#options.servers) void this.#watchHealth(server)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await Promise.all(this.#options.servers.map(server => server.close()))
+  }
+
+  problem(): string | undefined {
+    const problems = this.#options.servers.map(server => server.problem)
+    return problems.includes(undefined) ? undefined : problems[0]
+  }
+
+  async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
+    const headers = { ...request.headers }
+    if (as === 'ourselves' && headers['authorization'] === undefined) {
+      const token = await this.#options.token?.()
+      if (token !== undefined) headers['authorization'] = `Bearer ${token}`
+    }
+    return this.#callServer(this.#choose(new Set()), { ...request, headers }, as)
+  }
+
+  forward(request: ForwardRequest, sink: ForwardSink): ForwardControl {
+    const use: Use = request.isLongRunning ? 'long' : 'short'
+    if (this.#underWay[use] >= (use === 'short' ? shortMax : longMax)) {
+      sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are under way'))
+      return { resume() {}, abort() {} }
+    }
+    this.#underWay[use]++
+    const attempt = new Forwarding(request, {
+      sink,
+      choose: tried => this.#choose(tried),
+      isLast: tried => tried.size >= this.#options.servers.length,
+      onUnreachable: (server, error) => this.#mark(server, codeOf(error) || 'unreachable'),
+      onEnd: () => this.#underWay[use]--,
+    })
+    attempt.begin()
+    return attempt
+  }
+
+  tunnel(request: TunnelRequest, sink: TunnelSink): { abort(): void } {
+    if (this.#underWay.long >= longMax) {
+      sink.failed(new UpstreamFailure('busy', 'too many connections to the upstream are open'))
+      return { abort() {} }
+    }
+    this.#underWay.long++
+    const server = this.#choose(new Set())
+    server.load++
+    return openTunnel(server, request, {
+      sink,
+      onEnd: () => {
+        this.#underWay.long--
+        server.load--
+      },
+      onUnreachable: error => this.#mark(server, codeOf(error) || 'unreachable'),
+    })
+  }
+
+  /** The least busy of those that were not tried, the well ones first. */
+  #choose(tried: ReadonlySet<UpstreamServer>): UpstreamServer {
+    const { servers } = this.#options
+    let best: UpstreamServer | undefined
+    for (let i = 0; i < servers.length; i++) {
+      const server = servers[(this.#turn + i) % servers.length]
+      if (server === undefined || tried.has(server)) continue
+      if (best === undefined || isBetter(server, best)) best = server
+    }
+    this.#turn++
+    const chosen = best ?? servers[0]
+    if (chosen === undefined) throw new CacheError('invalid_request', 'there is no upstream server')
+    return chosen
+  }
+
+  #mark(server: UpstreamServer, problem: string | undefined): void {
+    if (server.problem === problem) return
+    const { logger } = this.#options
+    const fields = { server: server.url.host, problem }
+    if (problem === undefined) logger.info('a server of the upstream answers again', fields)
+    else if (server.problem === undefined) {
+      logger.warn('a server of the upstream does not answer', fields)
+    }
+    server.problem = problem
+  }
+
+  async #watchHealth(server: UpstreamServer): Promise<void> {
+    const { signal } = this.#stopped
+    const { clock } = this.#options
+    while (!signal.aborted) {
+      const problem = await this.#problemOf(server)
+      if (signal.aborted) return
+      this.#mark(server, problem)
+      const pauseMs = problem === undefined ? healthyIntervalMs : unhealthyIntervalMs
+      await sleep(clock, pauseMs, signal)
+    }
+  }
+
+  /** A server that refuses us is well all the same. */
+  async #problemOf(server: UpstreamServer): Promise<string | undefined> {
+    const request = { method: 'GET', path: '/readyz', headers: {}, signal: this.#stopped.signal }
+    try {
+      const { code } = await this.#callServer(server, request, 'caller', healthTimeoutMs)
+      return code >= 500 ? `answers ${code}` : undefined
+    } catch (error) {
+      return CacheError.from(error, 'upstream_failed').message
+    }
+  }
+
+  async #callServer(
+    server: UpstreamServer,
+    request: UpstreamCall,
+    as: UpstreamIdentity,
+    timeoutMs = this.#options.timeouts.callMs,
+  ): Promise<UpstreamAnswer> {
+    const { method, path, headers, body, signal, maxBytes = callMaxBytes } = request
+    const limit = new AbortController()
+    const late = new UpstreamFailure('late', 'the upstream did not answer in time')
+    const cancel: CancelTimer = this.#options.clock.setTimer(timeoutMs, () => limit.abort(late))
+    const leave = (): void => limit.abort(new CacheError('closed', 'the call was given up'))
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    try {
+      const answer = await server.pool(as, 'short').request({
+        method,
+        path,
+        headers: { ...headers },
+        body: body === undefined ? null : Buffer.from(body),
+        signal: limit.signal,
+      })
+      const pieces: Buffer[] = []
+      let bytes = 0
+      for await (const piece of answer.body as AsyncIterable<Buffer>) {
+        bytes += piece.length
+        if (bytes > maxBytes) {
+          throw new UpstreamFailure('broken', `the upstream's answer is above ${maxBytes} bytes`)
+        }
+        pieces.push(piece)
+      }
+      return {
+        code: answer.statusCode,
+        headers: answer.headers as UpstreamAnswer['headers'],
+        body: Buffer.concat(pieces),
+      }
+    } catch (error) {
+      const failure = upstreamFailure(error, !unreachableCodes.has(codeOf(error)))
+      if (failure instanceof UpstreamFailure && failure.fault === 'unreachable') {
+        this.#mark(server, codeOf(error))
+      }
+      throw failure
+    } finally {
+      cancel()
+      signal.removeEventListener('abort', leave)
+    }
+  }
+}
+
+/** Of calls, whose beginning is not told: what says that there was no connection. */
+const unreachableCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+function isBetter(server: UpstreamServer, other: UpstreamServer): boolean {
+  const isWell = server.problem === undefined
+  if (isWell !== (other.problem === undefined)) return isWell
+  return server.load < other.load
+}
+
+interface ForwardingHooks {
+  readonly sink: ForwardSink
+  readonly choose: (tried: ReadonlySet<UpstreamServer>) => UpstreamServer
+  /** No server is left to try. */
+  readonly isLast: (tried: ReadonlySet<UpstreamServer>) => boolean
+  readonly onUnreachable: (server: UpstreamServer, error: unknown) => void
+  readonly onEnd: () => void
+}
+
+/** RFC 9110, 9.2.2: sending it twice has the effect of sending it once. */
+const idempotentMethods: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'TRACE',
+  'PUT',
+  'DELETE',
+])
+
+/** One request on its way, to one server after another until it has reached one. */
+class Forwarding implements ForwardControl, Dispatcher.DispatchHandler {
+  readonly #request: ForwardRequest
+  readonly #hooks: ForwardingHooks
+  readonly #tried = new Set<UpstreamServer>()
+  #server: UpstreamServer | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #wasSent = false
+  #isOver = false
+
+  constructor(request: ForwardRequest, hooks: ForwardingHooks) {
+    this.#request = request
+    this.#hooks = hooks
+  }
+
+  begin(): void {
+    const { method, path, headers, body, isLongRunning, as } = this.#request
+    const server = this.#hooks.choose(this.#tried)
+    this.#tried.add(server)
+    this.#server = server
+    server.load++
+    const options = { method, path, headers, body } as unknown as Dispatcher.DispatchOptions
+    server.pool(as, isLongRunning ? 'long' : 'short').dispatch(options, this)
+  }
+
+  resume(): void {
+    this.#controller?.resume()
+  }
+
+  abort(): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#controller?.abort(new CacheError('closed', 'the client has left'))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    this.#wasSent = true
+    if (this.#isOver) controller.abort(new CacheError('closed', 'the client has left'))
+  }
+
+  onResponseStart(
+    _: Dispatcher.DispatchController,
+    code: number,
+    headers: IncomingHttpHeaders,
+  ): void {
+    // Of 1xx none concerns the client: 100 was answered by us, and what follows is the answer.
+    if (code >= 200 && !this.#isOver) this.#hooks.sink.started(code, headers)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (!this.#isOver && !this.#hooks.sink.data(piece)) controller.pause()
+  }
+
+  onResponseEnd(_: Dispatcher.DispatchController, trailers: IncomingHttpHeaders): void {
+    if (this.#isOver) return
+    this.#end()
+    this.#hooks.sink.ended(trailers)
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.#isOver) return
+    const server = this.#server
+    if (!this.#wasSent && server !== undefined) {
+      this.#hooks.onUnreachable(server, error)
+      const isRepeatable = idempotentMethods.has(this.#request.method)
+      if (isRepeatable && !this.#hooks.isLast(this.#tried)) {
+        server.load--
+        this.begin()
+        return
+      }
+    }
+    this.#end()
+    this.#hooks.sink.failed(upstreamFailure(error, this.#wasSent))
+  }
+
+  #end(): void {
+    this.#isOver = true
+    if (this.#server !== undefined) this.#server.load--
+    this.#hooks.onEnd()
+  }
+}
