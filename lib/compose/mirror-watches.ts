@@ -1,5 +1,6 @@
 /** Watches of the API: a hub for each keyspace that is watched, fed by the mirror. */
 
+import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { WatchSource } from '../http/api.ts'
@@ -7,17 +8,18 @@ import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Batch } from '../store/event.ts'
 import { Hub } from '../watch/hub.ts'
 
-/** Events of the history that watchers who have fallen behind go through before others have their turn: about 3 ms, when each has to
- *  be encoded. */
-const runMaxEvents = 64
+/** For so long watchers who have fallen behind go through the history before others have their turn. */
+const sliceMs = 3
 
 export class MirrorWatches implements WatchSource {
   /** Known only after the sink that it is told of, which feeds the hubs. */
   readonly #mirrors: () => MirrorSet
+  readonly #clock: Clock
   readonly #hubs = new Map<string, Hub>()
 
-  constructor(mirrors: () => MirrorSet) {
+  constructor(mirrors: () => MirrorSet, clock: Clock) {
     this.#mirrors = mirrors
+    this.#clock = clock
   }
 
   hub(keyspace: Key): Hub {
@@ -30,8 +32,8 @@ export class MirrorWatches implements WatchSource {
     return this.#mirrors().proven(keyspace)
   }
 
-  refresh(keyspace: Key): void {
-    this.#mirrors().refresh(keyspace)
+  refresh(keyspaces: Iterable<Key>): void {
+    this.#mirrors().refresh(keyspaces)
   }
 
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean {
@@ -52,10 +54,13 @@ export class MirrorWatches implements WatchSource {
 
   #createHub(keyspace: Key): Hub {
     const { store } = this.#mirrors().keyspace(keyspace)
-    const hub: Hub = new Hub({
-      history: store,
-      onWork: () => setImmediate(() => hub.run(runMaxEvents)),
-    })
+    const hub: Hub = new Hub({ history: store, onWork: () => void this.#run(hub) })
     return hub
+  }
+
+  async #run(hub: Hub): Promise<void> {
+    await this.#clock.yield()
+    const endMs = this.#clock.monotonicMs() + sliceMs
+    hub.run(() => this.#clock.monotonicMs() >= endMs)
   }
 }

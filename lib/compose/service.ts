@@ -177,11 +177,14 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     history,
     serverAddress,
     logger,
-    onRedefined: keyspaces => indexes.forget(keyspaces),
+    onRedefined: keyspaces => {
+      indexes.forget(keyspaces)
+      watches.endAll(keyspaces)
+    },
   })
   let onReady = (): void => {}
   const ready = new Promise<void>(resolve => (onReady = resolve))
-  const watchSource = new MirrorWatches(() => mirrors)
+  const watchSource = new MirrorWatches(() => mirrors, clock)
   const watches = new Watches({ source: watchSource, clock, random: systemRandom })
   const sink = sinkOf({
     registry,

@@ -58,8 +58,8 @@ export interface WatchSource {
   hub(keyspace: Key): Hub
   /** The revision up to which nothing is missing. */
   proven(keyspace: Key): Revision
-  /** Asks etcd how far it is; `proven` rises when it answers. */
-  refresh(keyspace: Key): void
+  /** Asks etcd how far it is, once for all of these that it says so for at once; `proven` rises when it answers. */
+  refresh(keyspaces: Iterable<Key>): void
   /** A revision that will never come, since etcd's history is another one now. */
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean
 }

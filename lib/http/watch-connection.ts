@@ -1,66 +1,81 @@
-/** One open watch: takes frames from the hub and writes them to its client, once a turn of the event loop, as fast as the client
- *  reads. What it holds is bounded: a client that does not read falls behind in the history, at no cost. */
+/** One open watch: takes frames from the hub and writes them to its client, all that came in one go, as fast as the client reads. What
+ *  it holds is bounded: a client that does not read falls behind in the history, at no cost.
+ *
+ *  ```
+ *           the client must read first             end()
+ *    open ─────────────────────────────▶ full    any ──▶ ended
+ *         ◀───────────────────────────── drained
+ *  ``` */
 
 import type { Revision } from '../base/revision.ts'
-import { unreachable } from '../base/assert.ts'
+import type { Hub } from '../watch/hub.ts'
 import type { Watcher, WatcherSink } from '../watch/watcher.ts'
 import type { Exchange } from './exchange.ts'
+import type { Outbox, Sender } from './outbox.ts'
+import type { WatchFraming } from './watch-framing.ts'
 
 /** So much may wait for the next write. Beyond it the watcher waits in the history. */
 const pendingMaxBytes = 64 * 1024
 
-export interface WatchConnectionOptions {
+export class WatchConnection implements WatcherSink, Sender {
   readonly exchange: Exchange
-  /** Makes the first frame of the watch from one that all watchers share. */
-  readonly first: (frame: Uint8Array) => Uint8Array
-  /** The frame that says that history has moved on, whose oldest revision is given. */
-  readonly expiredFrame: (oldest: Revision) => Uint8Array
-  /** The client takes more. */
-  readonly onRoom: (connection: WatchConnection) => void
-}
-
-export class WatchConnection implements WatcherSink {
-  readonly exchange: Exchange
-  /** Set once the watch follows the hub. */
-  watcher: Watcher | undefined = undefined
-  readonly #options: WatchConnectionOptions
-  #pending: Uint8Array[] = []
+  readonly framing: WatchFraming
+  readonly #outbox: Outbox
+  #hub: Hub | undefined = undefined
+  #watcher: Watcher | undefined = undefined
+  /** Most often there is one frame, or none. */
+  #pending: Uint8Array | Uint8Array[] | undefined = undefined
   #pendingBytes = 0
   #state: 'open' | 'full' | 'ended' = 'open'
   #isFlushDue = false
   #isFirst = true
 
-  constructor(options: WatchConnectionOptions) {
-    this.exchange = options.exchange
-    this.#options = options
+  constructor(exchange: Exchange, framing: WatchFraming, outbox: Outbox) {
+    this.exchange = exchange
+    this.framing = framing
+    this.#outbox = outbox
   }
 
   get isOpen(): boolean {
     return this.#state !== 'ended'
   }
 
-  write(frame: Uint8Array): boolean {
-    this.#pending.push(this.#isFirst ? this.#options.first(frame) : frame)
+  /** Undefined before it follows a hub. */
+  get watcher(): Watcher | undefined {
+    return this.#watcher
+  }
+
+  /** From now on a hub's watcher writes here. */
+  follow(hub: Hub, watcher: Watcher): void {
+    this.#hub = hub
+    this.#watcher = watcher
+  }
+
+  /** Writes initial events, which do not wait. False when the client must read first. */
+  writeNow(frames: Uint8Array): boolean {
+    const first = this.#isFirst ? this.framing.first(frames) : frames
     this.#isFirst = false
-    this.#pendingBytes += frame.length
+    return this.exchange.write(first)
+  }
+
+  write(frame: Uint8Array): boolean {
+    const pending = this.#isFirst ? this.framing.first(frame) : frame
+    this.#isFirst = false
+    if (this.#pending === undefined) this.#pending = pending
+    else if (Array.isArray(this.#pending)) this.#pending.push(pending)
+    else this.#pending = [this.#pending, pending]
+    this.#pendingBytes += pending.length
     if (!this.#isFlushDue) {
       this.#isFlushDue = true
-      queueMicrotask(this.#flush)
+      this.#outbox.add(this)
     }
     return this.#state === 'open' && this.#pendingBytes < pendingMaxBytes
   }
 
-  /** What was sent before the hub took over: the first frame has gone. */
-  begun(): void {
-    this.#isFirst = false
-  }
-
-  get isFirst(): boolean {
-    return this.#isFirst
-  }
-
-  expired(oldest: Revision): void {
-    this.#pending.push(this.#options.expiredFrame(oldest))
+  /** The history has moved on past the watcher's position, or past `position` of a watch that has none yet. */
+  expired(oldest: Revision, position: Revision = this.#watcher?.position ?? oldest): void {
+    if (this.#state === 'ended') return
+    this.write(this.framing.expired(position, oldest))
     this.end()
   }
 
@@ -77,38 +92,30 @@ export class WatchConnection implements WatcherSink {
     else this.exchange.end(rest)
   }
 
-  readonly #flush = (): void => {
+  /** Writes what waits. */
+  flush(): void {
     this.#isFlushDue = false
-    switch (this.#state) {
-      case 'ended':
-      case 'full':
-        return
-      case 'open': {
-        const bytes = this.#take()
-        if (bytes !== undefined && !this.exchange.write(bytes)) {
-          this.#state = 'full'
-          this.exchange.onDrain(this.#drained)
-        } else {
-          this.#options.onRoom(this)
-        }
-        return
-      }
-      default:
-        unreachable(this.#state)
-    }
+    if (this.#state !== 'open') return
+    const bytes = this.#take()
+    if (bytes !== undefined && !this.exchange.write(bytes)) {
+      this.#state = 'full'
+      this.exchange.onDrain(() => this.#drained())
+    } else if (this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
   }
 
-  readonly #drained = (): void => {
+  #drained(): void {
     if (this.#state !== 'full') return
     this.#state = 'open'
-    this.#flush()
+    if (this.#isFlushDue) return
+    this.#isFlushDue = true
+    this.#outbox.add(this)
   }
 
   /** All that waits, as one piece. */
   #take(): Uint8Array | undefined {
     const pending = this.#pending
-    this.#pending = []
+    this.#pending = undefined
     this.#pendingBytes = 0
-    return pending.length <= 1 ? pending[0] : Buffer.concat(pending)
+    return Array.isArray(pending) ? Buffer.concat(pending) : pending
   }
 }

@@ -1,26 +1,24 @@
 /** Answers watches: first, where asked for, the state that there is, as ADDED events made from one snapshot; then what comes, from the
  *  hub. Events are encoded once for all watchers that see them alike. */
 
-import type { Revision } from '../base/revision.ts'
-import { CacheError } from '../base/errors.ts'
-import { bookmarkFrame, errorFrame, eventFrame, frameWithColumns } from '../codec/frames.ts'
+import type { CacheError } from '../base/errors.ts'
+import { errorFrame, eventFrame } from '../codec/frames.ts'
 import type { Forms, Shown } from '../codec/forms.ts'
 import { formName } from '../codec/list-body.ts'
 import { type MediaType, watchContentType } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { itemsOfRun, type ItemForm, type Run } from '../codec/segments.ts'
 import { compileFilter, type Filter } from '../kube/filter.ts'
-import { candidates, indexTerms, indexUses, watchedTerms } from '../kube/index-choice.ts'
+import { candidates, indexUses } from '../kube/index-choice.ts'
 import type { WatchPlan } from '../kube/read-plan.ts'
-import { readFailure } from '../kube/read-failure.ts'
 import { notExactly, statusFromError, statusObjectJson } from '../kube/status.ts'
-import { watchEvent } from '../kube/watch-events.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
-import type { RequiredTerms, Selection } from '../watch/audience.ts'
 import type { RequestContext } from './request-context.ts'
 import { writable } from './respond.ts'
 import { WatchConnection } from './watch-connection.ts'
+import { WatchFraming } from './watch-framing.ts'
+import { selectionOf } from './watch-selection.ts'
 
 /** What a watch is answered from. */
 export interface WatchAnswer {
@@ -32,32 +30,40 @@ export interface WatchAnswer {
   readonly snapshot: Snapshot
 }
 
-/** Answers; refusals are thrown as long as nothing was sent. */
+/** Answers, until the watch follows the hub: from then on nothing of the request is held. Refusals are thrown as long as nothing was
+ *  sent. */
 export async function answerWatch(context: RequestContext, answer: WatchAnswer): Promise<void> {
   const { plan, forms, shown, snapshot, mediaType } = answer
-  const { reply, exchange, options, state } = context
+  const { reply, exchange, options, state, signal } = context
+  const { watches, clock } = options
+  const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
   const filter = compileFilter(plan, state.makeReader)
-  const first =
-    plan.start.type === 'state' ? initialFrames(context, answer, filter) : [][Symbol.iterator]()
-  const beginning = first.next()
+  const hasState = start.type === 'state'
+  // Thousands may come at once: each begins in its turn.
+  if (hasState) await clock.yield()
+  if (signal.aborted) return
+  const frames = hasState ? initialFrames(context, answer, filter) : [][Symbol.iterator]()
+  const beginning = frames.next()
   if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
     throw notExactly(plan.resource, beginning.value.reason)
   }
   const response = reply.response(200, watchContentType(mediaType.encoding))
   exchange.respond(response.status, response.headers)
   exchange.flush()
-  const connection = new WatchConnection({
-    exchange,
-    first: frame => (shown.view === 'Table' ? frameWithColumns(frame, forms) : frame),
-    expiredFrame: oldest => expiredFrame(answer, oldest),
-    onRoom: ({ watcher }) => {
-      if (watcher !== undefined) options.watches.source.hub(plan.keyspace).resume(watcher)
-    },
+  const framing = new WatchFraming(plan.resource, forms, shown)
+  const connection = new WatchConnection(exchange, framing, watches.outbox)
+  if (!(await sendState(context, connection, { beginning, rest: frames }))) return
+  if (hasState && start.hasEndBookmark) {
+    const frame = framing.bookmark(snapshot.revision, true)
+    if (!(frame instanceof NotExact)) connection.writeNow(frame)
+  }
+  watches.follow(connection, {
+    keyspace,
+    selection: selectionOf(context, { plan, framing, filter }),
+    position: start.type === 'after' ? start.revision : snapshot.revision,
+    timeoutSeconds,
+    allowBookmarks,
   })
-  if (!(await sendState(context, connection, { beginning, rest: first }))) return
-  const position = plan.start.type === 'after' ? plan.start.revision : snapshot.revision
-  sendEndBookmark(connection, answer, position)
-  await follow(context, { answer, connection, position, filter })
 }
 
 /** Ends a watch before its first event: upstream says in the stream that its revision has expired, or is still to come. */
@@ -74,68 +80,6 @@ export function refuseWatch(
 /** Lists of one event's object cannot be made: upstream ends such a stream at its first event. */
 function isUnanswerable({ view }: Shown): boolean {
   return view === 'PartialObjectMetadataList'
-}
-
-interface Following {
-  readonly answer: WatchAnswer
-  readonly connection: WatchConnection
-  readonly position: Revision
-  readonly filter: Filter | undefined
-}
-
-async function follow(
-  context: RequestContext,
-  { answer, connection, position, filter }: Following,
-): Promise<void> {
-  const { plan, shown, forms } = answer
-  const { watches } = context.options
-  const { keyspace, timeoutSeconds } = plan
-  const bookmark = (revision: Revision): Uint8Array | undefined => {
-    const frame = bookmarkFrame(
-      forms,
-      { revision, endsInitialEvents: false },
-      { shown, hasColumns: false },
-    )
-    return frame instanceof NotExact ? undefined : frame
-  }
-  try {
-    if (watches.source.isOfOldEpoch(keyspace, position)) {
-      throw new CacheError('expired', `revision ${position} is of an old epoch`, {
-        oldest: answer.snapshot.revision,
-      })
-    }
-    await watches.follow({
-      connection,
-      keyspace,
-      selection: selectionOf(context, answer, filter),
-      position,
-      timeoutSeconds,
-      bookmark: plan.allowBookmarks ? bookmark : undefined,
-    })
-  } catch (error) {
-    const failure = CacheError.from(error, 'source_failed')
-    if (failure.code !== 'expired') throw failure
-    connection.expired((failure.details.oldest ?? 0) as Revision)
-  }
-}
-
-/** The Status that ends a watch whose position is no longer kept. */
-function expiredFrame({ plan, shown }: WatchAnswer, oldest: Revision): Uint8Array {
-  const failure = new CacheError('expired', 'history has moved on', { oldest })
-  return errorFrame(statusObjectJson(statusFromError(readFailure(plan, failure))), shown)
-}
-
-function sendEndBookmark(
-  connection: WatchConnection,
-  { plan, forms, shown }: WatchAnswer,
-  revision: Revision,
-): void {
-  if (plan.start.type !== 'state' || !plan.start.hasEndBookmark) return
-  const options = { shown, hasColumns: connection.isFirst }
-  const frame = bookmarkFrame(forms, { revision, endsInitialEvents: true }, options)
-  if (frame instanceof NotExact) return
-  connection.begun()
-  connection.exchange.write(frame)
 }
 
 type Frames = Iterator<Uint8Array | NotExact, void>
@@ -162,12 +106,13 @@ async function sendState(
       connection.end()
       return false
     }
-    connection.begun()
-    if (!exchange.write(next.value)) {
-      if ((await writable(exchange, clock)) !== 'sent') return false
-    } else if (clock.monotonicMs() >= sliceEndMs) await clock.yield()
-    else continue
-    sliceEndMs = clock.monotonicMs() + sliceMs
+    const isFull = !connection.writeNow(next.value)
+    if (isFull && (await writable(exchange, clock)) !== 'sent') return false
+    // A thousand sockets may be drained at once: each goes on in its turn.
+    if (isFull || clock.monotonicMs() >= sliceEndMs) {
+      await clock.yield()
+      sliceEndMs = clock.monotonicMs() + sliceMs
+    }
   }
   return !signal.aborted
 }
@@ -175,20 +120,15 @@ async function sendState(
 /** So many selected objects make one piece. */
 const runEntries = 64
 
-/** The ADDED events of what is there, the first one with the columns of a Table. */
+/** The ADDED events of what is there. */
 function* initialFrames(
   context: RequestContext,
   answer: WatchAnswer,
   filter: Filter | undefined,
 ): Generator<Uint8Array | NotExact, void> {
-  const { forms, shown } = answer
   const form = addedForm(answer)
-  let isFirst = shown.view === 'Table'
   for (const run of initialRuns(answer, filter)) {
-    const frames = run instanceof NotExact ? run : itemsOfRun(run, form, context.options.segments)
-    if (frames instanceof NotExact || !isFirst) yield frames
-    else yield frameWithColumns(frames, forms)
-    isFirst = false
+    yield run instanceof NotExact ? run : itemsOfRun(run, form, context.options.segments)
   }
 }
 
@@ -231,53 +171,4 @@ function addedForm({ forms, shown }: WatchAnswer): ItemForm {
     },
     segmentName: shown.view === 'Table' ? undefined : `added ${formName(forms, shown)}`,
   }
-}
-
-function selectionOf(
-  context: RequestContext,
-  answer: WatchAnswer,
-  filter: Filter | undefined,
-): Selection {
-  const { plan, forms, shown } = answer
-  const { query } = context.target
-  const { range } = plan
-  const inexact = ({ reason }: NotExact): 'inexact' => {
-    context.options.logger.warn('watches end at an object that cannot be shown exactly', {
-      resource: plan.resource.resource,
-      reason,
-    })
-    return 'inexact'
-  }
-  const frameOf: Selection['frameOf'] = (event, revision) => {
-    const told = watchEvent(event, revision, filter)
-    if (told === undefined) return undefined
-    if (told instanceof NotExact) return inexact(told)
-    const made = eventFrame(forms, told, {
-      shown: { ...shown, now: context.options.clock.wallMs() },
-      hasColumns: false,
-    })
-    return made instanceof NotExact ? inexact(made) : made
-  }
-  return {
-    id: JSON.stringify([
-      formName(forms, shown),
-      shown.view,
-      shown.includeObject,
-      range.start,
-      range.end,
-      query.text('labelSelector'),
-      query.text('fieldSelector'),
-    ]),
-    range,
-    requires: requiredTerms(context, plan),
-    frameOf,
-  }
-}
-
-/** The first requirement of equality: what it leaves out costs this watch nothing. */
-function requiredTerms({ state }: RequestContext, plan: WatchPlan): RequiredTerms | undefined {
-  const [use] = indexUses(plan)
-  if (use === undefined) return undefined
-  const termsOf = indexTerms(use.name, plan.resource, state.makeReader)
-  return termsOf === undefined ? undefined : { index: use.name, termsOf, terms: watchedTerms(use) }
 }

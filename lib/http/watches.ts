@@ -4,19 +4,24 @@ import type { CancelTimer, Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Random } from '../base/random.ts'
 import type { Revision } from '../base/revision.ts'
+import { NotExact } from '../codec/not-exact.ts'
 import type { Selection } from '../watch/audience.ts'
-import { Bookmarks } from '../watch/bookmarks.ts'
+import { bookmarkDueMs } from '../watch/bookmarks.ts'
+import { FrameCache } from '../watch/frame-cache.ts'
+import { Schedule } from '../watch/schedule.ts'
 import type { WatchSource } from './api.ts'
+import { Outbox } from './outbox.ts'
+import { slowReaderTimeoutMs } from './respond.ts'
 import type { WatchConnection } from './watch-connection.ts'
 
 /** A watch without a time limit of its own gets one between this and twice this, so that clients spread over servers again. */
 const timeoutMinMs = 1_800_000
 
-/** Bookmarks are due to the second. */
-const tickMs = 1_000
-
 /** How long etcd may take to say how far it is before a bookmark says what is known. */
 const refreshMs = 500
+
+/** Frames that were made lately: a burst of 15,000 changes of pods, for those who are a little behind. */
+const framesMaxBytes = 64 * 1024 * 1024
 
 export interface WatchesOptions {
   readonly source: WatchSource
@@ -24,32 +29,44 @@ export interface WatchesOptions {
   readonly random: Random
 }
 
-export interface OpenWatch {
-  readonly connection: WatchConnection
+/** What a watch that begins is to follow. */
+export interface Following {
   readonly keyspace: Key
   readonly selection: Selection
   /** Everything up to here has been sent. */
   readonly position: Revision
   /** undefined or 0: the server decides. */
   readonly timeoutSeconds: number | undefined
-  /** Makes a bookmark; undefined if the client wants none. */
-  readonly bookmark: ((revision: Revision) => Uint8Array | undefined) | undefined
+  readonly allowBookmarks: boolean
+}
+
+/** An open watch, as far as time is concerned. */
+interface OpenWatch {
+  readonly connection: WatchConnection
+  readonly keyspace: Key
+  readonly allowBookmarks: boolean
+  readonly endsAtMs: number
+  /** When it has to be looked at next. */
+  dueAtMs: number
 }
 
 export class Watches {
   readonly source: WatchSource
+  readonly frames: FrameCache = new FrameCache(framesMaxBytes)
+  readonly outbox: Outbox
   readonly #clock: Clock
   readonly #random: Random
-  readonly #bookmarks: Bookmarks<OpenWatch>
   readonly #open = new Set<OpenWatch>()
+  readonly #schedule = new Schedule<OpenWatch>()
   #isStopping = false
-  #cancelTick: CancelTimer | undefined
+  #timerAtMs = Infinity
+  #cancelTimer: CancelTimer | undefined
 
   constructor({ source, clock, random }: WatchesOptions) {
     this.source = source
+    this.outbox = new Outbox(clock)
     this.#clock = clock
     this.#random = random
-    this.#bookmarks = new Bookmarks(random)
   }
 
   /** How many there are. */
@@ -57,62 +74,109 @@ export class Watches {
     return this.#open.size
   }
 
-  /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. Resolves when it has ended.
-   *  Fails with `expired` when the history does not reach back to its position. */
-  async follow(watch: OpenWatch): Promise<void> {
-    const { connection, keyspace, selection, position } = watch
-    const hub = this.source.hub(keyspace)
+  /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
+  follow(connection: WatchConnection, following: Following): void {
+    const { keyspace, selection, position, timeoutSeconds = 0, allowBookmarks } = following
     const { exchange } = connection
-    const closed = new Promise<void>(resolve => exchange.onClose(resolve))
-    connection.watcher = hub.add(selection, position, connection)
-    const cancelEnd = this.#schedule(watch)
+    if (this.source.isOfOldEpoch(keyspace, position)) {
+      connection.expired(this.source.hub(keyspace).oldest, position)
+      return
+    }
+    const hub = this.source.hub(keyspace)
+    if (position < hub.oldest) {
+      connection.expired(hub.oldest, position)
+      return
+    }
+    const watcher = hub.add(selection, position, connection)
+    connection.follow(hub, watcher)
+    const nowMs = this.#clock.monotonicMs()
+    const timeoutMs =
+      timeoutSeconds === 0 ? timeoutMinMs * (1 + this.#random.next()) : timeoutSeconds * 1000
+    const endsAtMs = nowMs + Math.max(0, timeoutMs)
+    const watch: OpenWatch = { connection, keyspace, allowBookmarks, endsAtMs, dueAtMs: endsAtMs }
     this.#open.add(watch)
-    if (this.#isStopping) connection.end()
-    await closed
-    this.#open.delete(watch)
-    this.#bookmarks.delete(watch)
-    cancelEnd()
-    hub.delete(connection.watcher)
+    this.#plan(watch, nowMs)
+    exchange.onClose(() => {
+      this.#open.delete(watch)
+      this.#schedule.delete(watch, watch.dueAtMs)
+      hub.delete(watcher)
+    })
+    if (this.#isStopping) this.#end(watch, nowMs)
+  }
+
+  /** Ends all watches of these keyspaces in order: their objects are written otherwise from now on. */
+  endAll(keyspaces: readonly Key[]): void {
+    for (const watch of this.#open) {
+      if (keyspaces.includes(watch.keyspace)) this.#end(watch, this.#clock.monotonicMs())
+    }
   }
 
   /** Ends all watches in order, and those that come later at once. */
   stop(): void {
     this.#isStopping = true
-    this.#cancelTick?.()
-    for (const { connection } of this.#open) connection.end()
+    for (const watch of this.#open) this.#end(watch, this.#clock.monotonicMs())
   }
 
-  #schedule(watch: OpenWatch): CancelTimer {
-    const { timeoutSeconds = 0, connection, bookmark } = watch
-    const timeoutMs =
-      timeoutSeconds === 0 ? timeoutMinMs * (1 + this.#random.next()) : timeoutSeconds * 1000
-    const nowMs = this.#clock.monotonicMs()
-    if (bookmark !== undefined) {
-      this.#bookmarks.add(watch, nowMs, nowMs + timeoutMs)
-      this.#cancelTick ??= this.#clock.setTimer(tickMs, this.#tick)
-    }
-    const delayMs = Math.min(Math.max(0, timeoutMs), timerMaxMs)
-    return this.#clock.setTimer(delayMs, () => connection.end())
+  /** When the watch has to be looked at next: for a bookmark, or for its end. */
+  #plan(watch: OpenWatch, nowMs: number): void {
+    const { allowBookmarks, endsAtMs } = watch
+    const bookmarkMs = allowBookmarks ? bookmarkDueMs(this.#random, nowMs, endsAtMs) : undefined
+    this.#add(watch, bookmarkMs ?? endsAtMs)
   }
 
-  /** Asks for the progress of every keyspace that a bookmark is due for, once, and sends the bookmarks when it had time to come. */
+  #add(watch: OpenWatch, dueAtMs: number): void {
+    watch.dueAtMs = dueAtMs
+    this.#schedule.add(watch, dueAtMs)
+    this.#setTimer()
+  }
+
+  #setTimer(): void {
+    const nextMs = this.#schedule.nextMs()
+    if (nextMs === undefined || nextMs >= this.#timerAtMs) return
+    this.#cancelTimer?.()
+    this.#timerAtMs = nextMs
+    const delayMs = Math.min(Math.max(0, nextMs - this.#clock.monotonicMs()), timerMaxMs)
+    this.#cancelTimer = this.#clock.setTimer(delayMs, this.#tick)
+  }
+
+  /** Ends what is over, and asks for the progress of all keyspaces that a bookmark is due for, once, before it is sent. */
   readonly #tick = (): void => {
-    this.#cancelTick = undefined
-    const due = this.#bookmarks.take(this.#clock.monotonicMs())
-    for (const keyspace of new Set(due.map(watch => watch.keyspace))) this.source.refresh(keyspace)
-    if (due.length > 0) this.#clock.setTimer(refreshMs, () => due.forEach(this.#sendBookmark))
-    if (this.#bookmarks.nextMs() !== undefined) {
-      this.#cancelTick = this.#clock.setTimer(tickMs, this.#tick)
+    this.#timerAtMs = Infinity
+    this.#cancelTimer = undefined
+    const nowMs = this.#clock.monotonicMs()
+    const bookmarks: OpenWatch[] = []
+    for (const watch of this.#schedule.take(nowMs)) {
+      if (!watch.connection.isOpen) watch.connection.exchange.abort()
+      else if (nowMs >= watch.endsAtMs) this.#end(watch, nowMs)
+      else {
+        bookmarks.push(watch)
+        this.#plan(watch, nowMs)
+      }
     }
+    if (bookmarks.length > 0) {
+      this.source.refresh(new Set(bookmarks.map(({ keyspace }) => keyspace)))
+      this.#clock.setTimer(refreshMs, () => bookmarks.forEach(this.#sendBookmark))
+    }
+    this.#setTimer()
   }
 
-  /** A watcher that has fallen behind gets none: it has not been sent everything up to any newer revision. */
-  readonly #sendBookmark = ({ connection, keyspace, bookmark }: OpenWatch): void => {
-    const { watcher } = connection
+  /** A client that does not even read the end is cut off. */
+  #end(watch: OpenWatch, nowMs: number): void {
+    if (!watch.connection.isOpen) return
+    this.#schedule.delete(watch, watch.dueAtMs)
+    watch.connection.end()
+    if (this.#open.has(watch)) this.#add(watch, nowMs + slowReaderTimeoutMs)
+  }
+
+  /** A watcher that has fallen behind gets none: it has not been sent everything up to any newer revision. Nor does one whose
+   *  position is still to come. */
+  readonly #sendBookmark = ({ connection, keyspace }: OpenWatch): void => {
+    const { watcher, framing } = connection
     if (!connection.isOpen || watcher?.state !== 'live') return
     const proven = this.source.proven(keyspace)
-    const frame = bookmark?.(proven > watcher.position ? proven : watcher.position)
-    if (frame !== undefined) connection.write(frame)
+    if (proven < watcher.position) return
+    const frame = framing.bookmark(proven, false)
+    if (!(frame instanceof NotExact)) connection.write(frame)
   }
 }
 

@@ -76,9 +76,12 @@ export class MirrorSet {
     return this.of(name).proven(name)
   }
 
-  /** Asks etcd how far it is, for a bookmark that is due. */
-  refresh(name: string): void {
-    this.of(name).refresh(name)
+  /** Asks every etcd that mirrors one of these how far it is, for bookmarks that are due. Those that are gone by now need none. */
+  refresh(names: Iterable<string>): void {
+    const wanted = [...names]
+    for (const mirror of this.mirrors) {
+      mirror.refresh(wanted.filter(name => this.#byKeyspace.get(name) === mirror))
+    }
   }
 
   statuses(): KeyspaceStatus[] {

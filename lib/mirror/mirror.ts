@@ -173,9 +173,9 @@ export class Mirror {
     return joined > streamed ? joined : streamed
   }
 
-  /** Asks etcd how far it is, for a bookmark that is due. What comes of it goes to the sink. */
-  refresh(name: string): void {
-    this.#place(name).feed.refresh()
+  /** Asks etcd how far it is, once for each stream, for bookmarks that are due. What comes of it goes to the sink. */
+  refresh(names: readonly string[]): void {
+    for (const feed of new Set(names.map(name => this.#place(name).feed))) feed.refresh()
   }
 
   /** True for a revision that an old epoch had and this one has not: a client that holds it must begin again (410, not 504). */

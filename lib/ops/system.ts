@@ -3,6 +3,9 @@
 import { performance } from 'node:perf_hooks'
 import type { Clock } from '../base/clock.ts'
 import type { Random } from '../base/random.ts'
+import { Turns } from './turns.ts'
+
+const turns = new Turns(() => performance.now())
 
 export const systemClock: Clock = {
   wallMs: () => Date.now(),
@@ -13,11 +16,8 @@ export const systemClock: Clock = {
       clearTimeout(timer)
     }
   },
-  // What waits for input and output comes before an immediate, so work in slices lets requests through.
-  yield: () =>
-    new Promise(resolve => {
-      setImmediate(resolve)
-    }),
+  // One queue for all of the process, so that nobody holds the loop, however many there are.
+  yield: () => turns.next(),
 }
 
 export const systemRandom: Random = { next: () => Math.random() }

@@ -29,6 +29,11 @@ export class Hub {
     this.#onWork = onWork
   }
 
+  /** The oldest position that a watcher may have. */
+  get oldest(): Revision {
+    return this.#history.oldest
+  }
+
   /** How many watchers there are. */
   get size(): number {
     return this.#size
@@ -94,13 +99,12 @@ export class Hub {
     if (!hadWork) this.#onWork()
   }
 
-  /** Lets watchers catch up, up to about `maxEvents` events of the history in all. Calls `onWork` when some is left. */
-  run(maxEvents: number): void {
-    let rest = maxEvents
+  /** Lets watchers catch up, a share each, until it is over or all have. Calls `onWork` when some is left. */
+  run(isOver: () => boolean): void {
     for (const watcher of this.#catchingUp) {
-      if (rest <= 0) break
+      if (isOver()) break
       this.#catchingUp.delete(watcher)
-      rest -= 1 + watcher.catchUp(Math.min(rest, shareOfRun))
+      watcher.catchUp(shareMaxEvents)
       // What is left comes after the others, so that nobody waits for somebody who is far behind.
       if (watcher.state === 'lagging' && !watcher.isFull) this.#catchingUp.add(watcher)
     }
@@ -108,5 +112,5 @@ export class Hub {
   }
 }
 
-/** What one watcher may take of the history before the next has its turn. */
-const shareOfRun = 64
+/** What one watcher may take of the history before the next has its turn: well under a millisecond, should all have to be encoded. */
+const shareMaxEvents = 16

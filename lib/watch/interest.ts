@@ -1,9 +1,9 @@
 /** Which audiences a change concerns, by lookup: an event costs as much as the audiences that may want it, not as all there are.
  *
- *  An audience stands in one place only, the narrowest that it allows: its only key, a term that it requires, or the list of those
- *  that have to be asked. A range of keys is not looked up but compared, which costs a few nanoseconds. */
+ *  An audience stands in one place only, the narrowest that it allows: its only key, a term that it requires, the folder that its
+ *  range is (a namespace, or the whole keyspace), or the list of those that have to be asked, which is for ranges of other forms. */
 
-import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
+import { inRange, type Key, keyAfter, type KeyRange, prefixEnd } from '../base/keys.ts'
 import type { Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
 import type { Audience } from './audience.ts'
@@ -17,40 +17,45 @@ interface TermPlaces {
 export class Interest {
   readonly #byKey = new Map<Key, Set<Audience>>()
   readonly #byIndex = new Map<string, TermPlaces>()
+  readonly #byFolder = new Map<Key, Set<Audience>>()
   readonly #others = new Set<Audience>()
 
   add(audience: Audience): void {
     const { range, requires } = audience.selection
     const only = onlyKey(range)
+    const folder = folderOf(range)
     if (only !== undefined) placeIn(this.#byKey, only).add(audience)
-    else if (requires === undefined) this.#others.add(audience)
-    else {
+    else if (requires !== undefined) {
       const { index, termsOf, terms } = requires
       let known = this.#byIndex.get(index)
       if (known === undefined) this.#byIndex.set(index, (known = { termsOf, places: new Map() }))
       for (const term of terms) placeIn(known.places, term).add(audience)
-    }
+    } else if (folder !== undefined) placeIn(this.#byFolder, folder).add(audience)
+    else this.#others.add(audience)
   }
 
   delete(audience: Audience): void {
     const { range, requires } = audience.selection
     const only = onlyKey(range)
+    const folder = folderOf(range)
     if (only !== undefined) removeFrom(this.#byKey, only, audience)
-    else if (requires === undefined) this.#others.delete(audience)
-    else {
+    else if (requires !== undefined) {
       const places = this.#byIndex.get(requires.index)?.places
       if (places === undefined) return
       for (const term of requires.terms) removeFrom(places, term, audience)
       if (places.size === 0) this.#byIndex.delete(requires.index)
-    }
+    } else if (folder !== undefined) removeFrom(this.#byFolder, folder, audience)
+    else this.#others.delete(audience)
   }
 
   /** The audiences that the events may concern, each with those events, in order. */
   concerned(events: readonly Event[]): Map<Audience, Event[]> {
     const concerned = new Map<Audience, Event[]>()
     for (const event of events) {
+      const { key } = event
+      this.#noteFolders(concerned, event)
       for (const audience of this.#others) note(concerned, audience, event)
-      for (const audience of this.#byKey.get(event.key) ?? []) note(concerned, audience, event)
+      for (const audience of this.#byKey.get(key) ?? []) note(concerned, audience, event)
       for (const { termsOf, places } of this.#byIndex.values()) {
         for (const term of termsAround(termsOf, event)) {
           for (const audience of places.get(term) ?? []) note(concerned, audience, event)
@@ -58,6 +63,16 @@ export class Interest {
       }
     }
     return concerned
+  }
+
+  /** A key lies in few folders: of its resource, and of its namespace. */
+  #noteFolders(concerned: Map<Audience, Event[]>, event: Event): void {
+    if (this.#byFolder.size === 0) return
+    const { key } = event
+    for (let end = key.indexOf('/') + 1; end > 0; end = key.indexOf('/', end) + 1) {
+      const audiences = this.#byFolder.get(key.slice(0, end) as Key)
+      if (audiences !== undefined) for (const one of audiences) note(concerned, one, event)
+    }
   }
 }
 
@@ -76,6 +91,7 @@ function removeFrom<K>(places: Map<K, Set<Audience>>, key: K, audience: Audience
 }
 
 function note(concerned: Map<Audience, Event[]>, audience: Audience, event: Event): void {
+  if (!inRange(event.key, audience.selection.range)) return
   const events = concerned.get(audience)
   if (events === undefined) concerned.set(audience, [event])
   else if (events.at(-1) !== event) events.push(event)
@@ -90,4 +106,9 @@ function placeIn<K>(places: Map<K, Set<Audience>>, key: K): Set<Audience> {
 /** The one key of a range that holds one. */
 function onlyKey({ start, end }: KeyRange): Key | undefined {
   return end === keyAfter(start) ? start : undefined
+}
+
+/** The folder that a range is: all keys below a prefix that ends in a slash. */
+function folderOf({ start, end }: KeyRange): Key | undefined {
+  return start.endsWith('/') && end === prefixEnd(start) ? start : undefined
 }

@@ -76,9 +76,8 @@ export class Watcher {
     if (batch.revision > this.#position) this.#send(batch)
   }
 
-  /** Sends what has come since the position, up to about `maxEvents` events of the history, and is live once nothing is left. Says
-   *  how many events it went through. */
-  catchUp(maxEvents: number): number {
+  /** Sends what has come since the position, up to about `maxEvents` events of the history, and is live once nothing is left. */
+  catchUp(maxEvents: number): void {
     let passed = 0
     while (this.#state === 'lagging' && passed < maxEvents) {
       const batch = this.#history.next(this.#position)
@@ -92,7 +91,6 @@ export class Watcher {
         this.#position = batch.revision
       }
     }
-    return passed
   }
 
   /** Nothing is written from now on. */

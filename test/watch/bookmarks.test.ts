@@ -1,46 +1,31 @@
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
-import { Bookmarks } from '../../lib/watch/bookmarks.ts'
+import { bookmarkDueMs } from '../../lib/watch/bookmarks.ts'
 
-/** When each bookmark of a watcher falls due, asked every second. */
-function timesOf(bookmarks: Bookmarks<string>, watcher: string, untilMs: number): number[] {
+/** When the bookmarks of a watch fall due that begins at 0. */
+function dues(endsAtMs: number, seed = 1): number[] {
+  const random = createRandom(seed)
   const times: number[] = []
-  for (let nowMs = 0; nowMs <= untilMs; nowMs += 1_000) {
-    if (bookmarks.take(nowMs).includes(watcher)) times.push(nowMs)
-  }
+  let next = bookmarkDueMs(random, 0, endsAtMs)
+  for (; next !== undefined; next = bookmarkDueMs(random, next, endsAtMs)) times.push(next)
   return times
 }
 
-t.test('a watcher is due about once a minute, and once before its end', async t => {
-  const bookmarks = new Bookmarks<string>(createRandom(1))
-  bookmarks.add('a', 0, 150_000)
-  const times = timesOf(bookmarks, 'a', 200_000)
-  t.equal(times.length, 3)
-  t.ok(times[0]! >= 55_000 && times[0]! <= 60_000)
-  t.ok(times[1]! - times[0]! >= 55_000 && times[1]! - times[0]! <= 60_000)
-  t.equal(times[2], 148_000)
+t.test('a watch is due a bookmark about once a minute, and once before its end', async t => {
+  const [first = 0, second = 0, ...last] = dues(150_000)
+  t.ok(first >= 55_000 && first <= 60_000)
+  t.ok(second - first >= 54_000 && second - first <= 60_000)
+  t.strictSame(last, [148_000])
 })
 
 t.test('a watch that ends sooner than a bookmark can be made is never due', async t => {
-  const bookmarks = new Bookmarks<string>(createRandom(1))
-  bookmarks.add('a', 0, 1_500)
-  t.equal(bookmarks.nextMs(), undefined)
-  t.strictSame(timesOf(bookmarks, 'a', 100_000), [])
+  t.strictSame(dues(2_000), [])
+  t.strictSame(dues(2_500), [500])
 })
 
-t.test('watchers that begin together are not all due together', async t => {
-  const bookmarks = new Bookmarks<number>(createRandom(1))
-  for (let i = 0; i < 100; i++) bookmarks.add(i, 0, 3_600_000)
-  const inOneSecond = bookmarks.take(56_000).length
-  t.ok(inOneSecond > 0 && inOneSecond < 60, `${inOneSecond} in the first second`)
-  t.equal(inOneSecond + bookmarks.take(60_000).length, 100)
-})
-
-t.test('a deleted watcher is not due any more', async t => {
-  const bookmarks = new Bookmarks<string>(createRandom(1))
-  bookmarks.add('a', 0, 3_600_000)
-  bookmarks.delete('a')
-  bookmarks.delete('a')
-  t.equal(bookmarks.nextMs(), undefined)
-  t.strictSame(bookmarks.take(3_600_000), [])
+t.test('watches that begin together are not all due together', async t => {
+  const first = Array.from({ length: 100 }, (_, seed) => dues(3_600_000, seed)[0]!)
+  t.ok(new Set(first).size >= 5)
+  const shares = first.filter(atMs => atMs % 1000 === 0)
+  t.equal(shares.length, 100, 'those of one second are due together, and share a progress request')
 })

@@ -85,6 +85,14 @@ class World {
   }
 }
 
+const never = (): boolean => false
+
+/** Lets so many watchers have their turn. */
+function after(turns: number): () => boolean {
+  let left = turns
+  return () => left-- <= 0
+}
+
 t.test('a watcher is sent what comes after its position, and then what comes', async t => {
   const world = new World()
   world.apply(1, put('a', '1', 1))
@@ -93,7 +101,7 @@ t.test('a watcher is sent what comes after its position, and then what comes', a
   const watcher = world.watch(sink, { id: 'all' }, 1)
   t.equal(watcher.state, 'lagging')
   t.equal(world.work, 1)
-  world.hub.run(100)
+  world.hub.run(never)
   t.equal(watcher.state, 'live')
   world.apply(5, put('a', '5', 5), { type: 'delete', key: keyFromText('b') })
   t.strictSame(sink.frames, ['b@2=2', 'a@5=5', 'b@5='])
@@ -109,7 +117,7 @@ t.test('watchers of one audience share their frames', async t => {
   }
   const sinks = [new CountingSink(), new CountingSink(), new CountingSink()]
   for (const sink of sinks) world.watch(sink, { id: 'all', frameOf: counting })
-  world.hub.run(100)
+  world.hub.run(never)
   world.apply(1, put('a', '1', 1))
   t.equal(encoded, 1)
   t.strictSame(
@@ -134,13 +142,33 @@ t.test('an event is offered only to audiences that it may concern', async t => {
   watch({ id: 'y', requires: beginsWith('y') })
   watch({ id: 'key a', range: singleKey(keyFromText('a')) })
   watch({ id: 'prefix b', range: prefixRange(keyFromText('b')) })
-  world.hub.run(100)
+  watch({ id: 'folder f/', range: prefixRange(keyFromText('f/')) })
+  watch({ id: 'folder f/g/', range: prefixRange(keyFromText('f/g/')) })
+  watch({ id: 'x in f/g/', range: prefixRange(keyFromText('f/g/')), requires: beginsWith('x') })
+  world.hub.run(never)
   world.apply(1, put('a', 'x', 1))
   world.apply(2, put('b1', 'y', 2))
   world.apply(3, put('b1', 'x', 3))
+  world.apply(4, put('f/1', 'z', 4), put('f/g/2', 'z', 4))
+  world.apply(5, put('f/g/2', 'x', 5))
   t.strictSame(
     offered.sort((a, b) => (a < b ? -1 : 1)),
-    ['key a:a', 'prefix b:b1', 'prefix b:b1', 'x:a', 'x:b1', 'y:b1', 'y:b1'],
+    [
+      'folder f/:f/1',
+      'folder f/:f/g/2',
+      'folder f/:f/g/2',
+      'folder f/g/:f/g/2',
+      'folder f/g/:f/g/2',
+      'key a:a',
+      'prefix b:b1',
+      'prefix b:b1',
+      'x in f/g/:f/g/2',
+      'x:a',
+      'x:b1',
+      'x:f/g/2',
+      'y:b1',
+      'y:b1',
+    ],
   )
 })
 
@@ -148,7 +176,7 @@ t.test('a slow watcher is a position, and catches up when it can', async t => {
   const world = new World()
   const sink = new CountingSink(2)
   const watcher = world.watch(sink, { id: 'all' })
-  world.hub.run(100)
+  world.hub.run(never)
   world.apply(1, put('a', '1', 1))
   world.apply(2, put('b', '2', 2), put('c', '2', 2))
   t.equal(watcher.state, 'lagging')
@@ -156,7 +184,7 @@ t.test('a slow watcher is a position, and catches up when it can', async t => {
   world.apply(3, put('d', '3', 3))
   sink.room = 10
   world.hub.resume(watcher)
-  world.hub.run(100)
+  world.hub.run(never)
   t.strictSame(sink.frames, ['a@1=1', 'b@2=2', 'c@2=2', 'd@3=3'])
   t.equal(watcher.state, 'live')
 })
@@ -165,11 +193,11 @@ t.test('a watcher that falls out of the history is told so, and gets no more', a
   const world = new World({ ...roomy, maxBatches: 2 })
   const sink = new CountingSink(1)
   const watcher = world.watch(sink, { id: 'all' })
-  world.hub.run(100)
+  world.hub.run(never)
   for (let at = 1; at <= 5; at++) world.apply(at, put('a', String(at), at))
   sink.room = 10
   world.hub.resume(watcher)
-  world.hub.run(100)
+  world.hub.run(never)
   t.equal(sink.expiredAt, 3)
   t.strictSame(sink.frames, ['a@1=1'])
   t.equal(watcher.state, 'ended')
@@ -183,7 +211,7 @@ t.test('a batch that cannot be told exactly ends the watch before it', async t =
   const world = new World()
   const sink = new CountingSink()
   const watcher = world.watch(sink, { id: 'all' })
-  world.hub.run(100)
+  world.hub.run(never)
   world.apply(1, put('a', '1', 1))
   world.apply(2, put('b', '2', 2), put('c', '!', 2))
   world.apply(3, put('d', '3', 3))
@@ -199,7 +227,7 @@ t.test(
     world.apply(1, put('a', '1', 1))
     const sink = new CountingSink()
     const watcher = world.watch(sink, { id: 'all' }, 3)
-    world.hub.run(100)
+    world.hub.run(never)
     for (let at = 2; at <= 4; at++) world.apply(at, put('a', String(at), at))
     t.strictSame(sink.frames, ['a@4=4'])
     t.equal(watcher.position, 4)
@@ -210,7 +238,7 @@ t.test('when the history is replaced, every position expires', async t => {
   const world = new World()
   const sinks = [new CountingSink(), new CountingSink(1)]
   for (const sink of sinks) world.watch(sink, { id: 'all' })
-  world.hub.run(100)
+  world.hub.run(never)
   world.apply(1, put('a', '1', 1))
   world.keyspace.restore([], revision(9))
   world.hub.expireAll()
@@ -228,7 +256,7 @@ t.test('a deleted watcher leaves nothing behind', async t => {
   t.equal(world.hub.size, 1)
   world.hub.delete(watcher)
   world.hub.delete(watcher)
-  world.hub.run(100)
+  world.hub.run(never)
   world.apply(1, put('a', '1', 1))
   t.equal(world.hub.size, 0)
   t.strictSame(sink.frames, [])
@@ -237,18 +265,30 @@ t.test('a deleted watcher leaves nothing behind', async t => {
 t.test('catching up is done in slices, in turns', async t => {
   const world = new World()
   for (let at = 1; at <= 300; at++) world.apply(at, put('a', String(at), at))
-  const sinks = [new CountingSink(), new CountingSink()]
+  const sinks = [new CountingSink(), new CountingSink(), new CountingSink()]
   for (const sink of sinks) world.watch(sink, { id: 'all' })
-  world.hub.run(130)
-  t.strictSame(
-    sinks.map(sink => sink.frames.length),
-    [64, 64],
-  )
-  while (sinks.some(sink => sink.frames.length < 300)) {
+  const counts = (): number[] => sinks.map(sink => sink.frames.length)
+  world.hub.run(after(3))
+  const [share = 0] = counts()
+  t.ok(share > 0 && share < 100)
+  t.strictSame(counts(), [share, share, share])
+  world.hub.run(after(1))
+  t.strictSame(counts(), [2 * share, share, share])
+  while (counts().some(count => count < 300)) {
     const before = world.work
-    world.hub.run(128)
-    t.ok(world.work > before || sinks.every(sink => sink.frames.length === 300))
+    world.hub.run(after(2))
+    t.ok(world.work > before || counts().every(count => count === 300))
   }
+})
+
+t.test('nobody waits for those who have far to go', async t => {
+  const world = new World()
+  for (let at = 1; at <= 300; at++) world.apply(at, put('a', String(at), at))
+  world.watch(new CountingSink(), { id: 'all' })
+  const late = new CountingSink()
+  world.watch(late, { id: 'all' }, 299)
+  world.hub.run(after(2))
+  t.strictSame(late.frames, ['a@300=300'])
 })
 
 t.test('whatever happens, each watcher gets what its selection has, once and in order', async t => {
@@ -261,7 +301,7 @@ t.test('whatever happens, each watcher gets what its selection has, once and in 
 function checkRandomWorld(seed: number): void {
   const random = createRandom(seed)
   const world = new World()
-  const keys = ['a', 'b', 'b1', 'b2', 'c']
+  const keys = ['a', 'b', 'b1', 'b2', 'c', 'd', 'd/1', 'd/2/3', 'd0']
   const selections: (Partial<Selection> & { id: string; wants: (event: Event) => boolean })[] = [
     { id: 'all', wants: () => true },
     {
@@ -273,6 +313,11 @@ function checkRandomWorld(seed: number): void {
       id: 'prefix',
       range: prefixRange(keyFromText('b')),
       wants: event => event.key.startsWith('b'),
+    },
+    {
+      id: 'folder',
+      range: prefixRange(keyFromText('d/')),
+      wants: event => event.key.startsWith('d/'),
     },
     {
       id: 'term',
@@ -299,7 +344,7 @@ function checkRandomWorld(seed: number): void {
     if (changes.length > 0) world.apply(at, ...changes)
     else world.keyspace.advance(revision(at), at)
     if (random.next() < 0.15) {
-      const { wants, ...part } = selections[randomInt(random, 0, 3)]!
+      const { wants, ...part } = selections[randomInt(random, 0, selections.length - 1)]!
       const framed = (event: Event, rev: Revision): Framed =>
         wants(event) ? frameOf(event, rev) : undefined
       const sink = new CountingSink(randomInt(random, 1, 4))
@@ -317,13 +362,13 @@ function checkRandomWorld(seed: number): void {
         world.hub.resume(watcher)
       }
     }
-    if (random.next() < 0.5) world.hub.run(randomInt(random, 1, 200))
+    if (random.next() < 0.5) world.hub.run(after(randomInt(random, 0, 20)))
   }
   for (const { sink, watcher } of watched) {
     sink.room = Infinity
     world.hub.resume(watcher)
   }
-  for (let i = 0; i < 100; i++) world.hub.run(100)
+  world.hub.run(never)
   for (const { sink, watcher, from, wants } of watched) {
     const batches = [
       ...(world.keyspace.since(revision(from)) as Iterable<{

@@ -1,0 +1,47 @@
+/** Writes what watches have been told, in turns: each connection once for all that came meanwhile, and never so many in one go that
+ *  the event loop is held. The busier the server, the more each write carries, and the less an event costs. */
+
+import type { Clock } from '../base/clock.ts'
+
+/** Something with frames to write. */
+export interface Sender {
+  flush(): void
+}
+
+/** Writing gives way to everything else after so long. */
+const sliceMs = 4
+
+export class Outbox {
+  readonly #clock: Clock
+  #due: Sender[] = []
+  #isSending = false
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Has `sender` flushed soon. Once until it was. */
+  add(sender: Sender): void {
+    this.#due.push(sender)
+    if (this.#isSending) return
+    this.#isSending = true
+    void this.#send()
+  }
+
+  async #send(): Promise<void> {
+    const clock = this.#clock
+    await clock.yield()
+    let endMs = clock.monotonicMs() + sliceMs
+    while (this.#due.length > 0) {
+      const due = this.#due
+      this.#due = []
+      for (const sender of due) {
+        sender.flush()
+        if (clock.monotonicMs() < endMs) continue
+        await clock.yield()
+        endMs = clock.monotonicMs() + sliceMs
+      }
+    }
+    this.#isSending = false
+  }
+}
