@@ -74,8 +74,11 @@ export class Service {
   readonly #registry: LiveRegistry
   readonly #stopTls: CancelTimer
   readonly #ready: Promise<void>
+  /** For whoever has a listener of his own. */
+  readonly handler: Handler
 
-  private constructor(parts: Omit<ServiceParts, 'handler'>, server: Server, stopTls: CancelTimer) {
+  private constructor(parts: ServiceParts, server: Server, stopTls: CancelTimer) {
+    this.handler = parts.handler
     this.#clock = parts.clock
     this.#mirrors = parts.mirrors
     this.#watches = parts.watches

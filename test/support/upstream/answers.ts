@@ -1,0 +1,36 @@
+/** What the parts of the test upstream tell each other about a request and its answer. */
+
+import type * as http from 'node:http'
+
+/** An answer that is at hand. */
+export interface DirectAnswer {
+  readonly code: number
+  readonly headers?: http.OutgoingHttpHeaders
+  readonly body: string | Uint8Array
+}
+
+/** A request as the upstream got it. */
+export interface SeenRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
+  /** CN of the client certificate that was shown, if any. */
+  readonly certificate: string
+}
+
+/** The answer to a request that is not for the API: 401, 403, or that of a review. Undefined lets it through. `body` reads the request's
+ *  body, for requests that are answered here only. */
+export type Before = (
+  request: SeenRequest,
+  body: () => Promise<Buffer>,
+) => DirectAnswer | undefined | Promise<DirectAnswer | undefined>
+
+/** A JSON answer. */
+export function json(value: unknown, code = 200): DirectAnswer {
+  return {
+    code,
+    headers: { 'content-type': 'application/json' },
+    body: `${JSON.stringify(value)}\n`,
+  }
+}

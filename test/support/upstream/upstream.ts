@@ -1,0 +1,212 @@
+/** An API server to stand in front of: real HTTP(S), over the same etcd, with discovery, reads, watches, writes and upgrades. What it reads
+ *  it reads with a service of our own that has no upstream; what a kube-apiserver does besides is done here as far as tests need it.
+ *
+ *  Every request goes through these, in this order: it is noted (`seen`), it may meet a fault, `before` may answer it (authentication,
+ *  rules, reviews: see rules.ts), what is not switched off is answered. */
+
+import { readFileSync } from 'node:fs'
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import { silentLogger } from '../../../lib/base/logger.ts'
+import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import type { Client } from '../../../lib/etcd/client.ts'
+import { Http1Exchange } from '../../../lib/http/h1.ts'
+import { Http2Exchange } from '../../../lib/http/h2.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { type Before, type DirectAnswer, json, type SeenRequest } from './answers.ts'
+import { answerEcho } from './echo.ts'
+import { answerExec } from './exec.ts'
+import { applyFault, type Fault } from './faults.ts'
+import { filteredDiscovery, isSwitchedOff } from './switched-off.ts'
+import { Writer } from './writes.ts'
+
+export interface UpstreamOptions {
+  readonly client: Client
+  readonly tls?: boolean | undefined
+  readonly before?: Before | undefined
+  /** What is different about this API server: its etcd prefix, events elsewhere. */
+  readonly service?: Partial<ServiceOptions> | undefined
+}
+
+export class TestUpstream {
+  readonly service: Service
+  readonly seen: SeenRequest[] = []
+  before: Before | undefined
+  /** Asked for every request. */
+  fault: (request: SeenRequest) => Fault | undefined = () => undefined
+  /** Group versions that are not served, such as `batch/v1`. */
+  switchedOff: ReadonlySet<string> = new Set()
+  /** What /version says instead of the truth. */
+  minor: string | undefined = undefined
+  readonly #server: http.Server | http2.Http2SecureServer
+  readonly #sockets = new Set<Socket>()
+  readonly #writer: Writer
+  readonly #isSecure: boolean
+
+  private constructor(service: Service, options: UpstreamOptions) {
+    const { tls = false, before, client } = options
+    this.service = service
+    this.before = before
+    this.#isSecure = tls
+    this.#writer = new Writer(client, service)
+    this.#server = tls ? this.#createSecure() : http.createServer({ keepAliveTimeout: 60_000 })
+    const server = this.#server as http.Server
+    server.on('request', (request, response) => {
+      // Over HTTP/2 the request comes as a stream, too.
+      if (request.httpVersionMajor === 1) void this.#answer(request, response)
+    })
+    server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head))
+    server.on('connection', socket => this.#track(socket))
+    server.on('clientError', (_, socket) => socket.destroy())
+  }
+
+  static async start(options: UpstreamOptions): Promise<TestUpstream> {
+    const service = await Service.start({
+      client: options.client,
+      listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+      prefix: '/registry',
+      logger: silentLogger,
+      ...options.service,
+    })
+    const upstream = new TestUpstream(service, options)
+    await upstream.listen(0)
+    return upstream
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  get url(): string {
+    return `${this.#isSecure ? 'https' : 'http'}://127.0.0.1:${this.port}`
+  }
+
+  /** Listens, at first and after `down`. */
+  listen(port: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(port, '127.0.0.1', () => resolve())
+    })
+  }
+
+  /** Cuts every connection and takes no more. */
+  down(): Promise<void> {
+    return new Promise(resolve => {
+      this.#server.close(() => resolve())
+      this.cut()
+    })
+  }
+
+  /** Cuts every connection. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  /** Open connections. */
+  get connections(): number {
+    return this.#sockets.size
+  }
+
+  async stop(): Promise<void> {
+    if (this.#server.listening) await this.down()
+    await this.service.stop()
+  }
+
+  #createSecure(): http2.Http2SecureServer {
+    const file = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
+    const server = http2.createSecureServer({
+      cert: file('server.pem'),
+      key: file('server.key'),
+      ca: file('ca.pem'),
+      requestCert: true,
+      rejectUnauthorized: false,
+      allowHTTP1: true,
+    })
+    server.on('stream', (stream, headers) =>
+      this.service.handler(new Http2Exchange(stream, headers)),
+    )
+    return server
+  }
+
+  #track(socket: Socket): void {
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('error', () => {})
+  }
+
+  #note(request: http.IncomingMessage): SeenRequest {
+    const { method = '', url = '', headers, rawHeaders, socket } = request
+    const secure = socket as Partial<TLSSocket>
+    const certificate = secure.authorized === true ? secure.getPeerCertificate?.().subject.CN : ''
+    const seen = { method, url, headers, rawHeaders, certificate: String(certificate ?? '') }
+    this.seen.push(seen)
+    return seen
+  }
+
+  async #answer(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const seen = this.#note(request)
+    const fault = this.fault(seen)
+    if (fault !== undefined && applyFault(fault, request, response) === 'over') return
+    const direct = await this.before?.(seen, () => bodyOf(request))
+    if (direct !== undefined) send(response, direct)
+    else if (isSwitchedOff(seen.url, this.switchedOff)) send(response, notThere)
+    else if (seen.url.startsWith('/echo')) await answerEcho(seen, request, response)
+    else if (seen.url === '/version' && this.minor !== undefined) {
+      send(response, json({ major: '1', minor: this.minor, gitVersion: `v1.${this.minor}.0` }))
+    } else if (isDiscovery(seen.url) && this.switchedOff.size > 0) {
+      send(response, await filteredDiscovery(this.service, seen, this.switchedOff))
+    } else {
+      const written = await this.#writer.answer(seen, () => bodyOf(request))
+      if (written === undefined) this.service.handler(new Http1Exchange(request, response))
+      else send(response, written)
+    }
+  }
+
+  async #upgrade(request: http.IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const seen = this.#note(request)
+    socket.on('error', () => {})
+    const fault = this.fault(seen)
+    const direct =
+      fault?.type === 'answer'
+        ? fault.answer
+        : await this.before?.(seen, async () => Buffer.alloc(0))
+    if (fault?.type === 'reset') socket.destroy()
+    else if (direct !== undefined) socket.end(rawAnswer(direct))
+    else answerExec(seen, socket, head)
+  }
+}
+
+const notThere: DirectAnswer = {
+  code: 404,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  body: '404 page not found\n',
+}
+
+function isDiscovery(url: string): boolean {
+  return /^\/apis?(?:\/[^/]+)?\/?(?:\?.*)?$/.test(url)
+}
+
+function send(response: http.ServerResponse, { code, headers, body }: DirectAnswer): void {
+  response.writeHead(code, { 'content-length': Buffer.byteLength(body), ...headers })
+  response.end(body)
+}
+
+function rawAnswer({ code, headers = {}, body }: DirectAnswer): string {
+  const lines = Object.entries({ ...headers, 'content-length': Buffer.byteLength(body) })
+  const head = lines.map(([name, value]) => `${name}: ${String(value)}\r\n`).join('')
+  return `HTTP/1.1 ${code} ${http.STATUS_CODES[code] ?? ''}\r\n${head}connection: close\r\n\r\n${String(body)}`
+}
+
+async function bodyOf(request: http.IncomingMessage): Promise<Buffer> {
+  const pieces: Buffer[] = []
+  for await (const piece of request as AsyncIterable<Buffer>) pieces.push(piece)
+  return Buffer.concat(pieces)
+}
+
+/** Resolves when the upstream has mirrored everything that is in etcd. */
+export async function upstreamReady({ service }: TestUpstream): Promise<void> {
+  while (!service.isReady) await systemClock.yield()
+}
