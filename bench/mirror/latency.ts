@@ -142,6 +142,7 @@ async function startWriter(endpoint: string, prefix: string): Promise<ChildProce
 
 async function stopWriter(writer: ChildProcess | undefined): Promise<void> {
   if (writer === undefined) return
+  if (!writer.connected) throw new Error('the writer of the load has ended too early')
   const exited = once(writer, 'exit')
   writer.disconnect()
   await exited
