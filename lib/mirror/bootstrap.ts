@@ -73,7 +73,7 @@ export async function loadKeyspaces(options: LoadOptions, request: LoadRequest):
     const verdict = options.epochs.judge(mark, page.header)
     if (verdict !== 'same') {
       // Whether the epoch is over is for the probe to find out.
-      options.probe.ask({ isSettled: false, probed: () => {} })
+      options.probe.ask({ isSettled: false, delayed: () => {}, probed: () => {} })
       throw new CacheError('conflict', `page is of an epoch that is ${verdict}`)
     }
     if (request.isTooMuch?.() === true) {

@@ -54,6 +54,7 @@ export interface ReadOptions {
   readonly freshness: Freshness
   /** There is an upstream, or the read is small enough for etcd itself: it need not wait for what may take long. */
   readonly canGoElsewhere: boolean
+  /** Asked for only if the read has to wait: it may be made then. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -97,7 +98,6 @@ export class FreshnessGate {
    *  `source_failed` or `closed`. */
   read(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
     const { clock, limits, metrics, epochs } = this.#options
-    if (options.signal?.aborted === true) return Promise.reject(abandoned())
     if (this.#isClosed) return Promise.reject(stopping())
     return new Promise<ReadOutcome>((resolve, reject) => {
       const startMs = clock.monotonicMs()
@@ -132,7 +132,6 @@ export class FreshnessGate {
         return
       }
       this.#deadlines.add(read)
-      read.listen(options.signal, abandoned)
       this.#look(read)
     })
   }
@@ -155,7 +154,8 @@ export class FreshnessGate {
       if (options.canGoElsewhere) {
         read.goElsewhere(keyspace.state === 'suspect' ? 'suspect' : 'not-ready')
       } else {
-        keyspace.whenServed(read)
+        read.listen()
+        if (!read.isSettled) keyspace.whenServed(read)
       }
     } else {
       this.#lookAtRevision(read, options.freshness)
@@ -248,10 +248,6 @@ export class FreshnessGate {
       { retryAfterMs },
     )
   }
-}
-
-function abandoned(): CacheError {
-  return new CacheError('closed', 'read was abandoned')
 }
 
 function stopping(): CacheError {

@@ -77,6 +77,8 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
 
   /** Waits until the feed's progress has reached `awaited`. */
   waitFor(awaited: Revision): void {
+    this.listen()
+    if (this.#isSettled) return
     this.#awaited = awaited
     this.#isInHeap = true
     this.feed.progress.wait(this)
@@ -89,6 +91,10 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     this.#hooks.look(this)
   }
 
+  delayed(): void {
+    this.listen()
+  }
+
   reached(): void {
     this.#isInHeap = false
     this.#hooks.look(this)
@@ -98,11 +104,18 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     this.#hooks.look(this)
   }
 
-  /** Fails with what `failure` makes when the signal is aborted. */
-  listen(signal: AbortSignal | undefined, failure: () => CacheError): void {
+  /** Fails when its caller gives it up. A signal is dear, and most reads need only one short probe: so it is asked for only when
+   *  the read has to wait for something else. */
+  listen(): void {
+    if (this.#stopListening !== undefined) return
+    const { signal } = this.options
     if (signal === undefined) return
+    if (signal.aborted) {
+      this.fail(abandoned())
+      return
+    }
     const abort = (): void => {
-      this.fail(failure())
+      this.fail(abandoned())
     }
     signal.addEventListener('abort', abort, { once: true })
     this.#stopListening = () => {
@@ -159,4 +172,8 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     if (this.#isInHeap) this.feed.progress.abandoned()
     this.#hooks.settled(outcome)
   }
+}
+
+function abandoned(): CacheError {
+  return new CacheError('closed', 'read was abandoned')
 }

@@ -19,6 +19,8 @@ import type { MirrorMetrics } from './metrics.ts'
 export interface RevisionAsker {
   /** No longer interested. */
   readonly isSettled: boolean
+  /** The probe was not answered; the next one will be made after a pause. */
+  delayed(): void
   /** etcd had `revision` at some moment after the asker asked. */
   probed(revision: Revision): void
 }
@@ -75,6 +77,7 @@ export class RevisionProbe {
       }
       const asker = {
         isSettled: false,
+        delayed: () => {},
         probed: (revision: Revision) => {
           signal.removeEventListener('abort', abort)
           resolve(revision)
@@ -89,10 +92,13 @@ export class RevisionProbe {
     const { signal, clock } = this.#options
     this.#isRunning = true
     while (this.#next.length > 0 && !signal.aborted) {
+      // Whoever asks in this turn of the event loop shares the probe: with an etcd in process, each would have its own otherwise.
+      await clock.yield()
       const askers = this.#next
       this.#next = []
       const revision = await this.#probe(askers.length)
       if (revision === undefined) {
+        for (const asker of askers) if (!asker.isSettled) asker.delayed()
         await sleep(clock, this.#backoff.nextMs(), signal)
         this.#next = [...askers, ...this.#next].filter(asker => !asker.isSettled)
         continue

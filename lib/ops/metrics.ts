@@ -4,6 +4,7 @@
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { BucketTally, CountTally } from './tally.ts'
 
 /** A mirrored keyspace, as its metrics need it. */
 export interface KeyspaceFacts {
@@ -44,7 +45,7 @@ export class Metrics {
 
   constructor() {
     this.mirror = new MirrorCounts(this.#registry)
-    this.requests = new RequestCounts(this.#registry)
+    this.requests = new RequestCounts()
   }
 
   /** Shows the process itself, too: memory, and how long its event loop is held. Called once a process. */
@@ -74,8 +75,9 @@ export class Metrics {
   }
 
   /** All metrics in the text format of Prometheus. */
-  text(): Promise<string> {
-    return this.#registry.metrics()
+  async text(): Promise<string> {
+    const others = await this.#registry.metrics()
+    return `${others}\n${this.requests.text()}\n${this.mirror.text()}`
   }
 
   /** Shows keyspaces as they are when somebody asks. Called once, with what gives those of every mirror. */
@@ -101,47 +103,41 @@ export class Metrics {
 
 /** What the API counts. */
 export class RequestCounts {
-  readonly #requests: Counter
-  readonly #seconds: Histogram
-
-  constructor(registry: Registry) {
-    this.#requests = new Counter({
-      name: 'watchglass_requests_total',
-      help: 'Requests by what they asked for, who answered (mirror, own, refused), and how.',
-      labelNames: [
-        'verb',
-        'group',
-        'version',
-        'resource',
-        'code',
-        'source',
-        'label_selector',
-        'field_selector',
-      ],
-      registers: [registry],
-    })
-    this.#seconds = new Histogram({
+  readonly #requests = new CountTally({
+    name: 'watchglass_requests_total',
+    help: 'Requests by what they asked for, who answered (mirror, own, refused), and how.',
+    labelNames: [
+      'verb',
+      'group',
+      'version',
+      'resource',
+      'code',
+      'source',
+      'label_selector',
+      'field_selector',
+    ],
+  })
+  readonly #seconds = new BucketTally(
+    {
       name: 'watchglass_request_duration_seconds',
       help: 'Time from a request to the end of its answer.',
       labelNames: ['verb', 'resource'],
-      buckets: requestBuckets,
-      registers: [registry],
-    })
-  }
+    },
+    requestBuckets,
+  )
 
   request(labels: RequestLabels, code: number, tookMs: number): void {
     const { verb, group, version, resource, source } = labels
-    this.#requests.inc({
-      verb,
-      group,
-      version,
-      resource,
-      source,
-      code,
-      label_selector: String(labels.hasLabelSelector),
-      field_selector: String(labels.hasFieldSelector),
-    })
-    this.#seconds.observe({ verb, resource }, tookMs / 1000)
+    const hasLabels = String(labels.hasLabelSelector)
+    const hasFields = String(labels.hasFieldSelector)
+    const values = [verb, group, version, resource, String(code), source, hasLabels, hasFields]
+    this.#requests.add(values)
+    this.#seconds.observe([verb, resource], tookMs / 1000)
+  }
+
+  /** In the Prometheus text format. */
+  text(): string {
+    return `${this.#requests.text()}\n${this.#seconds.text()}`
   }
 }
 
@@ -164,11 +160,6 @@ const mirrorCounters = {
     [],
   ],
   progressRequests: ['progress_requests_total', 'Progress marks asked of etcd.', []],
-  reads: [
-    'reads_total',
-    'Reads by freshness and result: from the mirror, sent elsewhere, or refused.',
-    ['freshness', 'result'],
-  ],
   staleReads: [
     'stale_reads_total',
     'Reads of any state that were answered while cut off from etcd.',
@@ -199,7 +190,19 @@ const mirrorCounters = {
 export class MirrorCounts {
   readonly #counters: Readonly<Record<keyof typeof mirrorCounters, Counter>>
   readonly #probeSeconds: Histogram
-  readonly #waitSeconds: Histogram
+  readonly #reads = new CountTally({
+    name: 'watchglass_mirror_reads_total',
+    help: 'Reads by freshness and result: from the mirror, sent elsewhere, or refused.',
+    labelNames: ['freshness', 'result'],
+  })
+  readonly #waitSeconds = new BucketTally(
+    {
+      name: 'watchglass_mirror_read_wait_seconds',
+      help: 'Time that reads waited at the freshness gate.',
+      labelNames: ['freshness'],
+    },
+    waitBuckets,
+  )
 
   constructor(registry: Registry) {
     const registers = [registry]
@@ -211,13 +214,6 @@ export class MirrorCounts {
     this.#probeSeconds = new Histogram({
       name: 'watchglass_mirror_probe_duration_seconds',
       help: 'Time that etcd took for a probe.',
-      buckets: waitBuckets,
-      registers,
-    })
-    this.#waitSeconds = new Histogram({
-      name: 'watchglass_mirror_read_wait_seconds',
-      help: 'Time that reads waited at the freshness gate.',
-      labelNames: ['freshness'],
       buckets: waitBuckets,
       registers,
     })
@@ -238,8 +234,13 @@ export class MirrorCounts {
   }
 
   read(freshness: string, result: string, waitedMs: number): void {
-    this.#counters.reads.inc({ freshness, result })
-    this.#waitSeconds.observe({ freshness }, waitedMs / 1000)
+    this.#reads.add([freshness, result])
+    this.#waitSeconds.observe([freshness], waitedMs / 1000)
+  }
+
+  /** What is not in the registry, in the Prometheus text format. */
+  text(): string {
+    return `${this.#reads.text()}\n${this.#waitSeconds.text()}`
   }
 
   staleRead(): void {

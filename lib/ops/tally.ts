@@ -1,0 +1,100 @@
+/** Counters and histograms for what happens with every request: prom-client checks and hashes labels anew for each observation,
+ *  which costs as much as a tenth of a small answer. These find their series by one text, and write the same format. */
+
+/** What a metric says of itself. */
+export interface TallyOptions {
+  readonly name: string
+  readonly help: string
+  readonly labelNames: readonly string[]
+}
+
+/** Counts by the values of labels. Who counts gives the values in the order of the names, and sees to it that there are few. */
+export class CountTally {
+  readonly #options: TallyOptions
+  readonly #counts = new Map<string, { readonly labels: string; count: number }>()
+
+  constructor(options: TallyOptions) {
+    this.#options = options
+  }
+
+  add(values: readonly string[]): void {
+    const key = values.join('\n')
+    const known = this.#counts.get(key)
+    if (known !== undefined) known.count++
+    else this.#counts.set(key, { labels: labelsText(this.#options.labelNames, values), count: 1 })
+  }
+
+  /** In the Prometheus text format. */
+  text(): string {
+    const { name } = this.#options
+    const lines = [...this.#counts.values()].map(
+      ({ labels, count }) => `${name}${braced(labels)} ${count}\n`,
+    )
+    return headText(this.#options, 'counter') + lines.join('')
+  }
+}
+
+interface TimeSeries {
+  readonly labels: string
+  /** How many observations fall into each bucket; the last one has no bound. */
+  readonly counts: number[]
+  sum: number
+}
+
+/** Observed values by the values of labels, in buckets. */
+export class BucketTally {
+  readonly #options: TallyOptions
+  readonly #bounds: readonly number[]
+  readonly #series = new Map<string, TimeSeries>()
+
+  constructor(options: TallyOptions, bounds: readonly number[]) {
+    this.#options = options
+    this.#bounds = bounds
+  }
+
+  observe(values: readonly string[], value: number): void {
+    const key = values.join('\n')
+    let series = this.#series.get(key)
+    if (series === undefined) {
+      const labels = labelsText(this.#options.labelNames, values)
+      series = { labels, counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 }
+      this.#series.set(key, series)
+    }
+    let bucket = 0
+    while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket++
+    series.counts[bucket]!++
+    series.sum += value
+  }
+
+  /** In the Prometheus text format: buckets count what is in those before them, too. */
+  text(): string {
+    const { name } = this.#options
+    let text = headText(this.#options, 'histogram')
+    for (const { labels, counts, sum } of this.#series.values()) {
+      const rest = labels === '' ? '' : `,${labels}`
+      let count = 0
+      for (let i = 0; i < counts.length; i++) {
+        count += counts[i]!
+        text += `${name}_bucket{le="${this.#bounds[i] ?? '+Inf'}"${rest}} ${count}\n`
+      }
+      text += `${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${count}\n`
+    }
+    return text
+  }
+}
+
+function headText({ name, help }: TallyOptions, type: 'counter' | 'histogram'): string {
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+}
+
+function labelsText(names: readonly string[], values: readonly string[]): string {
+  return names.map((name, i) => `${name}="${escaped(values[i] ?? '')}"`).join(',')
+}
+
+function escaped(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}
+
+function braced(labels: string): string {
+  return labels === '' ? '' : `{${labels}}`
+}
