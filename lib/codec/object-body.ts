@@ -3,15 +3,17 @@
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
 import type { Forms, Shown } from './forms.ts'
-import { listBody } from './list-body.ts'
+import { formName, listBody } from './list-body.ts'
 import type { MediaType } from './negotiate.ts'
 import { NotExact } from './not-exact.ts'
 import { indentJson } from './pretty.ts'
 import { findKind } from './schema.ts'
 import { type OutputKind, goTypeOf } from './output-kind.ts'
+import { keptOfEntry, type Segment } from './segments.ts'
 import { protobufFromJson } from './transcode.ts'
 import { yamlFromJson } from './yaml.ts'
 import type { KeyValue } from '../store/event.ts'
+import type { SegmentCache } from '../store/segments.ts'
 
 /** The body of a get. */
 export function objectBody(
@@ -33,6 +35,18 @@ export function objectBody(
   if (isPretty) return indentJson(scratch.bytes.subarray(0, scratch.length))
   scratch.appendByte(0x0a)
   return scratch.copy()
+}
+
+/** The same, kept for the next who asks. Rows show ages, and what is indented is for people, who do not ask often. */
+export function keptObjectBody(
+  forms: Forms,
+  entry: KeyValue,
+  { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
+  segments: SegmentCache<Segment>,
+): Uint8Array | NotExact {
+  const make = (): Uint8Array | NotExact => objectBody(forms, entry, { shown, isPretty })
+  if (shown.view === 'Table' || isPretty) return make()
+  return keptOfEntry(entry, `alone ${formName(forms, shown)}`, segments, make)
 }
 
 function joined(

@@ -54,6 +54,37 @@ export function itemsOfRun(
 /** What a segment weighs beside its bytes: two typed arrays and what holds them. */
 const overheadBytes = 300
 
+/** The bytes of a single entry in one form, kept with the entry itself: what is made of it alone, or of entries that were picked out,
+ *  which lie in leaves with others that were not asked for. */
+export function keptOfEntry(
+  entry: KeyValue,
+  name: string,
+  cache: SegmentCache<Segment>,
+  make: () => Uint8Array | NotExact,
+): Uint8Array | NotExact {
+  const holder = holderOf(entry)
+  const kept = cache.get(holder, name)
+  if (kept !== undefined) return kept.bytes
+  const bytes = make()
+  if (bytes instanceof NotExact) return bytes
+  cache.set(holder, name, { bytes, ends: noEnds }, bytes.length + overheadBytes)
+  return bytes
+}
+
+const noEnds = new Uint32Array(0)
+
+/** Where what is made of a single entry is kept. */
+export function holderOf(entry: KeyValue): SegmentHolder {
+  let holder = holders.get(entry)
+  if (holder === undefined) {
+    holder = { segments: undefined }
+    holders.set(entry, holder)
+  }
+  return holder
+}
+
+const holders = new WeakMap<KeyValue, SegmentHolder>()
+
 function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array {
   const start = from === 0 ? 0 : (ends[from - 1] as number)
   const end = to === 0 ? 0 : (ends[to - 1] as number)

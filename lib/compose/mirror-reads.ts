@@ -5,6 +5,7 @@ import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Freshness } from '../kube/list-options.ts'
 import type { ReadRequest, Reads } from '../http/api.ts'
+import type { ReadOptions } from '../mirror/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import { BTreeBuilder } from '../store/btree-builder.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -19,9 +20,9 @@ export class MirrorReads implements Reads {
   }
 
   async snapshot(request: ReadRequest): Promise<Snapshot> {
-    const { keyspace, freshness, signal } = request
+    const { keyspace, freshness } = request
     const canGoElsewhere = this.#canGoElsewhere(keyspace, freshness)
-    const outcome = await this.#mirrors.read(keyspace, { freshness, canGoElsewhere, signal })
+    const outcome = await this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
     return outcome.from === 'mirror' ? outcome.snapshot : this.#fromEtcd(request)
   }
 
@@ -51,5 +52,22 @@ export class MirrorReads implements Reads {
     if (revision === undefined) throw new CacheError('source_failed', 'etcd answered no page')
     const { root, height } = builder.finish()
     return new Snapshot({ revision, root, height, indexes: new Map() })
+  }
+}
+
+/** Asks for the request's signal only when the mirror asks for it. */
+class MirrorRead implements ReadOptions {
+  readonly freshness: Freshness
+  readonly canGoElsewhere: boolean
+  readonly #request: ReadRequest
+
+  constructor(request: ReadRequest, canGoElsewhere: boolean) {
+    this.freshness = request.freshness
+    this.canGoElsewhere = canGoElsewhere
+    this.#request = request
+  }
+
+  get signal(): AbortSignal {
+    return this.#request.signal
   }
 }

@@ -20,6 +20,7 @@ export interface ReadRequest {
   /** What is looked at. The answer may hold more. */
   readonly range: KeyRange
   readonly freshness: Freshness
+  /** Asked for only if the read has to wait: it may be made then. */
   readonly signal: AbortSignal
 }
 

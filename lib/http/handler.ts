@@ -12,7 +12,7 @@ import { answerDiscovery, answerPath } from './documents.ts'
 import type { Exchange, Handler } from './exchange.ts'
 import { answerRead, offerOf } from './read.ts'
 import { Reply } from './reply.ts'
-import type { RequestContext } from './request-context.ts'
+import { RequestContext } from './request-context.ts'
 
 const noResource: RequestFacts = {
   verb: '',
@@ -46,9 +46,6 @@ export function createHandler(options: ApiOptions): Handler {
   }
 }
 
-/** One for all: an error made anew for each request costs as much as a small answer. */
-const clientLeft = new CacheError('closed', 'the client has left')
-
 interface Incoming {
   readonly exchange: Exchange
   readonly target: RequestTarget
@@ -57,22 +54,16 @@ interface Incoming {
 }
 
 async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
-  const { exchange, reply, startMs } = incoming
-  const left = new AbortController()
-  const ignoreClose = exchange.onClose(() => left.abort(clientLeft))
-  const context: RequestContext = {
-    ...incoming,
-    options,
-    state: options.state(),
-    signal: left.signal,
-    facts: noResource,
-  }
+  const { exchange, target, reply, startMs } = incoming
+  const state = options.state()
+  const facts = noResource
+  const context = new RequestContext({ exchange, target, reply, startMs, options, state, facts })
   try {
     await answer(context)
   } catch (error) {
     fail(context, error)
   }
-  ignoreClose()
+  context.release()
   options.requests.request(context.facts, reply.code, options.clock.monotonicMs() - startMs)
 }
 
@@ -128,8 +119,9 @@ function noteResource(context: RequestContext, route: Route): void {
 }
 
 /** What the request has come to. A failure that comes when the answer has begun cuts it off, so that nobody takes it for whole. */
-function fail({ reply, exchange, options, signal, target }: RequestContext, error: unknown): void {
-  if (signal.aborted) return
+function fail(context: RequestContext, error: unknown): void {
+  const { reply, exchange, options, target } = context
+  if (context.isOver) return
   const isFailure = error instanceof CacheError
   if (!isFailure) {
     const text = error instanceof Error ? error.stack : String(error)

@@ -4,7 +4,7 @@
  *  part of every list is made before it is sent. Later the connection is cut, so that nobody takes the list for complete. */
 
 import { CacheError } from '../base/errors.ts'
-import { singleKey } from '../base/keys.ts'
+import { type Key, type KeyRange, singleKey } from '../base/keys.ts'
 import { includedObject, type Forms, type Shown } from '../codec/forms.ts'
 import { listBody } from '../codec/list-body.ts'
 import {
@@ -16,8 +16,8 @@ import {
   type Offer,
 } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
-import { invalidIncludeObject, objectBody, viewMismatch } from '../codec/object-body.ts'
-import type { Run } from '../codec/segments.ts'
+import { invalidIncludeObject, keptObjectBody, viewMismatch } from '../codec/object-body.ts'
+import { holderOf, type Run } from '../codec/segments.ts'
 import { compileFilter } from '../kube/filter.ts'
 import { listMeta, type Page, PageWalk } from '../kube/list.ts'
 import { type Freshness, requestTimeoutMs } from '../kube/list-options.ts'
@@ -39,9 +39,8 @@ import {
   objectNotFound,
   requestTimeoutBody,
 } from '../kube/status.ts'
-import type { KeyValue } from '../store/event.ts'
-import type { SegmentHolder } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
+import type { ReadRequest } from './api.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -98,30 +97,49 @@ export function offerOf({ routing, custom }: Resource, isList: boolean): Offer {
 
 /** Contents that are as fresh as the plan wants, unless the request's own time limit passes first. */
 async function snapshotFor(
-  { options, signal, startMs }: RequestContext,
+  context: RequestContext,
   plan: ReadPlan,
   timeoutMs: number | undefined,
 ): Promise<Snapshot | 'timed out'> {
-  const { clock, reads, seal } = options
+  const { clock, reads, seal } = context.options
+  if (timeoutMs === undefined) {
+    try {
+      return await reads.snapshot(new PlannedRead(plan, context))
+    } catch (error) {
+      throw readFailure(plan, CacheError.from(error, 'source_failed'), seal)
+    }
+  }
   const limit = new AbortController()
-  const cancel =
-    timeoutMs === undefined
-      ? undefined
-      : clock.setTimer(Math.min(timeoutMs, timerMaxMs), () => limit.abort())
-  const isLate = (): boolean =>
-    timeoutMs !== undefined && clock.monotonicMs() - startMs >= timeoutMs
+  const cancel = clock.setTimer(Math.min(timeoutMs, timerMaxMs), () => limit.abort())
+  const isLate = (): boolean => clock.monotonicMs() - context.startMs >= timeoutMs
   try {
-    const either = timeoutMs === undefined ? signal : AbortSignal.any([signal, limit.signal])
-    const { keyspace } = plan
-    const freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
-    const range = plan.type === 'get' ? singleKey(plan.key) : plan.range
-    const snapshot = await reads.snapshot({ keyspace, range, freshness, signal: either })
+    const signal = AbortSignal.any([context.signal, limit.signal])
+    const snapshot = await reads.snapshot(new PlannedRead(plan, { signal }))
     return isLate() ? 'timed out' : snapshot
   } catch (error) {
-    if (isLate() && !signal.aborted) return 'timed out'
+    if (isLate() && !context.isOver) return 'timed out'
     throw readFailure(plan, CacheError.from(error, 'source_failed'), seal)
   } finally {
-    cancel?.()
+    cancel()
+  }
+}
+
+/** What has to be read for a plan. */
+class PlannedRead implements ReadRequest {
+  readonly keyspace: Key
+  readonly range: KeyRange
+  readonly freshness: Freshness
+  readonly #reader: { readonly signal: AbortSignal }
+
+  constructor(plan: ReadPlan, reader: { readonly signal: AbortSignal }) {
+    this.keyspace = plan.keyspace
+    this.range = plan.type === 'get' ? singleKey(plan.key) : plan.range
+    this.freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
+    this.#reader = reader
+  }
+
+  get signal(): AbortSignal {
+    return this.#reader.signal
   }
 }
 
@@ -148,7 +166,8 @@ async function answerGet(
   if (entry === undefined) throw objectNotFound(resource, name)
   const { forms, shown } = formsFor(context, plan, mediaType)
   const { isPretty } = mediaType
-  const body = objectBody(forms, entry, { shown, isPretty })
+  const { segments } = context.options
+  const body = keptObjectBody(forms, entry, { shown, isPretty }, segments)
   if (body instanceof NotExact) throw notExactly(resource, body.reason)
   const { reply } = context
   await reply.body(reply.response(200, contentType(mediaType.encoding)), body)
@@ -158,7 +177,7 @@ async function answerList(
   context: RequestContext,
   { plan, snapshot, mediaType }: Answer<ListPlan>,
 ): Promise<void> {
-  const { options, reply, signal } = context
+  const { options, reply } = context
   const { resource } = plan
   options.onList(plan, context.state)
   const page = await readPage(context, plan, snapshot)
@@ -169,7 +188,7 @@ async function answerList(
   const { segments } = options
   const body = listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments })
   const start = await beginning(body, context)
-  if (signal.aborted) return
+  if (context.isOver) return
   if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)
   const response = reply.response(200, contentType(encoding))
   if (start.isWhole && start.bytes <= joinedMaxBytes) {
@@ -201,16 +220,17 @@ function formsFor(
 
 /** The page of a list, made in slices. Undefined if the client has left meanwhile. */
 async function readPage(
-  { options, signal, state }: RequestContext,
+  context: RequestContext,
   plan: ListPlan,
   snapshot: Snapshot,
 ): Promise<Page | undefined> {
-  const { clock } = options
+  const { state } = context
+  const { clock } = context.options
   const filter = compileFilter(plan, state.makeReader)
   const walk = new PageWalk({ plan, snapshot, filter })
   let sliceEndMs = clock.monotonicMs() + sliceMs
   while (!walk.advance(sliceEntries)) {
-    if (signal.aborted) return undefined
+    if (context.isOver) return undefined
     if (clock.monotonicMs() < sliceEndMs) continue
     await clock.yield()
     sliceEndMs = clock.monotonicMs() + sliceMs
@@ -245,18 +265,6 @@ function runsOf({ content }: Page): Run[] {
   return runs
 }
 
-/** Selected entries lie in leaves with others that were not asked for, so their segments are kept with themselves. */
-const holders = new WeakMap<KeyValue, SegmentHolder>()
-
-function holderOf(entry: KeyValue): SegmentHolder {
-  let holder = holders.get(entry)
-  if (holder === undefined) {
-    holder = { segments: undefined }
-    holders.set(entry, holder)
-  }
-  return holder
-}
-
 type Body = ReturnType<typeof listBody>
 
 interface Beginning {
@@ -271,12 +279,12 @@ const beginningMaxBytes = 1024 * 1024
 /** Copying a small list into one piece costs less than writing it in many. */
 const joinedMaxBytes = 256 * 1024
 
-async function beginning(body: Body, { options, signal }: RequestContext): Promise<Beginning> {
-  const { clock } = options
+async function beginning(body: Body, context: RequestContext): Promise<Beginning> {
+  const { clock } = context.options
   const pieces: Uint8Array[] = []
   let bytes = 0
   let sliceEndMs = clock.monotonicMs() + sliceMs
-  while (bytes < beginningMaxBytes && !signal.aborted) {
+  while (bytes < beginningMaxBytes && !context.isOver) {
     const next = body.next()
     if (next.done === true) return { pieces, bytes, isWhole: true, problem: next.value }
     pieces.push(next.value)
