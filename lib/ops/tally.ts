@@ -57,7 +57,7 @@ export class BucketTally {
     let series = this.#series.get(key)
     if (series === undefined) {
       const labels = labelsText(this.#options.labelNames, values)
-      series = { labels, counts: new Array<number>(this.#bounds.length + 1).fill(0), sum: 0 }
+      series = { labels, counts: [...this.#bounds, 0].map(() => 0), sum: 0 }
       this.#series.set(key, series)
     }
     let bucket = 0
