@@ -1,7 +1,10 @@
-import t from 'tap'
+import t, { type Test } from 'tap'
+import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
-import { startServed } from '../support/served.ts'
-import { exchanges } from './load.ts'
+import { startEtcd } from '../support/etcd-cluster.ts'
+import { findEtcd } from '../support/real-etcd.ts'
+import { type Served, startServed } from '../support/served.ts'
+import { type Exchange, exchanges } from './load.ts'
 import { HistoryWriter, replayExchange, Table } from './replay.ts'
 
 /** Other parts of the server. */
@@ -27,17 +30,20 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-1288': 'a 429 while a cache starts, which ours had done',
 }
 
-t.test('a kube-apiserver and we answer every recorded read with the same bytes', async t => {
-  // A revision that never comes is waited for: not as long as in earnest.
-  const limits = { ...defaultLimits, readWaitMaxMs: 500 }
-  const served = await startServed(t, { address: '127.0.0.1:16443', limits })
+/** Every so many reads are also answered over a real etcd. */
+const realEtcdShare = 4
+
+/** The recorded reads in the order of the revisions at which they were made. */
+const reads = exchanges()
+  .filter(({ area }) => !otherAreas.has(area))
+  .sort((a, b) => a.at_revision - b.at_revision || a.compact_revision - b.compact_revision)
+
+/** Writes the history step by step, and asks what was asked at each. */
+async function replay(t: Test, served: Served, asked: readonly Exchange[]): Promise<Table> {
   const writer = new HistoryWriter(served.client)
   const table = new Table()
   const failures: string[] = []
-  const reads = exchanges()
-    .filter(({ area }) => !otherAreas.has(area))
-    .sort((a, b) => a.at_revision - b.at_revision || a.compact_revision - b.compact_revision)
-  for (const exchange of reads) {
+  for (const exchange of asked) {
     const { id, area, request, at_revision: revision } = exchange
     await writer.writeUpTo(revision)
     if (exceptions[id] !== undefined) {
@@ -53,6 +59,27 @@ t.test('a kube-apiserver and we answer every recorded read with the same bytes',
   }
   for (const line of table.lines()) t.comment(line)
   t.strictSame(failures, [])
+  return table
+}
+
+/** A revision that never comes is waited for: not as long as in earnest. */
+const limits = { ...defaultLimits, readWaitMaxMs: 500 }
+const address = '127.0.0.1:16443'
+
+t.test('a kube-apiserver and we answer every recorded read with the same bytes', async t => {
+  const table = await replay(t, await startServed(t, { address, limits }), reads)
   t.ok(table.total('passed') > 1000, `${table.total('passed')} passed`)
   t.ok(table.total('excepted') < reads.length * 0.03, 'exceptions are below 3 %')
+})
+
+const etcd = await findEtcd('3.5')
+
+t.test('so we do over a real etcd', { skip: etcd.skip }, async t => {
+  const { endpoints } = await startEtcd(t, etcd)
+  const [client, writing] = [new GrpcClient({ endpoints }), new GrpcClient({ endpoints })]
+  const served = await startServed(t, { client, address, limits })
+  t.teardown(() => Promise.all([client.close(), writing.close()]))
+  const share = reads.filter((_, i) => i % realEtcdShare === 0)
+  const table = await replay(t, { ...served, client: writing }, share)
+  t.ok(table.total('passed') > 250, `${table.total('passed')} passed`)
 })

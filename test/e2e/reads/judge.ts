@@ -153,7 +153,7 @@ function judgeFailure(request: ListRequest, failure: Failure): Verdict {
       assert.ok(allowed.first > moment.floor, 'that revision was there')
       return { kind: 'too large', continue: '' }
     default:
-      throw assert.fail(`status ${answer.status}: ${answer.body.toString().slice(0, 300)}`)
+      return assert.fail(`status ${answer.status}: ${answer.body.toString().slice(0, 300)}`)
   }
 }
 
