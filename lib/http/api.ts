@@ -12,6 +12,7 @@ import type { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Hub } from '../watch/hub.ts'
 import type { ApiState } from './api-state.ts'
+import type { Authorizer } from './auth/authorizer.ts'
 import type { Health } from './health.ts'
 import type { Watches } from './watches.ts'
 
@@ -74,6 +75,8 @@ export interface ApiOptions {
   readonly seal?: ContinuationSeal | undefined
   /** A list was asked for that indexes might have helped. */
   readonly onList: (plan: ListPlan, state: ApiState) => void
+  /** Undefined: everybody may read everything. */
+  readonly authorizer?: Authorizer | undefined
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText

@@ -21,6 +21,8 @@ export interface Exchange {
   readonly target: string
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders
+  /** The same as they were sent: names and values in turn, each line for itself. */
+  readonly rawHeaders: readonly string[]
   readonly body: Readable
   readonly peer: Peer
   /** The response is complete, or the client has gone. */

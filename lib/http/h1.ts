@@ -29,6 +29,10 @@ export class Http1Exchange implements Exchange {
     return this.body.headers
   }
 
+  get rawHeaders(): readonly string[] {
+    return this.body.rawHeaders
+  }
+
   get peer(): Peer {
     return peerOf(this.body.socket)
   }

@@ -10,11 +10,17 @@ const unknownPeer: Peer = { address: '', certificate: () => undefined }
 export class Http2Exchange implements Exchange {
   readonly version = '2'
   readonly headers: IncomingHttpHeaders
+  readonly rawHeaders: readonly string[]
   readonly #stream: ServerHttp2Stream
 
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders) {
+  constructor(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    rawHeaders: readonly string[],
+  ) {
     this.#stream = stream
     this.headers = headers
+    this.rawHeaders = rawHeaders
     if (headers.host === undefined && headers[':authority'] !== undefined) {
       headers.host = headers[':authority']
     }

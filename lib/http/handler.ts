@@ -4,10 +4,12 @@
 import { unreachable } from '../base/assert.ts'
 import { CacheError } from '../base/errors.ts'
 import { decide, type DecisionPolicy } from '../kube/decide.ts'
+import { attributesOf, pathAttributes } from '../kube/attributes.ts'
 import { parseTarget, type RequestTarget } from '../kube/request.ts'
 import { type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
 import { internalError, statusFromError } from '../kube/status.ts'
 import type { ApiOptions, RequestFacts } from './api.ts'
+import { isAdmitted, isPublic } from './auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
 import type { Exchange, Handler } from './exchange.ts'
 import { answerRead, offerOf } from './read.ts'
@@ -82,10 +84,13 @@ async function answer(context: RequestContext): Promise<void> {
   )
   switch (decision.type) {
     case 'mirror':
-      if (route.type === 'resource') await answerRead(context, route)
+      if (route.type === 'resource' && (await isAdmitted(context, attributesOf(route, target.query)))) {
+        await answerRead(context, route)
+      }
       return
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
+      if (!isPublic(target.path) && !(await isAdmitted(context, pathAttributes(exchange.method, target.path)))) return
       if (route.type === 'discovery') await answerDiscovery(context, route)
       else if (route.type === 'path') await answerPath(context, route.path)
       return

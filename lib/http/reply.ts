@@ -67,7 +67,10 @@ export class Reply {
   status(status: Status): void {
     const mediaType = negotiateError(this.preference, this.offer)
     const seconds = status.details?.retryAfterSeconds
-    const extra: ResponseHeaders = seconds === undefined ? {} : { 'retry-after': String(seconds) }
+    const extra: ResponseHeaders = {
+      ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
+      ...(status.code === 403 ? { 'x-content-type-options': 'nosniff' } : {}),
+    }
     const type = contentType(mediaType?.encoding ?? 'json')
     const response = this.response(status.code, type, extra)
     sendWhole(this.exchange, response, statusBody(statusJson(status), mediaType))

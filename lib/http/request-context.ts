@@ -4,6 +4,7 @@ import { CacheError } from '../base/errors.ts'
 import type { RequestTarget } from '../kube/request.ts'
 import type { ApiState } from './api-state.ts'
 import type { ApiOptions, RequestFacts } from './api.ts'
+import type { Grant } from './auth/authorizer.ts'
 import type { Exchange } from './exchange.ts'
 import type { Reply } from './reply.ts'
 
@@ -17,6 +18,8 @@ export interface IncomingRequest {
   readonly reply: Reply
   /** When it came. */
   readonly startMs: number
+  /** What authorization has allowed; undefined where everybody may read. */
+  grant?: Grant | undefined
   /** For metrics; filled in as it becomes known. */
   readonly facts: RequestFacts
 }

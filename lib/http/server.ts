@@ -209,8 +209,14 @@ export class Server {
       session.on('error', () => {})
       if (this.#isDraining) session.close()
     })
-    server.on('stream', (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) =>
-      this.#begin(new Http2Exchange(stream, headers)),
+    server.on(
+      'stream',
+      (
+        stream: http2.ServerHttp2Stream,
+        headers: http2.IncomingHttpHeaders,
+        _flags: number,
+        rawHeaders: string[],
+      ) => this.#begin(new Http2Exchange(stream, headers, rawHeaders)),
     )
     server.on('sessionError', () => {})
     return server

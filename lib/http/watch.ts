@@ -52,6 +52,8 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   exchange.flush()
   const framing = new WatchFraming(plan.resource, forms, shown)
   const connection = new WatchConnection(exchange, framing, watches.outbox)
+  const letGo = context.grant?.watch(() => connection.end())
+  if (letGo !== undefined) exchange.onClose(letGo)
   if (!(await sendState(context, connection, { beginning, rest: frames }))) return
   if (hasState && start.hasEndBookmark) {
     const frame = framing.bookmark(snapshot.revision, true)
@@ -101,7 +103,7 @@ async function sendState(
   const { clock } = options
   let sliceEndMs = clock.monotonicMs() + sliceMs
   for (let next = beginning; next.done !== true; next = rest.next()) {
-    if (signal.aborted) return false
+    if (signal.aborted || !connection.isOpen) return false
     if (next.value instanceof NotExact) {
       connection.end()
       return false
@@ -114,7 +116,7 @@ async function sendState(
       sliceEndMs = clock.monotonicMs() + sliceMs
     }
   }
-  return !signal.aborted
+  return !signal.aborted && connection.isOpen
 }
 
 /** So many selected objects make one piece. */

@@ -25,6 +25,11 @@ export type PassReason =
   | 'other-server'
   | 'not-a-resource'
   | 'unknown-resource'
+  // The mirror could answer, but the upstream has not plainly allowed it (lib/http/auth):
+  | 'unauthenticated'
+  | 'denied'
+  | 'review-refused'
+  | 'review-failed'
 
 export type Decision =
   /** Read it from the mirror. */

@@ -303,6 +303,8 @@ export interface DeniedAttributes {
   readonly subresource: string
   readonly namespace: string
   readonly name: string
+  /** What authorization says beside no. */
+  readonly reason?: string | undefined
 }
 
 /** A resource request that authorization denies. */
@@ -313,18 +315,38 @@ export function forbidden(denied: DeniedAttributes): StatusError {
   const scope = namespace === '' ? 'at the cluster scope' : `in the namespace ${goQuote(namespace)}`
   return new StatusError('unauthorized', {
     code: 403,
-    message: `${object} is forbidden: User ${goQuote(user)} cannot ${verb} resource ${asked} in API group ${goQuote(group)} ${scope}`,
+    message: `${object} is forbidden: ${harmless(`User ${goQuote(user)} cannot ${verb} resource ${asked} in API group ${goQuote(group)} ${scope}`)}${because(denied.reason)}`,
     reason: 'Forbidden',
     details: { name, group, kind: resource },
   })
 }
 
 /** A path that authorization denies. */
-export function forbiddenPath(user: string, verb: string, path: string): StatusError {
+export function forbiddenPath(
+  user: string,
+  verb: string,
+  path: string,
+  reason?: string,
+): StatusError {
+  const denied = harmless(`User ${goQuote(user)} cannot ${verb} path ${goQuote(path)}`)
   return new StatusError('unauthorized', {
     code: 403,
-    message: `forbidden: User ${goQuote(user)} cannot ${verb} path ${goQuote(path)}`,
+    message: `forbidden: ${denied}${because(reason)}`,
     reason: 'Forbidden',
     details: {},
   })
+}
+
+function because(reason = ''): string {
+  return reason === '' ? '' : `: ${reason}`
+}
+
+/** Upstream takes refusals for what a browser might show. */
+function harmless(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}
+
+/** Something that is needed cannot be had at the moment. */
+export function serviceUnavailable(message: string, retryAfterSeconds: number): Status {
+  return { code: 503, message, reason: 'ServiceUnavailable', details: { retryAfterSeconds } }
 }

@@ -9,6 +9,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 class ScriptedExchange extends EventEmitter implements Exchange {
   readonly version = '1.1'
   readonly target = '/'
+  readonly rawHeaders: readonly string[] = []
   readonly headers = {}
   readonly body: Readable = Readable.from([])
   readonly peer = { address: '', certificate: () => undefined }

@@ -1,0 +1,34 @@
+/** Authorization in the way of a request: called before any byte of an answer. */
+
+import { unreachable } from '../../base/assert.ts'
+import type { Attributes } from '../../kube/attributes.ts'
+import { healthPaths } from '../health.ts'
+import type { RequestContext } from '../request-context.ts'
+
+/** True if the request is to be answered here, and now. False if it has been refused, or has gone to the upstream. */
+export async function isAdmitted(
+  context: RequestContext,
+  attributes: Attributes,
+): Promise<boolean> {
+  const { authorizer, pass } = context.options
+  if (authorizer === undefined) return true
+  const verdict = await authorizer.authorize(context.exchange, attributes)
+  switch (verdict.type) {
+    case 'granted':
+      context.grant = verdict.grant
+      return true
+    case 'refuse':
+      context.reply.status(verdict.status)
+      return false
+    case 'pass':
+      await pass(context, verdict.reason)
+      return false
+    default:
+      return unreachable(verdict)
+  }
+}
+
+/** Paths that are open to everybody, as upstream's own health checks are: whoever restarts us has no token. */
+export function isPublic(path: string): boolean {
+  return healthPaths.some(open => path === open || path.startsWith(`${open}/`))
+}

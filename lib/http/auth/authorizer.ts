@@ -1,0 +1,176 @@
+/** Decides whether a request may be answered here. Nothing is, that the upstream has not plainly allowed: whatever else it says, and
+ *  whatever goes wrong, the request passes to it, and its own answer is the answer. Only where there is nobody to pass to, or the
+ *  operator wants nothing passed, is the refusal ours, in upstream's words. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { Identity } from '../../kube/access-review.ts'
+import type { Attributes } from '../../kube/attributes.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import {
+  forbidden,
+  forbiddenPath,
+  serviceUnavailable,
+  type Status,
+  StatusError,
+  unauthorized,
+} from '../../kube/status.ts'
+import type { Exchange } from '../exchange.ts'
+import { type Caller, hashed } from './caller.ts'
+import { type Callers, isImpersonating } from './callers.ts'
+import type { Decision, Decisions } from './decisions.ts'
+import type { Rechecks } from './rechecks.ts'
+import type { Reviews } from './reviews.ts'
+
+/** What a request has leave for. */
+export interface Grant {
+  readonly caller: Caller
+  /** Who it was, for the record; undefined if the upstream does not say. */
+  identity(): Promise<Identity | undefined>
+  /** Looks after a watch: `end` is called once when it must end. The answer lets go of it. */
+  watch(end: () => void): () => void
+}
+
+export type Verdict =
+  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'pass'; readonly reason: PassReason }
+  | { readonly type: 'refuse'; readonly status: Status }
+
+export interface AuthorizerOptions {
+  /** Whose word counts: the caller's own credentials are put to the upstream (`delegate`), or ours, with the identity that a front
+   *  proxy or a certificate gives (`requestheader`). */
+  readonly mode: 'delegate' | 'requestheader'
+  readonly callers: Callers
+  readonly reviews: Reviews
+  readonly decisions: Decisions
+  /** Who the upstream says that callers are. */
+  readonly identities: Decisions<Identity | undefined>
+  readonly rechecks: Rechecks
+  /** There is an upstream, and requests may pass to it. */
+  readonly canPass: boolean
+}
+
+/** Why a request is not answered here. */
+type Objection =
+  | { readonly type: 'unauthenticated' | 'impersonation' | 'review-refused' | 'review-failed' }
+  | { readonly type: 'denied'; readonly reason: string }
+
+export class Authorizer {
+  readonly #options: AuthorizerOptions
+
+  constructor(options: AuthorizerOptions) {
+    this.#options = options
+  }
+
+  /** Fails with `overloaded` only. */
+  async authorize(exchange: Exchange, attributes: Attributes): Promise<Verdict> {
+    const caller = this.#options.callers.callerOf(exchange)
+    if (isImpersonating(exchange)) return this.#object({ type: 'impersonation' })
+    if (caller === undefined || !this.#isKnown(caller)) {
+      return this.#object({ type: 'unauthenticated' })
+    }
+    const question = this.#questionOf(caller, attributes)
+    const { generation } = this.#options.decisions
+    const decision = await question().catch(failureOf)
+    switch (decision.type) {
+      case 'allowed':
+        return { type: 'granted', grant: this.#grant(caller, question, generation) }
+      case 'denied': {
+        const { canPass } = this.#options
+        return canPass ? this.#object(decision) : this.#deny(caller, attributes, decision.reason)
+      }
+      case 'refused':
+        return this.#object({ type: 'review-refused' })
+      case 'failed':
+        return this.#object({ type: 'review-failed' })
+    }
+  }
+
+  /** Rules have changed. */
+  rulesChanged(): void {
+    this.#options.decisions.drop()
+    this.#options.rechecks.rulesChanged()
+  }
+
+  /** Who a caller is: what we know ourselves, or what the upstream says. */
+  async identityOf(caller: Caller): Promise<Identity | undefined> {
+    if (caller.identity !== undefined) return caller.identity
+    const { identities, reviews } = this.#options
+    try {
+      return await identities.decide(caller.key, () => reviews.identity(caller), caller.expiresAtMs)
+    } catch {
+      return undefined
+    }
+  }
+
+  /** A token is known to the upstream only, and there is nobody but a front proxy to speak for its bearer otherwise. */
+  #isKnown({ identity }: Caller): boolean {
+    return this.#options.mode === 'delegate' || identity !== undefined
+  }
+
+  #questionOf(caller: Caller, attributes: Attributes): () => Promise<Decision> {
+    const { decisions, reviews, mode } = this.#options
+    const key = hashed([caller.key, Object.values(attributes)])
+    const { identity } = caller
+    const ask = (): Promise<Decision> =>
+      mode === 'requestheader' && identity !== undefined
+        ? reviews.subject(attributes, identity)
+        : reviews.self(attributes, caller)
+    return async () => decisions.decide(key, ask, caller.expiresAtMs)
+  }
+
+  #grant(caller: Caller, question: () => Promise<Decision>, generation: number): Grant {
+    return {
+      caller,
+      identity: () => this.identityOf(caller),
+      watch: end => {
+        const { rechecks, decisions } = this.#options
+        const isStale = generation !== decisions.generation
+        return rechecks.add({ question, end, expiresAtMs: caller.expiresAtMs, isStale })
+      },
+    }
+  }
+
+  /** The request passes, or is refused without saying who may do what. */
+  #object(objection: Objection): Verdict {
+    if (this.#options.canPass) return { type: 'pass', reason: objection.type }
+    switch (objection.type) {
+      case 'unauthenticated':
+      case 'review-refused':
+        return { type: 'refuse', status: unauthorized }
+      case 'impersonation':
+        return { type: 'refuse', status: impersonationRefused }
+      case 'denied':
+      case 'review-failed':
+        return { type: 'refuse', status: reviewFailed }
+    }
+  }
+
+  async #deny(caller: Caller, attributes: Attributes, reason: string): Promise<Verdict> {
+    const identity = await this.identityOf(caller)
+    if (identity === undefined) return { type: 'refuse', status: unauthorized }
+    const { user } = identity
+    const { status } =
+      'path' in attributes
+        ? forbiddenPath(user, attributes.verb, attributes.path, reason)
+        : forbidden({ ...attributes, user, reason })
+    return { type: 'refuse', status }
+  }
+}
+
+type Outcome = Decision | { readonly type: 'failed' }
+
+/** Too many questions are the client's to wait for; all other failures are the upstream's. */
+function failureOf(error: unknown): Outcome {
+  const failure = CacheError.from(error, 'upstream_failed')
+  if (failure.code === 'overloaded' && !(failure instanceof StatusError)) throw failure
+  return { type: 'failed' }
+}
+
+const reviewFailed: Status = serviceUnavailable('access cannot be reviewed at the moment', 1)
+
+const impersonationRefused: Status = {
+  code: 403,
+  message: 'impersonation needs an upstream API server',
+  reason: 'Forbidden',
+  details: {},
+}

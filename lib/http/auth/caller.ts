@@ -1,0 +1,61 @@
+/** Who sent a request, as far as it matters here: what tells them apart from others, how they are shown to the upstream, and until
+ *  when their credentials last. Credentials are passed on and hashed; they are never kept, and never logged. */
+
+import { createHash, randomBytes } from 'node:crypto'
+import type { Identity } from '../../kube/access-review.ts'
+import type { PassedAs } from './review-server.ts'
+
+/** Headers for the upstream: names in lower case. */
+export type PassedHeaders = Readonly<Record<string, string | readonly string[]>>
+
+export interface Caller {
+  /** A hash over the credentials: the same for the same ones, of no use to whoever finds it. */
+  readonly key: string
+  /** Known without asking when we have authenticated them ourselves; the upstream knows it otherwise. */
+  readonly identity: Identity | undefined
+  /** What shows the upstream who they are. */
+  readonly headers: PassedHeaders
+  /** What vouches for these headers: nothing but themselves, our certificate of a front proxy, or, for an impersonation, our own
+   *  credentials. */
+  readonly as: PassedAs
+  /** On the wall clock; undefined if nothing says. */
+  readonly expiresAtMs: number | undefined
+}
+
+/** Without it, who finds a hash could try guessed credentials against it. */
+const salt = randomBytes(16)
+
+/** What stands for credentials, and for questions about them, in maps. */
+export function hashed(parts: readonly unknown[]): string {
+  return createHash('sha256').update(salt).update(JSON.stringify(parts)).digest('base64')
+}
+
+/** Somebody with an Authorization header, which is passed on as it is. Undefined if there is none, or one that upstream does not
+ *  look at: they are anonymous. */
+export function tokenCaller(authorization: string | undefined): Caller | undefined {
+  if (authorization === undefined) return undefined
+  const token = /^bearer +(\S+)/i.exec(authorization.trim())?.[1]
+  if (token === undefined) return undefined
+  return {
+    key: hashed(['token', authorization]),
+    identity: undefined,
+    headers: { authorization },
+    as: 'caller',
+    expiresAtMs: expiryOfToken(token),
+  }
+}
+
+/** When a token says that it ends, if it is a JSON Web Token that does. It is not verified, and so decides nothing but that a
+ *  watch ends early. */
+export function expiryOfToken(token: string): number | undefined {
+  const [, payload, signature, ...rest] = token.split('.')
+  if (payload === undefined || signature === undefined || rest.length > 0) return undefined
+  try {
+    const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8'))
+    if (typeof claims !== 'object' || claims === null || !('exp' in claims)) return undefined
+    const { exp } = claims
+    return typeof exp === 'number' && Number.isFinite(exp) ? exp * 1000 : undefined
+  } catch {
+    return undefined
+  }
+}

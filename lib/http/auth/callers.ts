@@ -1,0 +1,131 @@
+/** Finds out who sent a request: by a client certificate, by the word of a front proxy, or by a token that only the upstream can
+ *  judge. In upstream's order: what is verified here comes before a token. */
+
+import type { X509Certificate } from 'node:crypto'
+import type { DetailedPeerCertificate } from 'node:tls'
+import type { Clock } from '../../base/clock.ts'
+import type { Identity } from '../../kube/access-review.ts'
+import type { Exchange } from '../exchange.ts'
+import { type Caller, hashed, tokenCaller } from './caller.ts'
+import { commonNameOf, expiryOf, identityOfCertificate, leadsTo } from './certificates.ts'
+import {
+  headersOfIdentity,
+  headersOfImpersonation,
+  identityFromHeaders,
+  type IdentityHeaderNames,
+  isImpersonationHeader,
+} from './identity-headers.ts'
+
+/** Whose word is believed about who sent a request. */
+export interface FrontProxies {
+  readonly authorities: readonly X509Certificate[]
+  /** Common names; none means any. */
+  readonly allowedNames: readonly string[]
+  readonly headers: IdentityHeaderNames
+}
+
+/** How callers whom we have authenticated ourselves are shown to the upstream. */
+export type PassIdentity = 'headers' | 'impersonate'
+
+export interface CallersOptions {
+  readonly clock: Clock
+  /** Authorities of users' certificates, as they are now; none: certificates say nothing. */
+  readonly userAuthorities: () => readonly X509Certificate[]
+  /** As they are now; undefined: nobody is believed. */
+  readonly frontProxies: () => FrontProxies | undefined
+  /** Undefined: nobody has to be shown. */
+  readonly passIdentity: PassIdentity | undefined
+}
+
+export class Callers {
+  readonly #options: CallersOptions
+  readonly #trust = new WeakMap<DetailedPeerCertificate, Map<readonly X509Certificate[], boolean>>()
+
+  constructor(options: CallersOptions) {
+    this.#options = options
+  }
+
+  /** Who sent this; undefined if nobody says. */
+  callerOf(exchange: Exchange): Caller | undefined {
+    const certificate = exchange.peer.certificate()
+    const known = certificate === undefined ? undefined : this.#known(exchange, certificate)
+    if (known === undefined || certificate === undefined) {
+      return tokenCaller(exchange.headers.authorization)
+    }
+    return this.#callerFrom(known, expiryOf(certificate))
+  }
+
+  /** How a request is shown to the upstream when it passes. Whoever asks to be taken for somebody else does so with credentials of
+   *  their own, never with an identity that we vouch for. */
+  passed(exchange: Exchange): Pick<Caller, 'headers' | 'as'> {
+    const caller = this.callerOf(exchange)
+    const { authorization } = exchange.headers
+    if (caller !== undefined && caller.identity !== undefined && !isImpersonating(exchange)) {
+      return caller
+    }
+    return { headers: authorization === undefined ? {} : { authorization }, as: 'caller' }
+  }
+
+  #known(exchange: Exchange, certificate: DetailedPeerCertificate): Identity | undefined {
+    const { frontProxies, userAuthorities } = this.#options
+    const proxies = frontProxies()
+    if (proxies !== undefined && this.#isFrontProxy(certificate, proxies)) {
+      const identity = identityFromHeaders(exchange.rawHeaders, proxies.headers)
+      if (identity !== undefined) return identity
+    }
+    return this.#isTrusted(certificate, userAuthorities())
+      ? identityOfCertificate(certificate)
+      : undefined
+  }
+
+  #isFrontProxy(certificate: DetailedPeerCertificate, proxies: FrontProxies): boolean {
+    const { authorities, allowedNames } = proxies
+    const isAllowed = allowedNames.length === 0 || allowedNames.includes(commonNameOf(certificate))
+    return isAllowed && this.#isTrusted(certificate, authorities)
+  }
+
+  /** Signatures are checked once for each connection, the certificate's end every time. */
+  #isTrusted(
+    certificate: DetailedPeerCertificate,
+    authorities: readonly X509Certificate[],
+  ): boolean {
+    const nowMs = this.#options.clock.wallMs()
+    if (authorities.length === 0 || nowMs > expiryOf(certificate)) return false
+    const known = this.#trust.get(certificate) ?? new Map<readonly X509Certificate[], boolean>()
+    this.#trust.set(certificate, known)
+    const isTrusted = known.get(authorities) ?? leadsTo(certificate, authorities, nowMs)
+    known.set(authorities, isTrusted)
+    return isTrusted
+  }
+
+  #callerFrom(identity: Identity, expiresAtMs: number): Caller {
+    const { passIdentity } = this.#options
+    const { user, uid, groups, extra } = identity
+    const key = hashed(['identity', user, uid, groups, extra])
+    switch (passIdentity) {
+      case undefined:
+        return { key, identity, headers: {}, as: 'caller', expiresAtMs }
+      case 'headers':
+        return {
+          key,
+          identity,
+          headers: headersOfIdentity(identity),
+          as: 'front-proxy',
+          expiresAtMs,
+        }
+      case 'impersonate':
+        return {
+          key,
+          identity,
+          headers: headersOfImpersonation(identity),
+          as: 'ourselves',
+          expiresAtMs,
+        }
+    }
+  }
+}
+
+/** True if the request asks to be taken for somebody else's. */
+export function isImpersonating({ headers }: Exchange): boolean {
+  return Object.keys(headers).some(isImpersonationHeader)
+}

@@ -1,0 +1,157 @@
+/** Asks again about watches that are open, and ends those that would not be allowed now.
+ *
+ *  A change of the rules makes all of them due at once, and again a little later, because the upstream may see the change later than
+ *  we do. Without one each is due every five minutes. Few are asked about at a time. Equal questions share one answer, so that a
+ *  thousand watches of one controller cost one review.
+ *
+ *  A failure to ask ends nothing: upstream would have kept the watch, too. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Decision } from './decisions.ts'
+
+export interface RecheckedWatch {
+  /** May it still go on? Decisions that are kept count. */
+  readonly question: () => Promise<Decision>
+  readonly end: () => void
+  /** On the wall clock: it ends then in any case. */
+  readonly expiresAtMs: number | undefined
+  /** Rules have changed since it was allowed. */
+  readonly isStale: boolean
+}
+
+export interface RechecksOptions {
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** Without any change, for what no change tells of: credentials that are withdrawn, rules that are kept elsewhere. */
+const intervalMs = 5 * 60_000
+/** Either way, so that what was opened together is not asked about together for ever. */
+const intervalJitter = 0.2
+/** After a change: at once, when a decision by the old rules has run out (1 s), and when the upstream must know (5 s). */
+const roundsAfterMs: readonly number[] = [0, 1_500, 6_500]
+/** Changes that come in a row share a round. */
+const roundsApartMs = 200
+/** So many questions at a time: requests have their own to ask. */
+const underWayMax = 16
+/** A question that failed is asked again after so long. */
+const retryMs = 10_000
+
+interface Entry extends RecheckedWatch {
+  isDue: boolean
+  isOpen: boolean
+  cancel: CancelTimer
+}
+
+/** Timers take no more. */
+const timerMaxMs = 2 ** 31 - 1
+
+export class Rechecks {
+  readonly #options: RechecksOptions
+  readonly #open = new Set<Entry>()
+  readonly #due: Entry[] = []
+  #underWay = 0
+  #lastRoundMs = Number.NEGATIVE_INFINITY
+  #rounds: CancelTimer[] = []
+
+  constructor(options: RechecksOptions) {
+    this.#options = options
+  }
+
+  /** How many watches are looked after. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** Looks after a watch until the answer is called. */
+  add(watch: RecheckedWatch): () => void {
+    const entry: Entry = { ...watch, isDue: false, isOpen: true, cancel: () => {} }
+    this.#open.add(entry)
+    this.#schedule(entry, this.#intervalMs())
+    if (watch.isStale) this.#makeDue(entry)
+    return () => this.#letGo(entry)
+  }
+
+  /** Everything is due now, and again when the upstream has had time to see the change. */
+  rulesChanged(): void {
+    const { clock } = this.#options
+    for (const cancel of this.#rounds) cancel()
+    const sinceMs = clock.monotonicMs() - this.#lastRoundMs
+    const waitMs = Math.max(0, roundsApartMs - sinceMs)
+    this.#rounds = roundsAfterMs.map(afterMs => clock.setTimer(waitMs + afterMs, this.#round))
+  }
+
+  /** Asks about nothing any more. */
+  stop(): void {
+    for (const cancel of this.#rounds) cancel()
+    for (const entry of this.#open) this.#letGo(entry)
+  }
+
+  readonly #round = (): void => {
+    this.#lastRoundMs = this.#options.clock.monotonicMs()
+    for (const entry of this.#open) this.#makeDue(entry)
+  }
+
+  #makeDue(entry: Entry): void {
+    if (entry.isDue || !entry.isOpen) return
+    entry.isDue = true
+    this.#due.push(entry)
+    this.#pump()
+  }
+
+  #pump(): void {
+    while (this.#underWay < underWayMax) {
+      const entry = this.#due.shift()
+      if (entry === undefined) return
+      entry.isDue = false
+      if (!entry.isOpen) continue
+      this.#underWay++
+      void this.#check(entry).finally(() => {
+        this.#underWay--
+        this.#pump()
+      })
+    }
+  }
+
+  async #check(entry: Entry): Promise<void> {
+    let delayMs = this.#intervalMs()
+    try {
+      const { type } = await entry.question()
+      if (type !== 'allowed') {
+        this.#end(entry)
+        return
+      }
+    } catch {
+      delayMs = retryMs
+    }
+    if (entry.isOpen) this.#schedule(entry, delayMs)
+  }
+
+  /** Until it is due, or its credentials end. */
+  #schedule(entry: Entry, delayMs: number): void {
+    const { clock } = this.#options
+    entry.cancel()
+    const leftMs = (entry.expiresAtMs ?? Number.POSITIVE_INFINITY) - clock.wallMs()
+    const isLast = leftMs <= delayMs
+    entry.cancel = clock.setTimer(Math.min(timerMaxMs, Math.max(0, isLast ? leftMs : delayMs)), () =>
+      isLast ? this.#end(entry) : this.#makeDue(entry),
+    )
+  }
+
+  #end(entry: Entry): void {
+    if (!entry.isOpen) return
+    this.#letGo(entry)
+    entry.end()
+  }
+
+  #letGo(entry: Entry): void {
+    entry.isOpen = false
+    entry.cancel()
+    this.#open.delete(entry)
+  }
+
+  #intervalMs(): number {
+    return intervalMs * (1 + intervalJitter * (2 * this.#options.random.next() - 1))
+  }
+}

@@ -1,0 +1,131 @@
+/** Puts questions to the API server that decides: who may do what, and who somebody is. */
+
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import {
+  type Identity,
+  identityAnswer,
+  reviewAnswer,
+  selfReview,
+  selfReviewPath,
+  subjectReview,
+  subjectReviewPath,
+  whoAmI,
+  whoAmIPath,
+} from '../../kube/access-review.ts'
+import type { Attributes } from '../../kube/attributes.ts'
+import type { Caller } from './caller.ts'
+import type { Decision } from './decisions.ts'
+import type { ReviewCallAnswer, ReviewServer } from './review-server.ts'
+
+/** What reviews count. */
+export interface ReviewMetrics {
+  review(kind: ReviewKind, outcome: ReviewOutcome): void
+}
+
+export type ReviewKind = 'self' | 'subject' | 'identity'
+export type ReviewOutcome = 'allowed' | 'denied' | 'refused' | 'failed' | 'known'
+
+export interface ReviewsOptions {
+  readonly server: ReviewServer
+  readonly clock: Clock
+  readonly metrics: ReviewMetrics
+}
+
+/** kube's delegating servers wait so long. */
+const timeoutMs = 10_000
+
+export class Reviews {
+  readonly #options: ReviewsOptions
+
+  constructor(options: ReviewsOptions) {
+    this.#options = options
+  }
+
+  /** May the caller do that? Asked with the caller's own credentials. */
+  self(attributes: Attributes, caller: Caller): Promise<Decision> {
+    return this.#decide('self', {
+      path: selfReviewPath,
+      body: selfReview(attributes),
+      headers: caller.headers,
+      as: caller.as,
+    })
+  }
+
+  /** May somebody do that? Asked with our own credentials. */
+  async subject(attributes: Attributes, identity: Identity): Promise<Decision> {
+    const decision = await this.#decide('subject', {
+      path: subjectReviewPath,
+      body: subjectReview(attributes, identity),
+      headers: {},
+      as: 'ourselves',
+    })
+    // Whether we may ask says nothing about them.
+    if (decision.type === 'refused') {
+      throw new CacheError('upstream_failed', 'our own credentials may not review access')
+    }
+    return decision
+  }
+
+  /** Who the upstream takes the caller for; undefined if it does not tell. */
+  async identity(caller: Caller): Promise<Identity | undefined> {
+    const { metrics } = this.#options
+    const { headers, as } = caller
+    const answer = await this.#post('identity', { path: whoAmIPath, body: whoAmI, headers, as })
+    const identity = answer.code < 300 ? identityAnswer(textOf(answer)) : undefined
+    metrics.review('identity', identity === undefined ? 'refused' : 'known')
+    return identity
+  }
+
+  async #decide(kind: ReviewKind, question: Question): Promise<Decision> {
+    const { metrics } = this.#options
+    const answer = await this.#post(kind, question)
+    if (answer.code === 401 || answer.code === 403 || answer.code === 404) {
+      metrics.review(kind, 'refused')
+      return { type: 'refused' }
+    }
+    const review = answer.code < 300 ? reviewAnswer(textOf(answer)) : undefined
+    if (review === undefined) {
+      metrics.review(kind, 'failed')
+      throw new CacheError('upstream_failed', `an access review was answered with ${answer.code}`)
+    }
+    const { isAllowed, reason } = review
+    metrics.review(kind, isAllowed ? 'allowed' : 'denied')
+    return isAllowed ? { type: 'allowed' } : { type: 'denied', reason }
+  }
+
+  async #post(kind: ReviewKind, { path, body, headers, as }: Question): Promise<ReviewCallAnswer> {
+    const { server, clock, metrics } = this.#options
+    const limit = new AbortController()
+    const cancel = clock.setTimer(timeoutMs, () => limit.abort())
+    try {
+      return await server.call(
+        {
+          method: 'POST',
+          path,
+          headers: { ...headers, accept: 'application/json', 'content-type': 'application/json' },
+          body: Buffer.from(body),
+          signal: limit.signal,
+        },
+        as,
+      )
+    } catch (error) {
+      metrics.review(kind, 'failed')
+      if (!limit.signal.aborted) throw CacheError.from(error, 'upstream_failed')
+      throw new CacheError('upstream_failed', `no access review within ${timeoutMs} ms`)
+    } finally {
+      cancel()
+    }
+  }
+}
+
+interface Question {
+  readonly path: string
+  readonly body: string
+  readonly headers: Caller['headers']
+  readonly as: Caller['as']
+}
+
+function textOf({ body }: ReviewCallAnswer): string {
+  return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
+}
