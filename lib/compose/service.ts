@@ -7,6 +7,7 @@ import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
+import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Handler } from '../http/exchange.ts'
 import { createHandler } from '../http/handler.ts'
 import type { Health, HealthCheck } from '../http/health.ts'
@@ -24,6 +25,7 @@ import { systemClock, systemRandom } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
 import type { Segment } from '../codec/segments.ts'
 import { SegmentCache } from '../store/segments.ts'
+import { type AuthorizationOptions, createAuthorizer, ruleKeyspaces } from './authorization.ts'
 import { IndexKeeper } from './index-keeper.ts'
 import { LiveRegistry } from './live-registry.ts'
 import { MirrorReads } from './mirror-reads.ts'
@@ -47,6 +49,8 @@ export interface ServiceOptions {
   readonly configured?: readonly Resource[] | undefined
   /** Encrypts continue tokens. */
   readonly seal?: ContinuationSeal | undefined
+  /** Who may read; everybody who can connect if it is left out. */
+  readonly authorization?: AuthorizationOptions | undefined
   readonly logger: Logger
   /** Of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
@@ -189,10 +193,17 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const ready = new Promise<void>(resolve => (onReady = resolve))
   const watchSource = new MirrorWatches(() => mirrors, clock)
   const watches = new Watches({ source: watchSource, clock, random: systemRandom })
+  const authorizer =
+    options.authorization === undefined
+      ? undefined
+      : createAuthorizer(options.authorization, { clock, metrics: metrics.access })
+  const isRuleKeyspace = ruleKeyspaces(prefix)
   const sink = sinkOf({
+    isRuleKeyspace,
     registry,
     indexes,
     watchSource,
+    authorizer,
     onState: () => isReady(mirrors) && onReady(),
   })
   const mirrors: MirrorSet = createMirrors(options, {
@@ -216,6 +227,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     watches,
     segments,
     seal: options.seal,
+    authorizer,
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
     health: healthOf(mirrors),
     requests: metrics.requests,
@@ -244,6 +256,9 @@ function isReady(mirrors: MirrorSet): boolean {
 }
 
 interface Followers {
+  readonly authorizer: Authorizer | undefined
+  /** Holds rules of who may do what. */
+  readonly isRuleKeyspace: (keyspace: string) => boolean
   readonly registry: LiveRegistry
   readonly indexes: IndexKeeper
   readonly watchSource: MirrorWatches
@@ -251,14 +266,17 @@ interface Followers {
   readonly onState: () => void
 }
 
-function sinkOf({ registry, indexes, watchSource, onState }: Followers): MirrorSink {
+function sinkOf(followers: Followers): MirrorSink {
+  const { registry, indexes, watchSource, authorizer, isRuleKeyspace, onState } = followers
   return {
     applied(keyspace, batch) {
+      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
       registry.changed(keyspace)
       watchSource.applied(keyspace, batch)
     },
     progressed: () => {},
     reset: keyspace => {
+      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
       registry.changed(keyspace)
       watchSource.reset(keyspace)
       indexes.restored(keyspace as Key)

@@ -3,7 +3,7 @@
 
 import { unreachable } from '../base/assert.ts'
 import { CacheError } from '../base/errors.ts'
-import { decide, type DecisionPolicy } from '../kube/decide.ts'
+import { decide, type DecisionPolicy, type PassReason } from '../kube/decide.ts'
 import { attributesOf, pathAttributes } from '../kube/attributes.ts'
 import { parseTarget, type RequestTarget } from '../kube/request.ts'
 import { type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
@@ -84,13 +84,16 @@ async function answer(context: RequestContext): Promise<void> {
   )
   switch (decision.type) {
     case 'mirror':
-      if (route.type === 'resource' && (await isAdmitted(context, attributesOf(route, target.query)))) {
+      if (
+        route.type === 'resource' &&
+        (await isAdmitted(context, attributesOf(route, target.query), passOn))
+      ) {
         await answerRead(context, route)
       }
       return
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
-      if (!isPublic(target.path) && !(await isAdmitted(context, pathAttributes(exchange.method, target.path)))) return
+      if (!(await isOwnAdmitted(context))) return
       if (route.type === 'discovery') await answerDiscovery(context, route)
       else if (route.type === 'path') await answerPath(context, route.path)
       return
@@ -104,10 +107,22 @@ async function answer(context: RequestContext): Promise<void> {
       reply.text(503, 'service unavailable\n')
       return
     case 'pass':
-      throw new CacheError('upstream_failed', 'there is no upstream')
+      await passOn(context, decision.reason)
+      return
     default:
       unreachable(decision)
   }
+}
+
+async function isOwnAdmitted(context: RequestContext): Promise<boolean> {
+  const { target, exchange } = context
+  if (isPublic(target.path)) return true
+  return isAdmitted(context, pathAttributes(exchange.method, target.path), passOn)
+}
+
+/** Lets the upstream answer. */
+async function passOn(_context: RequestContext, _reason: PassReason): Promise<void> {
+  throw new CacheError('upstream_failed', 'there is no upstream')
 }
 
 function noteResource(context: RequestContext, route: Route): void {

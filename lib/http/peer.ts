@@ -1,16 +1,28 @@
 /** Who is at the other end of a connection. */
 
 import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
+import { type DetailedPeerCertificate, TLSSocket } from 'node:tls'
 import type { Peer } from './exchange.ts'
 
-/** The peer of a socket. Its certificate counts only when it was verified: an unverified one is as good as none. */
+const peers = new WeakMap<Socket, Peer>()
+
+/** The peer of a socket. Its certificate counts only when it was verified: an unverified one is as good as none. It is read once for
+ *  each connection, since that costs as much as a small answer. */
 export function peerOf(socket: Socket): Peer {
+  const known = peers.get(socket)
+  if (known !== undefined) return known
+  const peer = createPeer(socket)
+  peers.set(socket, peer)
+  return peer
+}
+
+function createPeer(socket: Socket): Peer {
+  let certificate: DetailedPeerCertificate | undefined
   return {
     address: socket.remoteAddress ?? '',
     certificate() {
       if (!isTls(socket) || !socket.authorized) return undefined
-      const certificate = socket.getPeerCertificate(true)
+      certificate ??= socket.getPeerCertificate(true)
       return certificate.raw === undefined ? undefined : certificate
     },
   }

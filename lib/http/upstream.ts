@@ -16,8 +16,8 @@ export type UpstreamIdentity = 'caller' | 'ourselves' | 'front-proxy'
 export interface UpstreamCall {
   readonly method: string
   readonly path: string
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>
+  /** Names in lower case; several values make several lines. */
+  readonly headers: Readonly<Record<string, string | string[]>>
   readonly body?: Uint8Array | undefined
   /** A longer answer fails with `upstream_failed`; 1 MiB if it is left out. */
   readonly maxBytes?: number | undefined

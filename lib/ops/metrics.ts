@@ -41,9 +41,12 @@ export class Metrics {
   readonly mirror: MirrorCounts
   /** For the API. */
   readonly requests: RequestCounts
+  /** For authorization, the audit log and what bounds requests. */
+  readonly access: AccessCounts
   readonly #registry = new Registry()
 
   constructor() {
+    this.access = new AccessCounts(this.#registry)
     this.mirror = new MirrorCounts(this.#registry)
     this.requests = new RequestCounts()
   }
@@ -98,6 +101,46 @@ export class Metrics {
         },
       }),
     )
+  }
+}
+
+/** What is counted around answers: who may have them, what is recorded of them, and what was refused for the sake of others. */
+export class AccessCounts {
+  readonly #reviews: Counter
+  readonly #unrecorded: Counter
+  readonly #limited: Counter
+
+  constructor(registry: Registry) {
+    const registers = [registry]
+    this.#reviews = new Counter({
+      name: 'watchglass_access_reviews_total',
+      help: 'Questions put to the upstream (self, subject, identity) by what came of them: allowed, denied, refused, known, failed.',
+      labelNames: ['kind', 'outcome'],
+      registers,
+    })
+    this.#unrecorded = new Counter({
+      name: 'watchglass_audit_events_lost_total',
+      help: 'Audit events that could not be written.',
+      registers,
+    })
+    this.#limited = new Counter({
+      name: 'watchglass_limited_requests_total',
+      help: 'Requests refused with 429, by kind (small, list, watch) and by whose bound was reached (user, all).',
+      labelNames: ['kind', 'bound'],
+      registers,
+    })
+  }
+
+  review(kind: string, outcome: string): void {
+    this.#reviews.inc({ kind, outcome })
+  }
+
+  auditLost(): void {
+    this.#unrecorded.inc()
+  }
+
+  limited(kind: string, bound: string): void {
+    this.#limited.inc({ kind, bound })
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { unreachable } from '../../base/assert.ts'
 import type { Attributes } from '../../kube/attributes.ts'
+import type { PassReason } from '../../kube/decide.ts'
 import { healthPaths } from '../health.ts'
 import type { RequestContext } from '../request-context.ts'
 
@@ -9,8 +10,9 @@ import type { RequestContext } from '../request-context.ts'
 export async function isAdmitted(
   context: RequestContext,
   attributes: Attributes,
+  passOn: (context: RequestContext, reason: PassReason) => Promise<void>,
 ): Promise<boolean> {
-  const { authorizer, pass } = context.options
+  const { authorizer } = context.options
   if (authorizer === undefined) return true
   const verdict = await authorizer.authorize(context.exchange, attributes)
   switch (verdict.type) {
@@ -21,7 +23,7 @@ export async function isAdmitted(
       context.reply.status(verdict.status)
       return false
     case 'pass':
-      await pass(context, verdict.reason)
+      await passOn(context, verdict.reason)
       return false
     default:
       return unreachable(verdict)

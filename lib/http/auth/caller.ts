@@ -3,10 +3,10 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { Identity } from '../../kube/access-review.ts'
-import type { PassedAs } from './review-server.ts'
+import type { UpstreamIdentity } from '../upstream.ts'
 
 /** Headers for the upstream: names in lower case. */
-export type PassedHeaders = Readonly<Record<string, string | readonly string[]>>
+export type PassedHeaders = Readonly<Record<string, string | string[]>>
 
 export interface Caller {
   /** A hash over the credentials: the same for the same ones, of no use to whoever finds it. */
@@ -17,7 +17,7 @@ export interface Caller {
   readonly headers: PassedHeaders
   /** What vouches for these headers: nothing but themselves, our certificate of a front proxy, or, for an impersonation, our own
    *  credentials. */
-  readonly as: PassedAs
+  readonly as: UpstreamIdentity
   /** On the wall clock; undefined if nothing says. */
   readonly expiresAtMs: number | undefined
 }

@@ -116,7 +116,7 @@ function identityHeaders(
   extraPrefix: string,
   { user, uid, groups, extra }: Identity,
 ): PassedHeaders {
-  const headers: Record<string, string | readonly string[]> = { [names.user]: bytesOf(user) }
+  const headers: Record<string, string | string[]> = { [names.user]: bytesOf(user) }
   if (uid !== '') headers[names.uid] = bytesOf(uid)
   if (groups.length > 0) headers[names.group] = groups.map(bytesOf)
   for (const [key, values] of Object.entries(extra)) {

@@ -134,8 +134,9 @@ export class Rechecks {
     entry.cancel()
     const leftMs = (entry.expiresAtMs ?? Number.POSITIVE_INFINITY) - clock.wallMs()
     const isLast = leftMs <= delayMs
-    entry.cancel = clock.setTimer(Math.min(timerMaxMs, Math.max(0, isLast ? leftMs : delayMs)), () =>
-      isLast ? this.#end(entry) : this.#makeDue(entry),
+    entry.cancel = clock.setTimer(
+      Math.min(timerMaxMs, Math.max(0, isLast ? leftMs : delayMs)),
+      () => (isLast ? this.#end(entry) : this.#makeDue(entry)),
     )
   }
 

@@ -14,9 +14,12 @@ import {
   whoAmIPath,
 } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/attributes.ts'
+import type { Upstream, UpstreamAnswer } from '../upstream.ts'
 import type { Caller } from './caller.ts'
 import type { Decision } from './decisions.ts'
-import type { ReviewCallAnswer, ReviewServer } from './review-server.ts'
+
+/** The API server that is asked. */
+export type ReviewServer = Pick<Upstream, 'call'>
 
 /** What reviews count. */
 export interface ReviewMetrics {
@@ -94,7 +97,7 @@ export class Reviews {
     return isAllowed ? { type: 'allowed' } : { type: 'denied', reason }
   }
 
-  async #post(kind: ReviewKind, { path, body, headers, as }: Question): Promise<ReviewCallAnswer> {
+  async #post(kind: ReviewKind, { path, body, headers, as }: Question): Promise<UpstreamAnswer> {
     const { server, clock, metrics } = this.#options
     const limit = new AbortController()
     const cancel = clock.setTimer(timeoutMs, () => limit.abort())
@@ -126,6 +129,6 @@ interface Question {
   readonly as: Caller['as']
 }
 
-function textOf({ body }: ReviewCallAnswer): string {
+function textOf({ body }: UpstreamAnswer): string {
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8')
 }

@@ -1,0 +1,54 @@
+/** Builds what decides who may read. */
+
+import type { Clock } from '../base/clock.ts'
+import { keyFromText } from '../base/keys.ts'
+import { Authorizer, type AuthorizerOptions } from '../http/auth/authorizer.ts'
+import type { Callers } from '../http/auth/callers.ts'
+import { type Decision, decisionMs, Decisions } from '../http/auth/decisions.ts'
+import { Rechecks } from '../http/auth/rechecks.ts'
+import { type ReviewMetrics, Reviews, type ReviewServer } from '../http/auth/reviews.ts'
+import type { Identity } from '../kube/access-review.ts'
+import { systemRandom } from '../ops/system.ts'
+
+export interface AuthorizationOptions extends Pick<AuthorizerOptions, 'mode' | 'canPass'> {
+  /** Decides. */
+  readonly server: ReviewServer
+  readonly callers: Callers
+  /** How long a yes and a no are kept; 10 s if it is left out. */
+  readonly allowMs?: number | undefined
+  readonly denyMs?: number | undefined
+}
+
+/** What an authorizer needs of the service. */
+export interface AuthorizationParts {
+  readonly clock: Clock
+  readonly metrics: ReviewMetrics
+}
+
+/** An authorizer. Nothing has to be started. */
+export function createAuthorizer(
+  options: AuthorizationOptions,
+  { clock, metrics }: AuthorizationParts,
+): Authorizer {
+  const { mode, canPass, server, callers, allowMs = decisionMs, denyMs = decisionMs } = options
+  const keptMs = ({ type }: Decision): number => (type === 'allowed' ? allowMs : denyMs)
+  return new Authorizer({
+    mode,
+    canPass,
+    callers,
+    reviews: new Reviews({ server, clock, metrics }),
+    decisions: new Decisions({ clock, keptMs }),
+    identities: new Decisions<Identity | undefined>({ clock, keptMs: () => decisionMs }),
+    rechecks: new Rechecks({ clock, random: systemRandom }),
+  })
+}
+
+const ruleResources = ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings']
+
+/** Tells the keyspaces that hold the rules of who may do what. */
+export function ruleKeyspaces(prefix: string): (keyspace: string) => boolean {
+  const keyspaces = new Set<string>(
+    ruleResources.map(resource => keyFromText(`${prefix}/${resource}/`)),
+  )
+  return keyspace => keyspaces.has(keyspace)
+}
