@@ -78,7 +78,7 @@ t.test('after a change nothing old is used, and what is new is kept shortly', as
 
 t.test('a question of before a change answers nobody who comes after it', async t => {
   const { decisions, ask, asked } = setUp()
-  let answer = (_: Decision): void => {}
+  let answer: (decision: Decision) => void = () => {}
   const old = decisions.decide('a', () => new Promise(resolve => (answer = resolve)))
   decisions.drop()
   t.equal((await decisions.decide('a', async () => no)).type, 'denied')

@@ -133,7 +133,9 @@ t.test('few are asked about at a time, and nothing is left of those that have go
   const { clock, rechecks } = setUp()
   const answers: ((decision: Decision) => void)[] = []
   const question = (): Promise<Decision> => new Promise(resolve => answers.push(resolve))
-  const letGo = Array.from({ length: 40 }, () => rechecks.add({ ...new Watch(), question }))
+  const letGo = Array.from({ length: 40 }, () =>
+    rechecks.add({ question, end: () => {}, expiresAtMs: undefined, isStale: false }),
+  )
   rechecks.rulesChanged()
   await clock.advance(0)
   t.equal(answers.length, 16)
