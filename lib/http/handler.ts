@@ -6,7 +6,7 @@ import { CacheError } from '../base/errors.ts'
 import { decide, type DecisionPolicy, type PassReason } from '../kube/decide.ts'
 import { attributesOf, pathAttributes } from '../kube/attributes.ts'
 import { parseTarget, type RequestTarget } from '../kube/request.ts'
-import { type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
+import { type ResourceRoute, type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
 import { internalError, statusFromError } from '../kube/status.ts'
 import type { ApiOptions, RequestFacts } from './api.ts'
 import { isAdmitted, isPublic } from './auth/admit.ts'
@@ -84,10 +84,7 @@ async function answer(context: RequestContext): Promise<void> {
   )
   switch (decision.type) {
     case 'mirror':
-      if (
-        route.type === 'resource' &&
-        (await isAdmitted(context, attributesOf(route, target.query), passOn))
-      ) {
+      if (route.type === 'resource' && (await isReadAdmitted(context, route))) {
         await answerRead(context, route)
       }
       return
@@ -114,10 +111,14 @@ async function answer(context: RequestContext): Promise<void> {
   }
 }
 
+function isReadAdmitted(context: RequestContext, route: ResourceRoute): Promise<boolean> {
+  return isAdmitted(context, () => attributesOf(route, context.target.query), passOn)
+}
+
 async function isOwnAdmitted(context: RequestContext): Promise<boolean> {
   const { target, exchange } = context
   if (isPublic(target.path)) return true
-  return isAdmitted(context, pathAttributes(exchange.method, target.path), passOn)
+  return isAdmitted(context, () => pathAttributes(exchange.method, target.path), passOn)
 }
 
 /** Lets the upstream answer. */

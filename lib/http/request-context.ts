@@ -18,8 +18,6 @@ export interface IncomingRequest {
   readonly reply: Reply
   /** When it came. */
   readonly startMs: number
-  /** What authorization has allowed; undefined where everybody may read. */
-  grant?: Grant | undefined
   /** For metrics; filled in as it becomes known. */
   readonly facts: RequestFacts
 }
@@ -35,6 +33,8 @@ export class RequestContext implements IncomingRequest {
   readonly reply: Reply
   readonly startMs: number
   facts: RequestFacts
+  /** What authorization has allowed; undefined before, and where everybody may read. */
+  grant: Grant | undefined = undefined
   #left: AbortController | undefined = undefined
   #ignoreClose: (() => void) | undefined = undefined
 

@@ -9,12 +9,12 @@ import type { RequestContext } from '../request-context.ts'
 /** True if the request is to be answered here, and now. False if it has been refused, or has gone to the upstream. */
 export async function isAdmitted(
   context: RequestContext,
-  attributes: Attributes,
+  attributes: () => Attributes,
   passOn: (context: RequestContext, reason: PassReason) => Promise<void>,
 ): Promise<boolean> {
   const { authorizer } = context.options
   if (authorizer === undefined) return true
-  const verdict = await authorizer.authorize(context.exchange, attributes)
+  const verdict = await authorizer.authorize(context.exchange, attributes())
   switch (verdict.type) {
     case 'granted':
       context.grant = verdict.grant

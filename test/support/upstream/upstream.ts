@@ -125,8 +125,8 @@ export class TestUpstream {
       rejectUnauthorized: false,
       allowHTTP1: true,
     })
-    server.on('stream', (stream, headers) =>
-      this.service.handler(new Http2Exchange(stream, headers)),
+    server.on('stream', (stream, headers, _, rawHeaders) =>
+      this.service.handler(new Http2Exchange(stream, headers, rawHeaders)),
     )
     return server
   }
