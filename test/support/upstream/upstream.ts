@@ -125,8 +125,14 @@ export class TestUpstream {
       rejectUnauthorized: false,
       allowHTTP1: true,
     })
-    server.on('stream', (stream, headers, _, rawHeaders) =>
-      this.service.handler(new Http2Exchange(stream, headers, rawHeaders)),
+    server.on(
+      'stream',
+      (
+        stream: http2.ServerHttp2Stream,
+        headers: http2.IncomingHttpHeaders,
+        _: number,
+        rawHeaders: string[],
+      ) => this.service.handler(new Http2Exchange(stream, headers, rawHeaders)),
     )
     return server
   }
