@@ -25,12 +25,14 @@ import { systemClock, systemRandom } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
 import type { Segment } from '../codec/segments.ts'
 import { SegmentCache } from '../store/segments.ts'
+import type { Snapshot } from '../store/snapshot.ts'
 import { type AuthorizationOptions, createAuthorizer, ruleKeyspaces } from './authorization.ts'
 import { IndexKeeper } from './index-keeper.ts'
 import { LiveRegistry } from './live-registry.ts'
 import { MirrorReads } from './mirror-reads.ts'
 import { MirrorWatches } from './mirror-watches.ts'
 import { createMirrors, type OtherEtcd } from './mirrors.ts'
+import { SlabKeeper } from './slab-keeper.ts'
 
 export interface ServiceOptions {
   /** Stays the caller's, who closes it after the service has stopped. */
@@ -177,6 +179,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const { prefix, logger, clock = systemClock, configured = [], excluded = [] } = options
   const metrics = new Metrics()
   const indexes = new IndexKeeper(keyspace => storeIn(mirrors, keyspace), clock)
+  const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
   const registry = new LiveRegistry({
     prefix,
     configured,
@@ -202,6 +205,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     isRuleKeyspace,
     registry,
     indexes,
+    slabs,
     watchSource,
     authorizer,
     onState: () => isReady(mirrors) && onReady(),
@@ -251,6 +255,10 @@ function storeIn(
   }
 }
 
+function snapshotsIn(mirrors: MirrorSet): Snapshot[] {
+  return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
+}
+
 function isReady(mirrors: MirrorSet): boolean {
   return mirrors.statuses().every(({ state }) => state === 'ready')
 }
@@ -261,18 +269,20 @@ interface Followers {
   readonly isRuleKeyspace: (keyspace: string) => boolean
   readonly registry: LiveRegistry
   readonly indexes: IndexKeeper
+  readonly slabs: SlabKeeper
   readonly watchSource: MirrorWatches
   /** A keyspace has another state. */
   readonly onState: () => void
 }
 
 function sinkOf(followers: Followers): MirrorSink {
-  const { registry, indexes, watchSource, authorizer, isRuleKeyspace, onState } = followers
+  const { registry, indexes, slabs, watchSource, authorizer, isRuleKeyspace, onState } = followers
   return {
     applied(keyspace, batch) {
       if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
       registry.changed(keyspace)
       watchSource.applied(keyspace, batch)
+      slabs.applied(batch)
     },
     progressed: () => {},
     reset: keyspace => {

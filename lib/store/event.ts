@@ -1,4 +1,5 @@
-/** What the store is made of: entries, events and batches. All are immutable once the store has them. */
+/** What the store is made of: entries, events and batches. All are immutable once the store has them, but for where the bytes of a
+ *  value lie. */
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -40,6 +41,16 @@ export class KeyValue {
 
   get valueLength(): number {
     return this.end - this.start
+  }
+
+  /** The same bytes lie elsewhere from now on. Only `packSlabs` does this: readers see no difference, as long as they take the slab
+   *  and the window at once. */
+  move({ bytes, start, end }: ValueWindow): void {
+    Object.assign(this as { -readonly [K in keyof ValueWindow]: ValueWindow[K] }, {
+      bytes,
+      start,
+      end,
+    })
   }
 }
 

@@ -1,0 +1,52 @@
+/** Has the values of all keyspaces packed when enough has been written since the last time: in slices, while nothing else is due. */
+
+import type { Clock } from '../base/clock.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Batch } from '../store/event.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import { packSlabs } from '../store/slab-packer.ts'
+
+/** Below this, packing is not worth a walk. */
+const writtenMinBytes = 64 * 1024 * 1024
+/** For so long a slice may go on before others have their turn. */
+const sliceMs = 1
+
+export class SlabKeeper {
+  readonly #latest: () => Iterable<Snapshot>
+  readonly #clock: Clock
+  readonly #logger: Logger
+  #writtenBytes = 0
+  #dueBytes = writtenMinBytes
+  #isPacking = false
+
+  constructor(latest: () => Iterable<Snapshot>, clock: Clock, logger: Logger) {
+    this.#latest = latest
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  /** A batch has been applied. */
+  applied({ events }: Batch): void {
+    for (const { after } of events) if (after !== undefined) this.#writtenBytes += after.valueLength
+    if (this.#writtenBytes < this.#dueBytes || this.#isPacking) return
+    this.#isPacking = true
+    void this.#pack()
+  }
+
+  async #pack(): Promise<void> {
+    this.#writtenBytes = 0
+    const packing = packSlabs(this.#latest)
+    let step = packing.next()
+    while (step.done !== true) {
+      await this.#clock.yield()
+      const endMs = this.#clock.monotonicMs() + sliceMs
+      do step = packing.next()
+      while (step.done !== true && this.#clock.monotonicMs() < endMs)
+    }
+    const { valueBytes, movedBytes } = step.value
+    // As much as there is must have been written anew: so a walk costs each write a constant.
+    this.#dueBytes = Math.max(writtenMinBytes, valueBytes)
+    this.#logger.debug('packed values', { valueBytes, movedBytes })
+    this.#isPacking = false
+  }
+}
