@@ -86,16 +86,25 @@ export function bookmarkFrame(
 }
 
 /** The first frame of a Table watch from one without columns, as all watchers share: the others say `null`. */
-export function frameWithColumns(frame: Uint8Array, { table }: Forms): Uint8Array {
+export function frameWithColumns(
+  frame: Uint8Array,
+  { table }: Forms,
+  { encoding }: Shown,
+): Uint8Array {
   const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.length)
-  const at = bytes.indexOf(absentColumns)
+  const absent = encoding === 'cbor' ? absentColumnsInCbor : absentColumns
+  const at = bytes.indexOf(absent)
   if (at < 0) return frame
-  const columns = Buffer.from(`${columnsMember}${table.columnsJson}`)
-  return Buffer.concat([bytes.subarray(0, at), columns, bytes.subarray(at + absentColumns.length)])
+  const columns = Buffer.from(table.columnsJson)
+  const written = encoding === 'cbor' ? cborFromJson(columns, undefined, 'bare') : columns
+  if (written instanceof NotExact) return frame
+  // What is absent is written last: one byte of CBOR, four of JSON.
+  const before = at + absent.length - (encoding === 'cbor' ? 1 : 4)
+  return Buffer.concat([bytes.subarray(0, before), written, bytes.subarray(at + absent.length)])
 }
 
-const columnsMember = '"columnDefinitions":'
-const absentColumns = `${columnsMember}null`
+const absentColumns = Buffer.from('"columnDefinitions":null')
+const absentColumnsInCbor = Buffer.concat([cborText('columnDefinitions'), Buffer.of(0xf6)])
 
 /** The frame that ends a watch with a Status, from its JSON. */
 export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encoding'>): Uint8Array {

@@ -154,6 +154,11 @@ export class Service {
     return Math.min(...this.#mirrors.statuses().map(({ revision }) => revision))
   }
 
+  /** How many watches are open. */
+  get openWatches(): number {
+    return this.#watches.size
+  }
+
   /** Takes no more requests, lets those under way end, and stops mirroring. */
   async stop(): Promise<void> {
     this.#stopTls()

@@ -45,7 +45,7 @@ export class WatchFraming {
 
   /** The first frame of a watch, from one that others share: a Table says its columns there, and only there. */
   first(frame: Uint8Array): Uint8Array {
-    return this.shown.view === 'Table' ? frameWithColumns(frame, this.forms) : frame
+    return this.shown.view === 'Table' ? frameWithColumns(frame, this.forms, this.shown) : frame
   }
 
   bookmark(revision: Revision, endsInitialEvents: boolean): Uint8Array | NotExact {

@@ -100,6 +100,9 @@ export class Watches {
       this.#open.delete(watch)
       this.#schedule.delete(watch, watch.dueAtMs)
       hub.delete(watcher)
+      if (this.#open.size > 0) return
+      this.#cancelTimer?.()
+      this.#timerAtMs = Infinity
     })
     if (this.#isStopping) this.#end(watch, nowMs)
   }

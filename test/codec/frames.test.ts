@@ -67,8 +67,12 @@ t.test('a Table tells its columns only when asked, or when a shared frame gets t
   const without = frame({ view: 'Table' })
   t.match(with_, '"columnDefinitions":[{"name":"Name"')
   t.match(without.toString(), '"columnDefinitions":null')
-  t.equal(Buffer.from(frameWithColumns(without, forms)).toString(), with_)
-  t.equal(frameWithColumns(frame(), forms).toString(), frame().toString())
+  t.equal(Buffer.from(frameWithColumns(without, forms, shownAs())).toString(), with_)
+  t.equal(frameWithColumns(frame(), forms, shownAs()).toString(), frame().toString())
+  const cbor = { view: 'Table', encoding: 'cbor' } as const
+  const shared = frameWithColumns(frame(cbor), forms, shownAs(cbor))
+  t.same(decodedCbor(shared), decodedCbor(frame(cbor, true)))
+  t.same(decodedCbor(shared), JSON.parse(with_))
 })
 
 t.test('a bookmark is an object with nothing in it but where it stands', async t => {

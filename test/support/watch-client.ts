@@ -1,0 +1,104 @@
+/** A client of a watch over a real socket, HTTP/1.1 or HTTP/2: frame by frame. */
+
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import type { Readable } from 'node:stream'
+import { decodeFirst } from 'cborg'
+
+export interface WatchRequest {
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly version?: '1.1' | '2' | undefined
+}
+
+export interface WatchStream {
+  readonly status: number
+  readonly type: string
+  /** The next frame as it came; undefined at the stream's end in order. Rejects when it was cut off. */
+  next(): Promise<Buffer | undefined>
+  /** Leaves. */
+  close(): void
+}
+
+/** Opens a watch. Resolves with the answer's head. */
+export async function openWatch(port: number, request: WatchRequest): Promise<WatchStream> {
+  const { body, ...head } = await (request.version === '2' ? open2 : open1)(port, request)
+  const frames = framesOf(body, head.type)
+  return { ...head, next: async () => (await frames.next()).value as Buffer | undefined }
+}
+
+interface Opened {
+  readonly status: number
+  readonly type: string
+  readonly body: Readable
+  readonly close: () => void
+}
+
+function open1(port: number, { path, headers = {} }: WatchRequest): Promise<Opened> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port, path, headers, agent: false as const }
+    const request = http.get(options, response => {
+      const { statusCode: status = 0, headers: got } = response
+      const type = String(got['content-type'])
+      resolve({ status, type, body: response, close: () => request.destroy() })
+    })
+    request.on('error', reject)
+  })
+}
+
+function open2(port: number, { path, headers = {} }: WatchRequest): Promise<Opened> {
+  return new Promise((resolve, reject) => {
+    const session = http2.connect(`http://127.0.0.1:${port}`)
+    session.on('error', reject)
+    const stream = session.request({ ':path': path, ...headers })
+    stream.on('error', reject)
+    stream.on('close', () => session.close())
+    stream.on('response', got => {
+      const status = got[':status'] ?? 0
+      const type = String(got['content-type'])
+      resolve({ status, type, body: stream, close: () => session.destroy() })
+    })
+  })
+}
+
+/** Cuts a stream of bytes into its frames. */
+export async function* framesOf(body: Readable, type: string): AsyncGenerator<Buffer, void> {
+  const endOf = type.includes('protobuf')
+    ? endOfMessage
+    : type.includes('cbor')
+      ? endOfItem
+      : endOfLine
+  let rest: Buffer = Buffer.alloc(0)
+  for await (const piece of body) {
+    rest = Buffer.concat([rest, piece as Buffer])
+    for (let end = endOf(rest); end > 0; end = endOf(rest)) {
+      yield rest.subarray(0, end)
+      rest = rest.subarray(end)
+    }
+  }
+  if (rest.length > 0) throw new Error('the stream ended within a frame')
+}
+
+/** Where the first frame ends; 0 when it is not there yet. */
+function endOfLine(bytes: Buffer): number {
+  return bytes.indexOf(0x0a) + 1
+}
+
+function endOfMessage(bytes: Buffer): number {
+  if (bytes.length < 4) return 0
+  const end = 4 + bytes.readUInt32BE(0)
+  return end <= bytes.length ? end : 0
+}
+
+function endOfItem(bytes: Buffer): number {
+  const inner = (decode: () => unknown): unknown => decode()
+  try {
+    const [, rest] = decodeFirst(bytes, {
+      useMaps: true,
+      tags: { 55799: inner, 22: inner } as never,
+    })
+    return bytes.length - rest.length
+  } catch {
+    return 0
+  }
+}
