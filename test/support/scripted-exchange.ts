@@ -8,6 +8,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly version = '1.1'
   readonly target = '/'
   readonly headers = {}
+  readonly rawHeaders: readonly string[] = []
   readonly body: Readable = Readable.from([])
   readonly peer: Exchange['peer'] = { address: '', certificate: () => undefined }
   readonly method = 'GET'
