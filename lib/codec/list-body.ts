@@ -9,6 +9,7 @@ import { NotExact } from './not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import { type ItemForm, type Run, type Segment, itemsOfRun } from './segments.ts'
 import { type OutputKind, apiVersionOf } from './output-kind.ts'
+import type { KeyValue } from '../store/event.ts'
 import type { SegmentCache } from '../store/segments.ts'
 import { yamlFromJson } from './yaml.ts'
 
@@ -23,7 +24,9 @@ export interface ListRequest {
   readonly shown: Shown
   readonly isPretty: boolean
   readonly meta: ListMeta
-  readonly runs: readonly Run[]
+  /** An empty run stands for items that are still to come: the body then has an empty piece, and looks again when it is asked for
+   *  the next one. They may be gone through more than once. */
+  readonly runs: Iterable<Run>
   /** Where items are kept, if anywhere. */
   readonly segments?: SegmentCache<Segment> | undefined
 }
@@ -34,31 +37,38 @@ export function listBody(
   forms: Forms,
   request: ListRequest,
 ): Generator<Uint8Array, NotExact | undefined, undefined> {
-  const sorted = sortedRequest(forms, request)
-  switch (sorted.shown.encoding) {
+  const { sortKey } = request.shown.view === 'Table' ? forms.table : {}
+  return sortKey === undefined ? pieces(forms, request) : sortedPieces(forms, request, sortKey)
+}
+
+function pieces(forms: Forms, request: ListRequest): Pieces {
+  switch (request.shown.encoding) {
     case 'json':
-      return sorted.isPretty ? indented(jsonList(forms, sorted)) : jsonList(forms, sorted)
+      return request.isPretty ? indented(jsonList(forms, request)) : jsonList(forms, request)
     case 'yaml':
-      return yamlList(forms, sorted)
+      return yamlList(forms, request)
     case 'protobuf':
-      return protobufList(forms, sorted)
+      return protobufList(forms, request)
     case 'cbor':
-      return cborList(forms, sorted)
+      return cborList(forms, request)
   }
 }
 
 /** Rows of some Tables are not in the order of keys. */
-function sortedRequest(forms: Forms, request: ListRequest): ListRequest {
-  if (request.shown.view !== 'Table') return request
-  const { sortKey } = forms.table
-  if (sortKey === undefined) return request
-  const entries = request.runs.flatMap(({ entries: all, from, to }) => all.slice(from, to))
-  const keyed = entries.map(entry => ({ entry, key: sortKey(entry) }))
+function* sortedPieces(
+  forms: Forms,
+  request: ListRequest,
+  sortKey: (entry: KeyValue) => number,
+): Pieces {
+  const keyed: { readonly entry: KeyValue; readonly key: number }[] = []
+  for (const { entries, from, to } of request.runs) {
+    if (from === to) yield noItems
+    for (const entry of entries.slice(from, to)) keyed.push({ entry, key: sortKey(entry) })
+  }
   keyed.sort((a, b) => a.key - b.key)
-  const runs = [
-    { entries: keyed.map(({ entry }) => entry), from: 0, to: entries.length, leaf: undefined },
-  ]
-  return { ...request, runs }
+  const entries = keyed.map(({ entry }) => entry)
+  const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
+  return yield* pieces(forms, { ...request, runs })
 }
 
 /** How the items of a list are written. Rows show ages, so they are never kept. */
@@ -175,11 +185,13 @@ function* jsonList(forms: Forms, request: ListRequest): Pieces {
   for (const items of itemPieces(forms, request)) {
     if (items instanceof NotExact) return items
     yield skip === 0 ? items : items.subarray(skip)
-    skip = 0
+    if (items.length > 0) skip = 0
   }
   yield Buffer.from(tail)
   return undefined
 }
+
+const noItems = new Uint8Array(0)
 
 function* itemPieces(
   forms: Forms,
@@ -187,8 +199,7 @@ function* itemPieces(
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const form = itemForm(forms, shown)
   for (const run of runs) {
-    if (run.from === run.to) continue
-    const items = itemsOfRun(run, form, segments)
+    const items = run.from === run.to ? noItems : itemsOfRun(run, form, segments)
     yield items
     if (items instanceof NotExact) return
   }
@@ -204,9 +215,8 @@ function* indented(pieces: Pieces): Pieces {
 
 /** `apiVersion`, `items`, and then the rest; in a Table the rows come last. */
 function* yamlList(forms: Forms, request: ListRequest): Pieces {
-  const { shown, runs, meta } = request
+  const { shown, meta } = request
   const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
-  const isEmpty = runs.every(({ from, to }) => from === to)
   const metadata = isUntyped(forms.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
   const rest = `"kind":"${kind}","metadata":${metadata}`
   const isTable = shown.view === 'Table'
@@ -216,11 +226,17 @@ function* yamlList(forms: Forms, request: ListRequest): Pieces {
   if (head instanceof NotExact) return head
   if (tail instanceof NotExact) return tail
   yield head
-  yield Buffer.from(`${isTable ? 'rows' : 'items'}:${isEmpty ? ' []' : ''}\n`)
+  const name = isTable ? 'rows' : 'items'
+  let isEmpty = true
   for (const items of itemPieces(forms, request)) {
     if (items instanceof NotExact) return items
+    if (isEmpty && items.length > 0) {
+      isEmpty = false
+      yield Buffer.from(`${name}:\n`)
+    }
     yield items
   }
+  if (isEmpty) yield Buffer.from(`${name}: []\n`)
   if (!isTable) yield tail
   return undefined
 }
@@ -230,7 +246,11 @@ function* cborList(forms: Forms, request: ListRequest): Pieces {
   const { shown, runs, meta } = request
   const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
   const isTable = shown.view === 'Table'
-  const count = runs.reduce((sum, { from, to }) => sum + to - from, 0)
+  let count = 0
+  for (const { from, to } of runs) {
+    if (from === to) yield noItems
+    count += to - from
+  }
   const metadata = isUntyped(forms.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
   const values = [metadata, isTable ? forms.table.columnsJson : 'null'].map(json =>
     cborFromJson(Buffer.from(json), undefined, 'bare'),
@@ -267,6 +287,10 @@ function* protobufList(forms: Forms, request: ListRequest): Pieces {
   let held: Uint8Array[] | undefined = []
   for (const items of itemPieces(forms, request)) {
     if (items instanceof NotExact) return items
+    if (items.length === 0) {
+      yield items
+      continue
+    }
     itemBytes += items.length
     held?.push(items)
     if (itemBytes > heldMaxBytes) held = undefined

@@ -1,16 +1,12 @@
 /** Reads of the API: from the mirror, and without an upstream, where the mirror cannot answer what etcd can, from etcd itself; few at
  *  a time, and each of the range that it needs. */
 
-import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
+import type { DirectSource, ReadRequest, Reads } from '../http/api.ts'
 import type { Freshness } from '../kube/list-options.ts'
-import type { ReadRequest, Reads } from '../http/api.ts'
 import type { ReadOptions } from '../mirror/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
-import { BTreeBuilder } from '../store/btree-builder.ts'
-import type { KeyValue } from '../store/event.ts'
-import { Snapshot } from '../store/snapshot.ts'
-import type { Revision } from '../base/revision.ts'
+import type { Snapshot } from '../store/snapshot.ts'
 
 export class MirrorReads implements Reads {
   readonly #mirrors: MirrorSet
@@ -19,7 +15,7 @@ export class MirrorReads implements Reads {
     this.#mirrors = mirrors
   }
 
-  async snapshot(request: ReadRequest): Promise<Snapshot> {
+  async read(request: ReadRequest): Promise<Snapshot | DirectSource> {
     const { keyspace, freshness } = request
     const canGoElsewhere = this.#canGoElsewhere(keyspace, freshness)
     const outcome = await this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
@@ -40,18 +36,10 @@ export class MirrorReads implements Reads {
     }
   }
 
-  async #fromEtcd({ keyspace, range, freshness, signal }: ReadRequest): Promise<Snapshot> {
+  #fromEtcd({ keyspace, freshness }: ReadRequest): DirectSource {
     const { directReads } = this.#mirrors.of(keyspace)
     const wanted = freshness.type === 'exact' ? freshness.revision : undefined
-    const builder = new BTreeBuilder<KeyValue>()
-    let revision: Revision | undefined = wanted
-    for await (const page of directReads.read({ range, revision: wanted, signal })) {
-      revision = page.revision
-      for (const entry of page.entries) builder.add(entry)
-    }
-    if (revision === undefined) throw new CacheError('source_failed', 'etcd answered no page')
-    const { root, height } = builder.finish()
-    return new Snapshot({ revision, root, height, indexes: new Map() })
+    return { pages: request => directReads.read({ revision: wanted, ...request }) }
   }
 }
 

@@ -8,6 +8,7 @@ import type { Revision } from '../base/revision.ts'
 import type { ContinuationSeal } from '../kube/continuation.ts'
 import type { Freshness } from '../kube/list-options.ts'
 import type { ListPlan } from '../kube/read-plan.ts'
+import type { KeyValue } from '../store/event.ts'
 import type { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Hub } from '../watch/hub.ts'
@@ -27,8 +28,30 @@ export interface ReadRequest {
 
 /** Contents of keyspaces, as fresh as a read asks for. */
 export interface Reads {
-  /** Fails with the codes of the mirror's freshness gate. */
-  snapshot(request: ReadRequest): Promise<Snapshot>
+  /** From the mirror, or, where it cannot tell, from where it can be read. Fails with the codes of the mirror's freshness gate. */
+  read(request: ReadRequest): Promise<Snapshot | DirectSource>
+}
+
+/** The source that is mirrored, asked itself: only a few reads at a time may. */
+export interface DirectSource {
+  /** Pages of its own answer, all at one revision. Fails with `overloaded` when too many are read already. */
+  pages(request: DirectRequest): AsyncIterable<DirectPage>
+}
+
+export interface DirectRequest {
+  readonly range: KeyRange
+  /** Absent: the one that the read asked for, or the newest. */
+  readonly revision?: Revision | undefined
+  /** A single page of at most so many. Absent: all of the range. */
+  readonly limit?: number | undefined
+  readonly signal: AbortSignal
+}
+
+export interface DirectPage {
+  readonly revision: Revision
+  readonly entries: readonly KeyValue[]
+  /** How many entries of the range come after it. */
+  readonly remaining: number
 }
 
 /** What is said about a request once it is over. None of it is made of what a client sent, but for known resources. */
@@ -37,8 +60,8 @@ export interface RequestFacts {
   readonly group: string
   readonly version: string
   readonly resource: string
-  /** Who answered: the mirror, what we know ourselves, or a refusal. */
-  readonly source: 'mirror' | 'own' | 'refused'
+  /** Who answered: the mirror, etcd itself, what we know ourselves, or a refusal. */
+  readonly source: 'mirror' | 'etcd' | 'own' | 'refused'
   readonly hasLabelSelector: boolean
   readonly hasFieldSelector: boolean
 }

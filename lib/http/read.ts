@@ -39,8 +39,10 @@ import {
   objectNotFound,
   requestTimeoutBody,
 } from '../kube/status.ts'
-import type { Snapshot } from '../store/snapshot.ts'
-import type { ReadRequest } from './api.ts'
+import { Snapshot } from '../store/snapshot.ts'
+import type { DirectSource, ReadRequest } from './api.ts'
+import { withDeadline } from './deadline.ts'
+import { DirectList, directSnapshot } from './direct-read.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -63,20 +65,50 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
     hasLabelSelector: target.query.text('labelSelector') !== '',
     hasFieldSelector: target.query.text('fieldSelector') !== '',
   }
-  const snapshot = await snapshotFor(context, plan, timeoutMs).catch((error: unknown) => {
+  const found = await contentsFor(context, plan, timeoutMs).catch((error: unknown) => {
     if (plan.type !== 'watch' || !isToldInStream(error)) throw error
     refuseWatch(context, mediaType, error)
   })
-  if (snapshot === undefined) return
-  if (snapshot === 'timed out') {
+  if (found === undefined) return
+  if (found === 'timed out') {
     reply.text(504, requestTimeoutBody, {})
-  } else if (plan.type === 'get') {
+    return
+  }
+  if (found instanceof Snapshot) await answerFrom(context, { plan, snapshot: found, mediaType })
+  else await answerDirectly(context, { plan, source: found, mediaType, timeoutMs })
+}
+
+async function answerFrom(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: Answer<ReadPlan>,
+): Promise<void> {
+  if (plan.type === 'get') {
     await answerGet(context, { plan, snapshot, mediaType })
   } else if (plan.type === 'list') {
     await answerList(context, { plan, snapshot, mediaType })
   } else {
     await answerWatch(context, { plan, snapshot, mediaType, ...formsFor(context, plan, mediaType) })
   }
+}
+
+/** Answers what only the source itself can. */
+async function answerDirectly(
+  context: RequestContext,
+  { plan, source, mediaType, timeoutMs }: DirectAnswer,
+): Promise<void> {
+  const { reply } = context
+  context.facts = { ...context.facts, source: 'etcd' }
+  const isList = plan.type === 'list'
+  const forms = isList ? formsFor(context, plan, mediaType) : undefined
+  const begun = await withDeadline<DirectList | Snapshot>(context, timeoutMs, signal =>
+    isList && forms !== undefined
+      ? DirectList.begin({ context, plan, source, signal }, { ...mediaType, ...forms })
+      : directSnapshot({ context, plan, source, signal }, rangeOf(plan)),
+  )
+  if (begun === 'timed out') reply.text(504, requestTimeoutBody, {})
+  else if (begun instanceof Snapshot) {
+    await answerFrom(context, { plan, snapshot: begun, mediaType })
+  } else await begun.send(reply.response(200, contentType(mediaType.encoding)))
 }
 
 function isToldInStream(error: unknown): error is CacheError {
@@ -95,32 +127,21 @@ export function offerOf({ routing, custom }: Resource, isList: boolean): Offer {
   }
 }
 
-/** Contents that are as fresh as the plan wants, unless the request's own time limit passes first. */
-async function snapshotFor(
+/** Contents that are as fresh as the plan wants, or where to read them, unless the request's own time limit passes first. */
+async function contentsFor(
   context: RequestContext,
   plan: ReadPlan,
   timeoutMs: number | undefined,
-): Promise<Snapshot | 'timed out'> {
-  const { clock, reads, seal } = context.options
-  if (timeoutMs === undefined) {
-    try {
-      return await reads.snapshot(new PlannedRead(plan, context))
-    } catch (error) {
-      throw readFailure(plan, CacheError.from(error, 'source_failed'), seal)
-    }
-  }
-  const limit = new AbortController()
-  const cancel = clock.setTimer(Math.min(timeoutMs, timerMaxMs), () => limit.abort())
-  const isLate = (): boolean => clock.monotonicMs() - context.startMs >= timeoutMs
+): Promise<Snapshot | DirectSource | 'timed out'> {
+  const { reads, seal } = context.options
   try {
-    const signal = AbortSignal.any([context.signal, limit.signal])
-    const snapshot = await reads.snapshot(new PlannedRead(plan, { signal }))
-    return isLate() ? 'timed out' : snapshot
+    // The mirror has a limit of its own, far below that of requests.
+    if (timeoutMs === undefined) return await reads.read(new PlannedRead(plan, context))
+    return await withDeadline(context, timeoutMs, signal =>
+      reads.read(new PlannedRead(plan, { signal })),
+    )
   } catch (error) {
-    if (isLate() && !context.isOver) return 'timed out'
     throw readFailure(plan, CacheError.from(error, 'source_failed'), seal)
-  } finally {
-    cancel()
   }
 }
 
@@ -133,7 +154,7 @@ class PlannedRead implements ReadRequest {
 
   constructor(plan: ReadPlan, reader: { readonly signal: AbortSignal }) {
     this.keyspace = plan.keyspace
-    this.range = plan.type === 'get' ? singleKey(plan.key) : plan.range
+    this.range = rangeOf(plan)
     this.freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
     this.#reader = reader
   }
@@ -143,18 +164,26 @@ class PlannedRead implements ReadRequest {
   }
 }
 
+function rangeOf(plan: ReadPlan): KeyRange {
+  return plan.type === 'get' ? singleKey(plan.key) : plan.range
+}
+
 /** A watch from a revision needs no state, only that there is one. */
 function freshnessOfStart({ start }: WatchPlan): Freshness {
   return start.type === 'after' ? { type: 'any' } : start.freshness
 }
 
-/** Timers take no more. */
-const timerMaxMs = 2 ** 31 - 1
-
 interface Answer<Plan> {
   readonly plan: Plan
   readonly snapshot: Snapshot
   readonly mediaType: MediaType
+}
+
+interface DirectAnswer {
+  readonly plan: ReadPlan
+  readonly source: DirectSource
+  readonly mediaType: MediaType
+  readonly timeoutMs: number | undefined
 }
 
 async function answerGet(

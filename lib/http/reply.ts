@@ -14,7 +14,14 @@ import type { RequestTarget } from '../kube/request.ts'
 import { warningHeader } from '../kube/resource.ts'
 import { type Status, statusJson } from '../kube/status.ts'
 import type { Exchange, ResponseHeaders } from './exchange.ts'
-import { type Outcome, type Response, sendPieces, sendWhole, writable } from './respond.ts'
+import {
+  type Outcome,
+  type Pieces,
+  type Response,
+  sendPieces,
+  sendWhole,
+  writable,
+} from './respond.ts'
 
 /** What built-in resources and documents are offered in. */
 export const builtinOffer: Offer = {
@@ -112,7 +119,7 @@ export class Reply {
   }
 
   /** A large body piece by piece. */
-  async pieces(response: Response, pieces: Iterable<Uint8Array>): Promise<Outcome> {
+  async pieces(response: Response, pieces: Pieces): Promise<Outcome> {
     if (this.exchange.method === 'HEAD') {
       this.exchange.respond(response.status, response.headers)
       this.exchange.end()
@@ -131,7 +138,7 @@ export class Reply {
   }
 
   /** Compressed in zlib's threads, with as much under way as its buffers and the socket's take. */
-  async #gzip({ status, headers }: Response, pieces: Iterable<Uint8Array>): Promise<Outcome> {
+  async #gzip({ status, headers }: Response, pieces: Pieces): Promise<Outcome> {
     const { exchange } = this
     const { clock } = this.#options
     exchange.respond(status, { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
@@ -154,7 +161,7 @@ export class Reply {
     })
     const closed = new Promise<void>(resolve => gzip.once('close', resolve))
     try {
-      for (const piece of pieces) {
+      for await (const piece of pieces) {
         if (gzip.destroyed) break
         // Gives way after each piece: zlib works elsewhere, and what makes the pieces does not.
         if (gzip.write(piece)) await clock.yield()

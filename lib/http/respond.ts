@@ -8,6 +8,9 @@ export interface Response {
   readonly headers: ResponseHeaders
 }
 
+/** A body as it is made, or as it comes. */
+export type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
 /** How a response ended: whole, cut off by the client, or cut off by us because the client did not read. */
 export type Outcome = 'sent' | 'left' | 'slow'
 
@@ -35,14 +38,14 @@ export function sendWhole(
 export async function sendPieces(
   exchange: Exchange,
   { status, headers }: Response,
-  pieces: Iterable<Uint8Array>,
+  pieces: Pieces,
   clock: Clock,
 ): Promise<Outcome> {
   const first: Uint8Array[] = []
   let firstBytes = 0
   let isStarted = false
   let sliceEndMs = clock.monotonicMs() + sliceMs
-  for (const piece of pieces) {
+  for await (const piece of pieces) {
     if (!isStarted) {
       first.push(piece)
       firstBytes += piece.length

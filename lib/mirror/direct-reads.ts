@@ -85,14 +85,13 @@ export class DirectReads {
     const mark = epochs.mark()
     const pages = readPages(
       { ...this.#options, signal },
-      { range, revision, pageEntries: limit, attemptsMax: 1 },
+      { range, revision, pageEntries: limit, isSinglePage: limit !== undefined, attemptsMax: 1 },
     )
     for await (const page of pages) {
       if (epochs.judge(mark, page.header) !== 'same') {
         throw new CacheError('source_failed', 'etcd answered with another history')
       }
       yield page
-      if (limit !== undefined) return
     }
   }
 }

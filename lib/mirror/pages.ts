@@ -17,6 +17,8 @@ export interface Page {
   readonly revision: Revision
   readonly header: ResponseHeader
   readonly entries: readonly KeyValue[]
+  /** How many entries of the range come after it. */
+  readonly remaining: number
   readonly isLast: boolean
 }
 
@@ -27,6 +29,8 @@ export interface PagesRequest {
   readonly keysOnly?: boolean | undefined
   /** Entries of a page; absent: as many as have the bytes that the limits aim at. */
   readonly pageEntries?: number | undefined
+  /** Only the first page is wanted. */
+  readonly isSinglePage?: boolean | undefined
   /** How often a page is asked for again when etcd fails, with growing pauses. */
   readonly attemptsMax: number
 }
@@ -60,17 +64,18 @@ export async function* readPages(
     let answer = ask(request.range.start, request.revision, entriesMax)
     let revision = request.revision
     for (;;) {
-      const { header, entries, more } = await answer
+      const { header, entries, more, count } = await answer
       revision ??= header.revision
       const last = entries.at(-1)
-      if (more && last !== undefined) {
+      const isWanted = more && request.isSinglePage !== true
+      if (isWanted && last !== undefined) {
         entriesMax = request.pageEntries ?? nextPageEntries(entries, limits)
         answer = ask(keyAfter(last.key), revision, entriesMax)
         // Until it is awaited, nobody else handles its failure.
         answer.catch(() => {})
       }
-      yield { revision, header, entries, isLast: !more }
-      if (!more) return
+      yield { revision, header, entries, remaining: count - entries.length, isLast: !more }
+      if (!isWanted) return
     }
   } finally {
     abandoned.abort()

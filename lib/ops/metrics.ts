@@ -148,7 +148,7 @@ export class AccessCounts {
 export class RequestCounts {
   readonly #requests = new CountTally({
     name: 'watchglass_requests_total',
-    help: 'Requests by what they asked for, who answered (mirror, own, refused), and how.',
+    help: 'Requests by what they asked for, who answered (mirror, etcd, own, refused), and how.',
     labelNames: [
       'verb',
       'group',
