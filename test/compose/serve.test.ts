@@ -25,7 +25,7 @@ t.test('serve says where it serves, what it holds and what to try, and ends in p
   const metrics = await ask(port, { path: '/metrics' })
   t.match(
     metrics.body.toString(),
-    /watchglass_requests_total\{verb="list",group="",version="v1",resource="pods",source="mirror",code="200",.*\} 1/,
+    /watchglass_requests_total\{verb="list",group="",version="v1",resource="pods",code="200",source="mirror",.*\} 1/,
   )
   t.match(
     metrics.body.toString(),
