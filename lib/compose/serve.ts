@@ -11,6 +11,7 @@ import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc-client.ts'
 import { readSeal } from '../http/seal.ts'
 import { systemClock } from '../ops/system.ts'
+import { auditFile } from './audit-log.ts'
 import type { CommandContext } from './context.ts'
 import { etcdPlanOf } from './etcd-plan.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
@@ -89,12 +90,15 @@ async function serveMirrored(
 ): Promise<void> {
   const listen = listenOf(values)
   const keyFile = values.text('continue-key-file')
+  const auditLog = values.text('audit-log')
+  const audit = auditLog === undefined ? undefined : auditFile(auditLog)
   const service = await Service.start({
     ...mirrored,
     seal: keyFile === undefined ? undefined : readSeal(keyFile),
     listen,
     tls: tlsFilesOf(values),
     prefix: prefixOf(values),
+    audit: audit?.open,
     logger,
   })
   const address = addressOf(listen, service.port)
@@ -104,6 +108,7 @@ async function serveMirrored(
   })
   await untilAborted(signal)
   await service.stop()
+  await audit?.flush()
   logger.info('stopped')
 }
 

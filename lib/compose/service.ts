@@ -7,6 +7,7 @@ import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
+import type { AuditLog } from '../http/audit.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Handler } from '../http/exchange.ts'
 import { createHandler } from '../http/handler.ts'
@@ -53,6 +54,8 @@ export interface ServiceOptions {
   readonly seal?: ContinuationSeal | undefined
   /** Who may read; everybody who can connect if it is left out. */
   readonly authorization?: AuthorizationOptions | undefined
+  /** Takes the record of what is answered here. Stays the caller's. */
+  readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
   readonly logger: Logger
   /** Of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
@@ -237,6 +240,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     segments,
     seal: options.seal,
     authorizer,
+    audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
     health: healthOf(mirrors),
     requests: metrics.requests,

@@ -64,6 +64,11 @@ const serveOptions: readonly Option[] = [
     help: 'Authorities (PEM) that may sign client certificates, which are asked for then.',
   },
   {
+    name: 'audit-log',
+    value: 'FILE',
+    help: "Records what is answered here as JSON lines in the form of kube-apiserver's audit log (level Metadata); - is standard output. What passes to an upstream is recorded there.",
+  },
+  {
     name: 'continue-key-file',
     value: 'FILE',
     help: 'Encrypts continue tokens: keys of 32 bytes as base64, one a line. The first one encrypts, all decrypt.',

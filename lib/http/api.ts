@@ -13,6 +13,7 @@ import type { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Hub } from '../watch/hub.ts'
 import type { ApiState } from './api-state.ts'
+import type { AuditLog } from './audit.ts'
 import type { Authorizer } from './auth/authorizer.ts'
 import type { Health } from './health.ts'
 import type { Watches } from './watches.ts'
@@ -60,8 +61,8 @@ export interface RequestFacts {
   readonly group: string
   readonly version: string
   readonly resource: string
-  /** Who answered: the mirror, etcd itself, what we know ourselves, or a refusal. */
-  readonly source: 'mirror' | 'etcd' | 'own' | 'refused'
+  /** Who answered: the mirror, etcd itself, what we know ourselves, the upstream, or a refusal. */
+  readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
   readonly hasLabelSelector: boolean
   readonly hasFieldSelector: boolean
 }
@@ -100,6 +101,8 @@ export interface ApiOptions {
   readonly onList: (plan: ListPlan, state: ApiState) => void
   /** Undefined: everybody may read everything. */
   readonly authorizer?: Authorizer | undefined
+  /** Undefined: nothing is recorded. */
+  readonly audit?: AuditLog | undefined
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText

@@ -9,6 +9,7 @@ import { parseTarget, type RequestTarget } from '../kube/request.ts'
 import { type ResourceRoute, type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
 import { internalError, statusFromError } from '../kube/status.ts'
 import type { ApiOptions, RequestFacts } from './api.ts'
+import { recordAnswer } from './audit.ts'
 import { isAdmitted, isPublic } from './auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
 import type { Exchange, Handler } from './exchange.ts'
@@ -66,6 +67,7 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
     fail(context, error)
   }
   context.release()
+  if (options.audit !== undefined) recordAnswer(context, options.audit)
   options.requests.request(context.facts, reply.code, options.clock.monotonicMs() - startMs)
 }
 

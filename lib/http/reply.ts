@@ -70,6 +70,10 @@ export class Reply {
     return this.#code
   }
 
+  get auditId(): string {
+    return this.#options.auditId
+  }
+
   /** A refusal. */
   status(status: Status): void {
     const mediaType = negotiateError(this.preference, this.offer)

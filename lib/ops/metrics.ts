@@ -135,8 +135,8 @@ export class AccessCounts {
     this.#reviews.inc({ kind, outcome })
   }
 
-  auditLost(): void {
-    this.#unrecorded.inc()
+  auditLost(lines: number): void {
+    this.#unrecorded.inc(lines)
   }
 
   limited(kind: string, bound: string): void {

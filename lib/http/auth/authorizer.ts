@@ -102,6 +102,12 @@ export class Authorizer {
     }
   }
 
+  /** Who sent a request, if anybody can tell. */
+  async identityOfSender(exchange: Exchange): Promise<Identity | undefined> {
+    const caller = this.#options.callers.callerOf(exchange)
+    return caller === undefined ? undefined : this.identityOf(caller)
+  }
+
   /** A token is known to the upstream only, and there is nobody but a front proxy to speak for its bearer otherwise. */
   #isKnown({ identity }: Caller): boolean {
     return this.#options.mode === 'delegate' || identity !== undefined
