@@ -66,7 +66,7 @@ function identityOf(
   grant: RequestContext['grant'],
 ): () => Promise<Identity | undefined> {
   const { authorizer } = options
-  if (grant !== undefined) return grant.identity
+  if (grant !== undefined) return () => grant.identity()
   return async () => authorizer?.identityOfSender(exchange)
 }
 
