@@ -81,6 +81,7 @@ export class Service {
   readonly #server: Server
   readonly #watches: Watches
   readonly #registry: LiveRegistry
+  readonly #authorizer: Authorizer | undefined
   readonly #stopTls: CancelTimer
   readonly #ready: Promise<void>
   /** For whoever has a listener of his own. */
@@ -92,6 +93,7 @@ export class Service {
     this.#mirrors = parts.mirrors
     this.#watches = parts.watches
     this.#registry = parts.registry
+    this.#authorizer = parts.authorizer
     this.#ready = parts.ready
     this.#server = server
     this.#stopTls = stopTls
@@ -168,6 +170,7 @@ export class Service {
     const cancel = this.#clock.setTimer(drainMaxMs, () => this.#server.close())
     const drained = this.#server.drain()
     this.#watches.stop()
+    this.#authorizer?.stop()
     await drained
     cancel()
     await this.#mirrors.stop()
@@ -179,6 +182,7 @@ interface ServiceParts {
   readonly watches: Watches
   readonly mirrors: MirrorSet
   readonly registry: LiveRegistry
+  readonly authorizer: Authorizer | undefined
   readonly handler: Handler
   readonly ready: Promise<void>
 }
@@ -249,7 +253,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     auditId: randomUUID,
   })
-  return { clock, mirrors, registry, watches, handler, ready }
+  return { clock, mirrors, registry, authorizer, watches, handler, ready }
 }
 
 function storeIn(

@@ -16,6 +16,8 @@ export class RulesServer implements ReviewServer {
   /** Of every call. */
   readonly paths: string[] = []
   isDown = false
+  /** Called when a call comes in. */
+  onCall: () => void = () => {}
   /** Who we are ourselves. */
   readonly ourselves: Identity | undefined
   /** Calls wait for it. */
@@ -29,6 +31,7 @@ export class RulesServer implements ReviewServer {
 
   async call({ path, headers, body }: Call[0], as: Call[1]): Promise<Answer> {
     this.paths.push(path)
+    this.onCall()
     await this.gate
     if (this.isDown) throw new CacheError('upstream_failed', 'connection refused')
     const text = Buffer.from(body ?? []).toString()

@@ -91,6 +91,11 @@ export class Authorizer {
     this.#options.rechecks.rulesChanged()
   }
 
+  /** Looks after watches no more. */
+  stop(): void {
+    this.#options.rechecks.stop()
+  }
+
   /** Who a caller is: what we know ourselves, or what the upstream says. */
   async identityOf(caller: Caller): Promise<Identity | undefined> {
     if (caller.identity !== undefined) return caller.identity

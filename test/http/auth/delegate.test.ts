@@ -238,10 +238,10 @@ t.test('a watch ends when its user may not watch any more, and not before', asyn
   const [alice, bob] = await Promise.all(['alice', 'bob'].map(user => watch(served, user, path)))
   await caughtUp(served, await putConfigMap(served, 'a', 'before'))
   served.rules.bindings = [grants('bob', 'a', {})]
-  const startMs = performance.now()
+  const startMs = systemClock.monotonicMs()
   await changeRules(served)
   await alice!.ended
-  t.ok(performance.now() - startMs < 1_000, 'within a second')
+  t.ok(systemClock.monotonicMs() - startMs < 1_000, 'within a second')
   await caughtUp(served, await putConfigMap(served, 'a', 'after'))
   while (!bob!.text().includes('"after"')) await systemClock.yield()
   t.match(alice!.text(), '"before"')
@@ -256,11 +256,7 @@ t.test('a watch that a change overtakes while it is opened is looked at again', 
   const opening = watch(served, 'alice', '/api/v1/configmaps?watch=1')
   while (rules.paths.length === 0) await systemClock.yield()
   await caughtUp(served, await changeRules(served))
-  const { call } = rules
-  rules.call = async (request, as) => {
-    rules.bindings = []
-    return call.apply(rules, [request, as])
-  }
+  rules.onCall = () => (rules.bindings = [])
   open()
   await (
     await opening

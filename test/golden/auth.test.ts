@@ -1,0 +1,56 @@
+import t from 'tap'
+import { Callers } from '../../lib/http/auth/callers.ts'
+import type { Identity } from '../../lib/kube/access-review.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+import { RulesServer } from '../support/rules-server.ts'
+import { startServed } from '../support/served.ts'
+import { bindingsFromEtcd } from '../support/upstream/rules.ts'
+import { exchanges } from './load.ts'
+import { HistoryWriter, replayExchange } from './replay.ts'
+
+/** The users who were recorded: see the recordings' meta.json. */
+const recordedUsers: ReadonlyMap<string, Identity> = new Map([
+  ['golden-admin-token', user('admin', 'admin-uid', 'system:masters')],
+  ['golden-alice-token', user('alice', 'u-alice', 'dev')],
+  ['golden-bob-token', user('bob', 'u-bob')],
+])
+
+function user(name: string, uid: string, ...groups: string[]): Identity {
+  return { user: name, uid, groups: [...groups, 'system:authenticated'], extra: {} }
+}
+
+/** What only an upstream answers. */
+const upstreams: Readonly<Record<string, string>> = {
+  'pub-1241': 'a subresource',
+  'pub-1242': 'a subresource',
+  'pub-1244': 'a resource that there is not',
+  'pub-1245': 'a group that there is not',
+  'pub-1251': 'a method that the path does not have',
+  'pub-1252': 'a write',
+}
+
+t.test('refusals are byte for byte those that were recorded', async t => {
+  const recorded = exchanges().filter(({ area }) => area === 'auth')
+  const server = new RulesServer(recordedUsers, [])
+  const callers = new Callers({
+    clock: systemClock,
+    userAuthorities: () => [],
+    frontProxies: () => undefined,
+    passIdentity: undefined,
+  })
+  const authorization = { mode: 'delegate', canPass: false, server, callers } as const
+  const served = await startServed(t, { authorization })
+  const writer = new HistoryWriter(served.client)
+  let compared = 0
+  for (const exchange of recorded) {
+    const { id, user: who, request, at_revision: revision, response } = exchange
+    if (who === 'anonymous' || 'Impersonate-User' in request.headers) continue
+    if (upstreams[id] !== undefined) continue
+    await writer.writeUpTo(revision)
+    server.bindings = await bindingsFromEtcd(served.client)
+    const difference = await replayExchange(served, exchange)
+    t.equal(difference, undefined, `${id} ${response.status} ${who} ${request.path}`)
+    compared++
+  }
+  t.equal(compared, 32)
+})
