@@ -2,7 +2,7 @@
  *  upstream is recorded there. */
 
 import { isIP } from 'node:net'
-import { type AuditStage, auditEvent } from '../kube/audit-event.ts'
+import { type AuditStage, auditEvent } from './audit-event.ts'
 import type { Identity } from '../kube/access-review.ts'
 import { type Attributes, attributesOf, pathAttributes } from '../kube/attributes.ts'
 import { routeRequest } from '../kube/routes.ts'

@@ -1,8 +1,8 @@
 /** What was answered, in the form of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level Metadata, which holds neither bodies
  *  nor credentials. */
 
-import type { Identity } from './access-review.ts'
-import type { Attributes } from './attributes.ts'
+import type { Identity } from '../kube/access-review.ts'
+import type { Attributes } from '../kube/attributes.ts'
 
 /** A watch is told twice: when its answer begins, and when it is over. */
 export type AuditStage = 'ResponseStarted' | 'ResponseComplete'
