@@ -100,6 +100,7 @@ async function serveMirrored(
     prefix: prefixOf(values),
     audit: audit?.open,
     logger,
+    stopDelayMs: stopDelayOf(values) * 1000,
   })
   const address = addressOf(listen, service.port)
   logger.info('listening', { address })
@@ -141,6 +142,15 @@ function introduce({ service, address, etcd, values, logger }: Introduction): vo
       '',
     ].join('\n'),
   )
+}
+
+/** How long to serve on, in seconds. */
+function stopDelayOf(values: OptionValues): number {
+  const text = values.text('shutdown-delay') ?? ''
+  if (!/^\d{1,4}$/.test(text)) {
+    throw invalid(`--shutdown-delay "${text}" is not a number of seconds from 0 to 9999`)
+  }
+  return Number(text)
 }
 
 const holdingsShown = 6

@@ -2,7 +2,7 @@
  *  round. */
 
 import { randomUUID } from 'node:crypto'
-import type { CancelTimer, Clock } from '../base/clock.ts'
+import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
@@ -11,7 +11,6 @@ import type { AuditLog } from '../http/audit.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Handler } from '../http/exchange.ts'
 import { createHandler } from '../http/handler.ts'
-import type { Health, HealthCheck } from '../http/health.ts'
 import { type Listen, Server } from '../http/server.ts'
 import { Watches } from '../http/watches.ts'
 import { readTls, type TlsFiles, watchTls } from '../http/tls.ts'
@@ -28,6 +27,7 @@ import type { Segment } from '../codec/segments.ts'
 import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type AuthorizationOptions, createAuthorizer, ruleKeyspaces } from './authorization.ts'
+import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from './index-keeper.ts'
 import { LiveRegistry } from './live-registry.ts'
 import { MirrorReads } from './mirror-reads.ts'
@@ -60,6 +60,8 @@ export interface ServiceOptions {
   /** Of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
   readonly limits?: MirrorLimits | undefined
+  /** For so long it serves on when it is to stop, and says that it is not ready, so that load balancers leave. */
+  readonly stopDelayMs?: number | undefined
 }
 
 /** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
@@ -82,12 +84,15 @@ export class Service {
   readonly #watches: Watches
   readonly #registry: LiveRegistry
   readonly #authorizer: Authorizer | undefined
+  readonly #health: ServiceHealth
   readonly #stopTls: CancelTimer
+  readonly #stopDelayMs: number
+  #stopped: Promise<void> | undefined
   readonly #ready: Promise<void>
   /** For whoever has a listener of his own. */
   readonly handler: Handler
 
-  private constructor(parts: ServiceParts, server: Server, stopTls: CancelTimer) {
+  private constructor(parts: ServiceParts, server: Server, stopTls: CancelTimer, stopDelayMs = 0) {
     this.handler = parts.handler
     this.#clock = parts.clock
     this.#mirrors = parts.mirrors
@@ -97,6 +102,8 @@ export class Service {
     this.#ready = parts.ready
     this.#server = server
     this.#stopTls = stopTls
+    this.#health = parts.health
+    this.#stopDelayMs = stopDelayMs
   }
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
@@ -105,7 +112,13 @@ export class Service {
     const tls = files === undefined ? undefined : await readTls(files)
     // What is served says where it is served, which is known only once the system has chosen the port.
     let handler: Handler = exchange => exchange.abort()
-    const server = await Server.listen({ listen, handler: exchange => handler(exchange), tls })
+    const { clock = systemClock } = options
+    const server = await Server.listen({
+      listen,
+      handler: exchange => handler(exchange),
+      tls,
+      clock,
+    })
     const address = options.address ?? `${listen.host}:${server.port}`
     const parts = assemble(options, address)
     handler = parts.handler
@@ -126,7 +139,7 @@ export class Service {
           })
     parts.registry.start(parts.mirrors)
     parts.mirrors.start()
-    return new Service(parts, server, stopTls)
+    return new Service(parts, server, stopTls, options.stopDelayMs)
   }
 
   /** Where it listens. */
@@ -164,9 +177,16 @@ export class Service {
     return this.#watches.size
   }
 
-  /** Takes no more requests, lets those under way end, and stops mirroring. */
-  async stop(): Promise<void> {
+  /** Is not ready any more and serves on for a while, then takes no more requests, lets those under way end, and stops mirroring. */
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
     this.#stopTls()
+    this.#health.stop()
+    if (this.#stopDelayMs > 0) await sleep(this.#clock, this.#stopDelayMs)
     const cancel = this.#clock.setTimer(drainMaxMs, () => this.#server.close())
     const drained = this.#server.drain()
     this.#watches.stop()
@@ -183,6 +203,7 @@ interface ServiceParts {
   readonly mirrors: MirrorSet
   readonly registry: LiveRegistry
   readonly authorizer: Authorizer | undefined
+  readonly health: ServiceHealth
   readonly handler: Handler
   readonly ready: Promise<void>
 }
@@ -232,6 +253,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
   })
+  const health = new ServiceHealth(mirrors)
   const segments = new SegmentCache<Segment>(segmentsMaxBytes)
   metrics.watchProcess()
   metrics.watchSegments(segments)
@@ -246,14 +268,14 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     authorizer,
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
-    health: healthOf(mirrors),
+    health,
     requests: metrics.requests,
     metrics,
     clock,
     logger,
     auditId: randomUUID,
   })
-  return { clock, mirrors, registry, authorizer, watches, handler, ready }
+  return { clock, mirrors, registry, authorizer, watches, health, handler, ready }
 }
 
 function storeIn(
@@ -309,20 +331,4 @@ function sinkOf(followers: Followers): MirrorSink {
       onState()
     },
   }
-}
-
-function healthOf(mirrors: MirrorSet): Health {
-  const ping: HealthCheck = { name: 'ping', problem: () => undefined }
-  const mirrored: HealthCheck = {
-    name: 'mirror',
-    problem() {
-      const behind = mirrors.statuses().filter(({ state }) => state !== 'ready')
-      const [first] = behind
-      if (first === undefined) return undefined
-      const { name, state } = first
-      const others = behind.length === 1 ? '' : ` and ${behind.length - 1} others`
-      return `${name} is ${state}${others}`
-    },
-  }
-  return { livez: [ping], readyz: [ping, mirrored] }
 }

@@ -90,6 +90,12 @@ const serveOptions: readonly Option[] = [
     value: 'FILE',
     help: 'Resources that nothing in etcd declares, such as those of aggregated servers: a YAML list.',
   },
+  {
+    name: 'shutdown-delay',
+    value: 'SECONDS',
+    fallback: '0',
+    help: 'Serves on for so long when it is asked to stop, while /readyz fails already, so that load balancers leave.',
+  },
 ]
 
 /** What `--etcd embedded` adds. */

@@ -27,6 +27,8 @@ export interface Exchange {
   readonly peer: Peer
   /** The response is complete, or the client has gone. */
   readonly isClosed: boolean
+  /** The response is written to its end, and the client has still to take some of it. */
+  readonly isFlushing: boolean
   /** Status and headers; once, before any write. */
   respond(status: number, headers: ResponseHeaders): void
   /** Sends status and headers now, though the first write may be long in coming. */

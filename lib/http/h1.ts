@@ -41,6 +41,11 @@ export class Http1Exchange implements Exchange {
     return this.#response.closed || this.#response.writableFinished
   }
 
+  get isFlushing(): boolean {
+    const { writableEnded, writableFinished, closed } = this.#response
+    return writableEnded && !writableFinished && !closed
+  }
+
   respond(status: number, headers: ResponseHeaders): void {
     if (this.isClosed) return
     this.#response.writeHead(status, headers as Record<string, string | string[]>)

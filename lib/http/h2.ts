@@ -51,6 +51,11 @@ export class Http2Exchange implements Exchange {
     return closed || destroyed || (writableFinished && this.method !== 'HEAD')
   }
 
+  get isFlushing(): boolean {
+    const { writableEnded, writableFinished, closed } = this.#stream
+    return writableEnded && !writableFinished && !closed
+  }
+
   respond(status: number, headers: ResponseHeaders): void {
     if (this.isClosed) return
     this.#stream.respond({ ...(headers as Record<string, string | string[]>), ':status': status })

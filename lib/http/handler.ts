@@ -68,8 +68,12 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   }
   context.release()
   if (options.audit !== undefined) recordAnswer(context, options.audit)
-  options.requests.request(context.facts, reply.code, options.clock.monotonicMs() - startMs)
+  const code = reply.code === 0 ? clientLeftCode : reply.code
+  options.requests.request(context.facts, code, options.clock.monotonicMs() - startMs)
 }
+
+/** What a request is counted as whose client has left before there was an answer; nginx has made it known. */
+const clientLeftCode = 499
 
 async function answer(context: RequestContext): Promise<void> {
   const { state, target, exchange, reply } = context

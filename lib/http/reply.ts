@@ -15,6 +15,7 @@ import { warningHeader } from '../kube/resource.ts'
 import { type Status, statusJson } from '../kube/status.ts'
 import type { Exchange, ResponseHeaders } from './exchange.ts'
 import {
+  answerMaxMs,
   type Outcome,
   type Pieces,
   type Response,
@@ -147,6 +148,7 @@ export class Reply {
     const { clock } = this.#options
     exchange.respond(status, { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
     const gzip = createGzip({ level: gzipLevel, chunkSize: 64 * 1024 })
+    const endMs = clock.monotonicMs() + answerMaxMs
     let outcome: Outcome = 'sent'
     const giveUp = (reason: Outcome): void => {
       outcome = reason
@@ -158,7 +160,7 @@ export class Reply {
     gzip.on('data', (chunk: Buffer) => {
       if (exchange.write(chunk)) return
       gzip.pause()
-      void writable(exchange, clock).then(result => {
+      void writable(exchange, clock, endMs).then(result => {
         if (result === 'sent') gzip.resume()
         else giveUp(result)
       })

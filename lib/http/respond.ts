@@ -17,6 +17,10 @@ export type Outcome = 'sent' | 'left' | 'slow'
 /** A client that takes nothing for so long is cut off. It is generous: a phone on a bad line reads something in a minute. */
 export const slowReaderTimeoutMs = 60_000
 
+/** A client that has not taken all of an answer after so long is cut off, too, however steadily it reads. kube-apiserver gives a
+ *  whole request 60 s; a list of a gigabyte over a line of 20 Mbit/s takes 7 minutes. */
+export const answerMaxMs = 600_000
+
 /** A body up to this is sent in one piece, with its length, as Go's server does. */
 const wholeMaxBytes = 2_048
 
@@ -44,6 +48,7 @@ export async function sendPieces(
   const first: Uint8Array[] = []
   let firstBytes = 0
   let isStarted = false
+  const endMs = clock.monotonicMs() + answerMaxMs
   let sliceEndMs = clock.monotonicMs() + sliceMs
   for await (const piece of pieces) {
     if (!isStarted) {
@@ -56,7 +61,7 @@ export async function sendPieces(
     if (exchange.isClosed) return 'left'
     const isFull = first.length > 0 ? !exchange.write(joined(first)) : !exchange.write(piece)
     if (isFull) {
-      const outcome = await writable(exchange, clock)
+      const outcome = await writable(exchange, clock, endMs)
       if (outcome !== 'sent') return outcome
       sliceEndMs = clock.monotonicMs() + sliceMs
     } else if (clock.monotonicMs() >= sliceEndMs) {
@@ -75,8 +80,13 @@ function joined(pieces: Uint8Array[]): Uint8Array {
   return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
 }
 
-/** Waits until the exchange takes more. A client that takes nothing in time is cut off. */
-export function writable(exchange: Exchange, clock: Clock): Promise<Outcome> {
+/** Waits until the exchange takes more. A client that takes nothing in time, or not before `endMs`, is cut off. */
+export function writable(
+  exchange: Exchange,
+  clock: Clock,
+  endMs: number = Infinity,
+): Promise<Outcome> {
+  const leftMs = Math.max(0, endMs - clock.monotonicMs())
   return new Promise(resolve => {
     let cancel: CancelTimer = () => {}
     let ignoreClose = (): void => {}
@@ -88,7 +98,7 @@ export function writable(exchange: Exchange, clock: Clock): Promise<Outcome> {
       ignoreClose()
       resolve(outcome)
     }
-    cancel = clock.setTimer(slowReaderTimeoutMs, () => {
+    cancel = clock.setTimer(Math.min(slowReaderTimeoutMs, leftMs), () => {
       settle('slow')
       exchange.abort()
     })

@@ -5,11 +5,13 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type * as net from 'node:net'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
+import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { unreachable } from '../base/assert.ts'
 import type { Exchange, Handler } from './exchange.ts'
 import { Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
+import { StalledClients } from './stalled.ts'
 
 export interface Listen {
   readonly protocol: 'http' | 'https'
@@ -23,6 +25,7 @@ export interface ServerOptions {
   readonly handler: Handler
   /** With `https`. A `ca` makes the server ask for client certificates. */
   readonly tls?: SecureContextOptions | undefined
+  readonly clock: Clock
 }
 
 /** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
@@ -72,11 +75,13 @@ export class Server {
   readonly #sessions = new Set<http2.Http2Session>()
   readonly #handler: Handler
   readonly #exchanges = new Set<Exchange>()
+  readonly #stalled: StalledClients
   #onIdle: (() => void) | undefined
   #isDraining = false
 
-  private constructor({ listen, handler, tls }: ServerOptions) {
+  private constructor({ listen, handler, tls, clock }: ServerOptions) {
     this.#handler = handler
+    this.#stalled = new StalledClients(this.#exchanges, clock)
     switch (listen.protocol) {
       case 'https':
         this.#secure = this.#createSecure(tls ?? {})
@@ -141,6 +146,7 @@ export class Server {
   /** Cuts off whatever is under way. */
   close(): void {
     this.#isDraining = true
+    this.#stalled.stop()
     for (const listener of this.#listeners) listener.close()
     for (const session of this.#sessions) session.destroy()
     for (const socket of this.#sockets) socket.destroy()
@@ -224,6 +230,7 @@ export class Server {
 
   #begin(exchange: Exchange): void {
     this.#exchanges.add(exchange)
+    this.#stalled.wake()
     exchange.onClose(() => {
       this.#exchanges.delete(exchange)
       if (this.#isDraining) this.#http1?.closeIdleConnections()

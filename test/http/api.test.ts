@@ -323,7 +323,7 @@ t.test('health is told check by check', async t => {
     [
       '/readyz?verbose&exclude=mirror',
       200,
-      '[+]ping ok\n[+]mirror excluded: ok\nreadyz check passed\n',
+      '[+]ping ok\n[+]mirror excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
     ],
     ['/readyz/nothing', 404, '404 page not found\n'],
     ['/healthz', 200, 'ok'],

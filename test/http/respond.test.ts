@@ -17,6 +17,7 @@ class ScriptedExchange extends EventEmitter implements Exchange {
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined
   isClosed = false
+  isFlushing = false
   isEnded = false
   isFull = false
 
@@ -133,4 +134,21 @@ t.test('the answer to HEAD has the length and no body', async t => {
   sendWhole(exchange, response, Buffer.from('body'))
   t.strictSame(exchange.responded?.headers, { a: 'b', 'content-length': '4' })
   t.equal(exchange.text, '')
+})
+
+t.test('a client that reads a little now and then is cut off in the end', async t => {
+  const clock = new FakeClock()
+  const exchange = new ScriptedExchange()
+  exchange.isFull = true
+  const sent = sendPieces(exchange, response, repeated('x'.repeat(3_000), 1e6, { count: 0 }), clock)
+  for (let i = 0; i < 9; i++) {
+    await clock.advance(slowReaderTimeoutMs - 1_000)
+    exchange.emit('drain')
+  }
+  t.notOk(exchange.isClosed)
+  await clock.advance(slowReaderTimeoutMs - 1_000)
+  exchange.emit('drain')
+  await clock.advance(slowReaderTimeoutMs - 1_000)
+  t.equal(await sent, 'slow')
+  t.ok(exchange.isClosed)
 })

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
@@ -5,9 +6,13 @@ import * as https from 'node:https'
 import * as net from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
+import type { Clock } from '../../lib/base/clock.ts'
 import type { Exchange, Handler } from '../../lib/http/exchange.ts'
+import { slowReaderTimeoutMs } from '../../lib/http/respond.ts'
 import { Server } from '../../lib/http/server.ts'
 import { readTls } from '../../lib/http/tls.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+import { FakeClock } from '../support/fake-clock.ts'
 
 const certs = 'test/support/certs'
 const ca = readFileSync(`${certs}/ca.pem`)
@@ -24,19 +29,25 @@ const echo: Handler = exchange => {
   )
 }
 
-async function serve(t: Test, handler: Handler, tls = false): Promise<Server> {
+async function serve(
+  t: Test,
+  handler: Handler,
+  tls = false,
+  clock: Clock = systemClock,
+): Promise<Server> {
   const server = await Server.listen(
     tls
       ? {
           listen: { ...loopback, protocol: 'https' },
           handler,
+          clock,
           tls: await readTls({
             certFile: `${certs}/server.pem`,
             keyFile: `${certs}/server.key`,
             clientCaFile: `${certs}/ca.pem`,
           }),
         }
-      : { listen: loopback, handler },
+      : { listen: loopback, handler, clock },
   )
   t.teardown(() => server.close())
   return server
@@ -151,10 +162,13 @@ t.test('what is not HTTP, or has too much of a header, is answered and closed', 
 
 t.test('a port that is taken is refused with its address', async t => {
   const { port } = await serve(t, echo)
-  await t.rejects(Server.listen({ listen: { ...loopback, port }, handler: echo }), {
-    code: 'invalid_request',
-    message: new RegExp(`cannot listen on 127.0.0.1:${port}`),
-  })
+  await t.rejects(
+    Server.listen({ listen: { ...loopback, port }, handler: echo, clock: systemClock }),
+    {
+      code: 'invalid_request',
+      message: new RegExp(`cannot listen on 127.0.0.1:${port}`),
+    },
+  )
 })
 
 for (const version of ['1.1', '2'] as const) {
@@ -182,6 +196,44 @@ for (const version of ['1.1', '2'] as const) {
     t.equal(await answer, 'first last')
     await drained
   })
+
+  t.test(
+    `an HTTP/${version} client that does not take the end of its answer is cut off`,
+    async t => {
+      const clock = new FakeClock()
+      let onClose = (): void => {}
+      const closed = new Promise<void>(resolve => (onClose = resolve))
+      const { port } = await serve(
+        t,
+        exchange => {
+          exchange.onClose(onClose)
+          exchange.respond(200, {})
+          exchange.end(Buffer.alloc(64 * 1024 * 1024))
+        },
+        false,
+        clock,
+      )
+      if (version === '2') {
+        const session = http2.connect(`http://127.0.0.1:${port}`)
+        t.teardown(() => session.destroy())
+        session.on('error', () => {})
+        const stream = session.request({ ':path': '/' })
+        stream.on('error', () => {})
+        await once(stream, 'response')
+      } else {
+        const request = http.get({ port, host: '127.0.0.1', agent: false })
+        t.teardown(() => request.destroy())
+        request.on('error', () => {})
+        await once(request, 'response')
+      }
+      let isClosed = false
+      void closed.then(() => (isClosed = true))
+      await clock.advance(slowReaderTimeoutMs)
+      t.notOk(isClosed, 'not before its time')
+      await clock.advance(slowReaderTimeoutMs / 2)
+      await closed
+    },
+  )
 
   t.test(`a handler is told when its HTTP/${version} client goes away`, async t => {
     let onGone = (): void => {}

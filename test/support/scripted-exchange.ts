@@ -15,6 +15,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined
   isClosed = false
+  isFlushing = false
   isEnded = false
   isAborted = false
   isFull = false
