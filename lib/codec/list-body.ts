@@ -7,7 +7,7 @@ import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import type { Forms, Shown } from './forms.ts'
 import { NotExact } from './not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
-import { type ItemForm, type Run, type Segment, itemsOfRun } from './segments.ts'
+import { type ItemForm, type Run, type Segment, itemsOfPicked, itemsOfRun } from './segments.ts'
 import { type OutputKind, apiVersionOf } from './output-kind.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { SegmentCache } from '../store/segments.ts'
@@ -199,6 +199,10 @@ function* itemPieces(
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const form = itemForm(forms, shown)
   for (const run of runs) {
+    if (run.isKept === true && segments !== undefined) {
+      yield* itemsOfPicked(run, form, segments)
+      continue
+    }
     const items = run.from === run.to ? noItems : itemsOfRun(run, form, segments)
     yield items
     if (items instanceof NotExact) return

@@ -11,6 +11,8 @@ export interface Segment {
   readonly bytes: Uint8Array
   /** Where each item ends. */
   readonly ends: Uint32Array
+  /** Stand for the entries that were picked out, in this order. Not the entries, which would keep their values in memory. */
+  readonly of?: readonly SegmentHolder[] | undefined
 }
 
 /** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected entries. */
@@ -20,6 +22,8 @@ export interface Run {
   readonly to: number
   /** Where segments are kept; undefined for entries that were picked out. */
   readonly leaf: SegmentHolder | undefined
+  /** These entries were picked out, and may well be picked out again. */
+  readonly isKept?: boolean | undefined
 }
 
 /** Appends one item of a list, with its separator. */
@@ -50,6 +54,39 @@ export function itemsOfRun(
   }
   return made.bytes
 }
+
+/** The items of a run of picked entries, in one piece if the same were picked before, else one by one. What is kept hangs on the
+ *  first entry; equal holders say that it is of the same entries. */
+export function* itemsOfPicked(
+  { entries, from, to }: Run,
+  form: ItemForm,
+  cache: SegmentCache<Segment>,
+): Generator<Uint8Array | NotExact, void, undefined> {
+  const name = form.segmentName
+  const holders = entries.slice(from, to).map(holderOf)
+  const [first] = holders
+  if (first === undefined) return
+  const kept = name === undefined ? undefined : cache.get(first, `picked ${name}`)
+  if (kept?.of?.length === holders.length && kept.of.every((one, i) => one === holders[i])) {
+    yield kept.bytes
+    return
+  }
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for (const [i, leaf] of holders.entries()) {
+    const items = itemsOfRun({ entries: [entries[from + i]!], from: 0, to: 1, leaf }, form, cache)
+    yield items
+    if (items instanceof NotExact) return
+    bytes += items.length
+    if (bytes <= pickedMaxBytes) pieces.push(items)
+  }
+  if (name === undefined || bytes > pickedMaxBytes) return
+  const segment = { bytes: Buffer.concat(pieces), ends: noEnds, of: holders }
+  cache.set(first, `picked ${name}`, segment, bytes + overheadBytes + 8 * holders.length)
+}
+
+/** Copying more into one piece takes long, and spares little. */
+const pickedMaxBytes = 256 * 1024
 
 /** What a segment weighs beside its bytes: two typed arrays and what holds them. */
 const overheadBytes = 300

@@ -17,8 +17,7 @@ import {
 } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { invalidIncludeObject, keptObjectBody, viewMismatch } from '../codec/object-body.ts'
-import { holderOf, type Run } from '../codec/segments.ts'
-import { compileFilter } from '../kube/filter.ts'
+import type { Run } from '../codec/segments.ts'
 import { listMeta, type Page, PageWalk } from '../kube/list.ts'
 import { type Freshness, requestTimeoutMs } from '../kube/list-options.ts'
 import { readFailure } from '../kube/read-failure.ts'
@@ -255,8 +254,7 @@ async function readPage(
 ): Promise<Page | undefined> {
   const { state } = context
   const { clock } = context.options
-  const filter = compileFilter(plan, state.makeReader)
-  const walk = new PageWalk({ plan, snapshot, filter })
+  const walk = new PageWalk({ plan, snapshot, makeReader: state.makeReader })
   let sliceEndMs = clock.monotonicMs() + sliceMs
   while (!walk.advance(sliceEntries)) {
     if (context.isOver) return undefined
@@ -275,7 +273,7 @@ const sliceEntries = 64
 
 /** Selected entries go out in runs as long as a leaf's, so that no piece takes long to make. */
 const runEntries = 64
-/** So few are kept one by one: what one client selects again and again, such as the pods of its node. */
+/** So few are kept: what one client selects again and again, such as the pods of its node. */
 const keptEntriesMax = 500
 
 function runsOf({ content }: Page): Run[] {
@@ -284,7 +282,7 @@ function runsOf({ content }: Page): Run[] {
   }
   const { entries } = content
   if (entries.length <= keptEntriesMax) {
-    return entries.map(entry => ({ entries: [entry], from: 0, to: 1, leaf: holderOf(entry) }))
+    return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
   }
   const runs: Run[] = []
   for (let from = 0; from < entries.length; from += runEntries) {

@@ -9,7 +9,7 @@ import { type MediaType, watchContentType } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { itemsOfRun, type ItemForm, type Run } from '../codec/segments.ts'
 import { compileFilter, type Filter } from '../kube/filter.ts'
-import { candidates, indexUses } from '../kube/index-choice.ts'
+import { candidates } from '../kube/index-choice.ts'
 import type { WatchPlan } from '../kube/read-plan.ts'
 import { notExactly, statusFromError, statusObjectJson } from '../kube/status.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -145,8 +145,8 @@ function* initialRuns(
     return
   }
   let entries: KeyValue[] = []
-  const few = candidates(snapshot, plan.range, indexUses(plan))
-  for (const entry of few ?? snapshot.iterate(plan.range)) {
+  const few = candidates(snapshot, plan.range, plan)
+  for (const entry of few?.entries ?? snapshot.iterate(plan.range)) {
     const isSelected = filter(entry)
     if (isSelected instanceof NotExact) yield isSelected
     else if (isSelected) entries.push(entry)

@@ -8,15 +8,18 @@ import type { KeyValue } from '../store/event.ts'
 import type { IndexView } from '../store/index-view.ts'
 import type { TermsOf } from '../store/index.ts'
 import type { Snapshot } from '../store/snapshot.ts'
+import { type FieldRequirement, FieldSelector } from './field-selector.ts'
 import type { MakeReader, Selection } from './filter.ts'
+import { type LabelRequirement, LabelSelector } from './label-selector.ts'
 import { type FieldLabel, groupVersionText, type Resource } from './resource.ts'
 
 /** One requirement in terms of an index. */
 export interface IndexUse {
   /** `label:app` or `field:v1:spec.nodeName`: what a field is depends on the version, what a label is does not. */
   readonly name: string
-  /** An entry that is selected has one of them. */
+  /** An entry that is selected has one of them; one that has one of them meets the requirement. */
   readonly terms: readonly string[]
+  readonly requirement: FieldRequirement | LabelRequirement
 }
 
 /** What entries are found by that cannot be read. No value of a label or field begins with a zero. */
@@ -34,15 +37,17 @@ const termsMax = 32
  *  are in that order. */
 export function indexUses({ resource, labels, fields }: Selection): IndexUse[] {
   const uses: IndexUse[] = []
-  for (const { label, value, isEqual } of fields.requirements) {
+  for (const requirement of fields.requirements) {
+    const { label, value, isEqual } = requirement
     if (!isEqual || value === '' || label.startsWith('metadata.')) continue
     if (resource.fields.some(field => field.label === label && field.paths.length > 0)) {
-      uses.push({ name: fieldPrefix(resource) + label, terms: [value] })
+      uses.push({ name: fieldPrefix(resource) + label, terms: [value], requirement })
     }
   }
-  for (const { key, operator, values } of labels.requirements) {
+  for (const requirement of labels.requirements) {
+    const { key, operator, values } = requirement
     if (operator !== 'in' || values.size > termsMax) continue
-    uses.push({ name: labelPrefix + key, terms: [...values] })
+    uses.push({ name: labelPrefix + key, terms: [...values], requirement })
   }
   return uses
 }
@@ -85,25 +90,53 @@ function fieldTerms(field: FieldLabel, resource: Resource, makeReader: MakeReade
   }
 }
 
+/** What an index leaves of a range. */
+export interface Candidates {
+  /** In the order of keys. */
+  readonly entries: Iterable<KeyValue>
+  /** What they still have to meet: what the index has answered is left out, unless there are entries that cannot be read. */
+  readonly rest: Selection
+}
+
 /** The entries that a selection could hold in a range, by the index that leaves the fewest; undefined if no index helps: the caller
  *  scans then. */
 export function candidates(
   snapshot: Snapshot,
   range: KeyRange,
-  uses: readonly IndexUse[],
-): Iterable<KeyValue> | undefined {
-  let best: { readonly view: IndexView; readonly terms: readonly string[] } | undefined
+  selection: Selection,
+): Candidates | undefined {
+  let best: { readonly view: IndexView; readonly use: IndexUse } | undefined
   let fewest = snapshot.count(range) / 2
-  for (const use of uses) {
+  for (const use of indexUses(selection)) {
     const view = snapshot.index(use.name)
     if (view === undefined) continue
-    const terms = watchedTerms(use)
-    const count = terms.reduce((sum, term) => sum + view.count(term, range), 0)
+    const count = watchedTerms(use).reduce((sum, term) => sum + view.count(term, range), 0)
     if (count >= fewest) continue
     fewest = count
-    best = { view, terms }
+    best = { view, use }
   }
-  return best === undefined ? undefined : mergeTerms(best.view, best.terms, range)
+  if (best === undefined) return undefined
+  const { view, use } = best
+  const isReadable = view.count(unreadableTerm, range) === 0
+  const [term, ...others] = use.terms
+  const isSmall = isReadable && others.length === 0 && term !== undefined && fewest <= atOnceMax
+  return {
+    entries: isSmall ? view.range(term, range) : mergeTerms(view, watchedTerms(use), range),
+    rest: isReadable ? without(selection, use.requirement) : selection,
+  }
+}
+
+/** So many entries are looked up in well below a millisecond. */
+const atOnceMax = 500
+
+function without(selection: Selection, answered: IndexUse['requirement']): Selection {
+  const { resource, keyspace, labels, fields } = selection
+  return {
+    resource,
+    keyspace,
+    labels: new LabelSelector(labels.requirements.filter(one => one !== answered)),
+    fields: new FieldSelector(fields.requirements.filter(one => one !== answered)),
+  }
 }
 
 /** The entries of several terms, each once, in the order of keys. An entry of a single-valued index has one term, so no entry comes

@@ -11,8 +11,8 @@ import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type ContinuationSeal, encodeContinuation } from './continuation.ts'
-import type { Filter } from './filter.ts'
-import { candidates, indexUses } from './index-choice.ts'
+import { compileFilter, type Filter, type MakeReader, selectsEverything } from './filter.ts'
+import { candidates } from './index-choice.ts'
 import type { ListPlan } from './read-plan.ts'
 
 /** What is on a page, in the order of keys: leaves as they are, so that what is kept with them is of use, or selected entries. */
@@ -32,8 +32,8 @@ export interface Page {
 export interface PageOptions {
   readonly plan: ListPlan
   readonly snapshot: Snapshot
-  /** Of the plan's selection; undefined if it selects everything. */
-  readonly filter?: Filter | undefined
+  /** For what the plan selects by. */
+  readonly makeReader: MakeReader
   /** At most so many entries are looked at for one page. Only a page with a limit can be cut short by it. */
   readonly scanMaxEntries?: number | undefined
 }
@@ -43,29 +43,33 @@ export class PageWalk {
   readonly #options: PageOptions
   readonly #range: KeyRange
   readonly #source: Iterator<KeyValue>
+  /** Undefined if whatever comes is selected. */
+  readonly #filter: Filter | undefined
   readonly #entries: KeyValue[] = []
   #scanned = 0
   #page: Page | NotExact | undefined
 
   constructor(options: PageOptions) {
-    const { plan, snapshot, filter } = options
+    const { plan, snapshot, makeReader } = options
     this.#options = options
     this.#range = plan.range
-    if (filter === undefined) this.#page = unfilteredPage(options)
-    const few = filter === undefined ? [] : candidates(snapshot, plan.range, indexUses(plan))
-    this.#source = (few ?? snapshot.iterate(plan.range))[Symbol.iterator]()
+    const isUnfiltered = selectsEverything(plan)
+    if (isUnfiltered) this.#page = unfilteredPage(options)
+    const few = isUnfiltered ? undefined : candidates(snapshot, plan.range, plan)
+    this.#filter = compileFilter(few?.rest ?? plan, makeReader)
+    this.#source = (few?.entries ?? snapshot.iterate(plan.range))[Symbol.iterator]()
   }
 
   /** Looks at up to `maxEntries` more entries. True when the page is complete. */
   advance(maxEntries: number): boolean {
-    const { plan, filter, scanMaxEntries = Infinity } = this.#options
-    if (this.#page !== undefined || filter === undefined) return true
+    const { plan, scanMaxEntries = Infinity } = this.#options
+    if (this.#page !== undefined) return true
     const limit = plan.limit === 0 ? Infinity : plan.limit
     for (let i = 0; i < maxEntries; i++) {
       const next = this.#source.next()
       if (next.done === true) return this.#finish(undefined)
       const entry = next.value
-      const isSelected = filter(entry)
+      const isSelected = this.#filter === undefined || this.#filter(entry)
       if (isSelected instanceof NotExact) {
         this.#page = isSelected
         return true

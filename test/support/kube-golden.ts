@@ -7,7 +7,7 @@ import { NotExact } from '../../lib/codec/not-exact.ts'
 import { apiService } from '../../lib/kube/api-services.ts'
 import { builtInResources } from '../../lib/kube/built-ins.ts'
 import { customDefinition } from '../../lib/kube/custom-resources.ts'
-import { compileFilter, nameOfKey } from '../../lib/kube/filter.ts'
+import { nameOfKey } from '../../lib/kube/filter.ts'
 import { type ListMeta, listMeta, pageEntries, readPage } from '../../lib/kube/list.ts'
 import type { Freshness } from '../../lib/kube/list-options.ts'
 import { requestTimeoutMs } from '../../lib/kube/list-options.ts'
@@ -134,8 +134,7 @@ export function answer(
     if (entry === undefined) throw objectNotFound(plan.resource, plan.name)
     return { type: 'object', plan, entry }
   }
-  const filter = compileFilter(plan, recordedReader)
-  const page = readPage({ plan, snapshot, filter })
+  const page = readPage({ plan, snapshot, makeReader: recordedReader })
   if (page instanceof NotExact) throw new Error(page.reason)
   return { type: 'list', plan, meta: listMeta(plan, page), entries: [...pageEntries(page)] }
 }
