@@ -32,7 +32,9 @@ async function run({
 }: Extract<Invocation, { kind: 'run' }>): Promise<number> {
   const runner = await runnerOf(command)
   const logger = createStderrLogger(values)
-  return runner({ values, operands, logger, signal: stopSignal(logger) })
+  const signal = stopSignal(logger)
+  const onSwitch = (task: () => void): void => void process.on('SIGUSR2', task)
+  return runner({ values, operands, logger, signal, onSwitch })
 }
 
 /** Aborted by the first SIGINT or SIGTERM; the second one ends the process at once. */

@@ -25,7 +25,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const packageOwners: Readonly<Record<string, string>> = {
   etcd3: 'bench/engine/',
   '@grpc/grpc-js': 'lib/etcd/',
-  'prom-client': 'lib/ops/metrics.ts',
+  'prom-client': 'lib/ops/metrics',
   undici: 'lib/http/',
 }
 

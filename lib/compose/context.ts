@@ -9,6 +9,8 @@ export interface CommandContext {
   readonly logger: Logger
   /** Aborted when the program is asked to stop. */
   readonly signal: AbortSignal
+  /** Calls `task` whenever the program is sent the signal that switches (SIGUSR2). */
+  readonly onSwitch: (task: () => void) => void
 }
 
 /** Runs a command to its end. Resolves to its exit code; failures are thrown. */

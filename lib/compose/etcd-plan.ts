@@ -2,6 +2,7 @@
 
 import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from '../config/load.ts'
+import { listed } from '../config/upstream.ts'
 import { builtInResources } from '../kube/built-ins.ts'
 import type { Resource } from '../kube/resource.ts'
 
@@ -10,6 +11,10 @@ export interface EtcdPlan {
   readonly others: ReadonlyMap<string, readonly string[]>
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded: readonly string[]
+  /** etcd prefixes that alone are kept; undefined: all that are not excluded. */
+  readonly cacheOnly: readonly string[] | undefined
+  /** etcd prefixes that are not kept. */
+  readonly neverCache: readonly string[]
 }
 
 /** What the options say, for resources below an etcd prefix such as `/registry`. */
@@ -29,11 +34,15 @@ export function etcdPlanOf(
     prefixes.push(storagePrefix('--etcd-for', resource, { prefix, known }))
     others.set(endpoints, prefixes)
   }
-  const excluded = values
-    .all('exclude')
-    .flatMap(text => text.split(','))
-    .map(resource => storagePrefix('--exclude', resource.trim(), { prefix, known }))
-  return { others, excluded }
+  const prefixesOf = (name: string): string[] =>
+    listed(values, name).map(one => storagePrefix(`--${name}`, one, { prefix, known }))
+  const cacheOnly = prefixesOf('cache-only')
+  return {
+    others,
+    excluded: prefixesOf('exclude'),
+    cacheOnly: cacheOnly.length === 0 ? undefined : cacheOnly,
+    neverCache: prefixesOf('never-cache'),
+  }
 }
 
 /** Where a resource is stored: `secrets`, `deployments.apps`, or `widgets.example.com`, of a definition that may be there or not. */

@@ -8,7 +8,7 @@ export class ServiceHealth implements Health {
   readonly readyz: readonly HealthCheck[]
   #isStopping = false
 
-  constructor(mirrors: MirrorSet) {
+  constructor(mirrors: MirrorSet, others: readonly HealthCheck[] = []) {
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
     const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) }
     // In the words of kube-apiserver.
@@ -17,7 +17,7 @@ export class ServiceHealth implements Health {
       problem: () => (this.#isStopping ? 'process is shutting down' : undefined),
     }
     this.livez = [ping]
-    this.readyz = [ping, mirror, shutdown]
+    this.readyz = [ping, mirror, ...others, shutdown]
   }
 
   /** From now on it is not ready, so that nobody sends requests to it any more. */

@@ -31,6 +31,9 @@ export interface LiveRegistryOptions {
   readonly configured: readonly Resource[]
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded: readonly string[]
+  /** Whether a keyspace is mirrored that there is a resource for; every one if it is left out. What is not mirrored is known all
+   *  the same, for an upstream to answer. */
+  readonly isMirrored?: ((keyspace: Key) => boolean) | undefined
   /** What each keyspace remembers. */
   readonly history: HistoryBounds
   readonly serverAddress: string
@@ -38,6 +41,19 @@ export interface LiveRegistryOptions {
   /** Definitions have changed: what was derived from the fields of these keyspaces is of no use. */
   readonly onRedefined: (keyspaces: readonly Key[]) => void
 }
+
+/** Tells the keyspaces whose objects declare resources. */
+export function declaringKeyspaces(prefix: string): (keyspace: string) => boolean {
+  const declaring = new Set<string>(
+    declaringResources.map(resource => keyFromText(`${prefix}/${resource}/`)),
+  )
+  return keyspace => declaring.has(keyspace)
+}
+
+const declaringResources = [
+  'apiextensions.k8s.io/customresourcedefinitions',
+  'apiregistration.k8s.io/apiservices',
+] as const
 
 export class LiveRegistry {
   readonly #options: LiveRegistryOptions
@@ -53,10 +69,9 @@ export class LiveRegistry {
   constructor(options: LiveRegistryOptions) {
     const { prefix, logger } = options
     this.#options = options
-    this.#definitionsPrefix = keyFromText(
-      `${prefix}/apiextensions.k8s.io/customresourcedefinitions/`,
-    )
-    this.#servicesPrefix = keyFromText(`${prefix}/apiregistration.k8s.io/apiservices/`)
+    const [definitions, services] = declaringResources
+    this.#definitionsPrefix = keyFromText(`${prefix}/${definitions}/`)
+    this.#servicesPrefix = keyFromText(`${prefix}/${services}/`)
     this.#definitions = new Parsed(entry => customDefinition(entry, prefix), logger)
     this.#services = new Parsed(apiService, logger)
     this.#state = this.#makeState()
@@ -131,7 +146,9 @@ export class LiveRegistry {
 
   /** Mirrors what is there now, and nothing else. */
   #follow(): void {
-    const wanted = new Set(this.#state.registry.keyspaces().map(({ prefix }) => prefix))
+    const { isMirrored = () => true } = this.#options
+    const known = this.#state.registry.keyspaces().map(({ prefix }) => prefix)
+    const wanted = new Set(known.filter(isMirrored))
     for (const name of this.#mirrored) {
       if (wanted.has(name)) continue
       this.#mirrored.delete(name)

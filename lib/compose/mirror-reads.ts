@@ -1,8 +1,9 @@
-/** Reads of the API: from the mirror, and without an upstream, where the mirror cannot answer what etcd can, from etcd itself; few at
- *  a time, and each of the range that it needs. */
+/** Reads of the API: from the mirror, and where the mirror cannot answer, from the upstream; without one, what etcd can answer from etcd
+ *  itself, few at a time, and each of the range that it needs. */
 
 import type { Key } from '../base/keys.ts'
 import type { DirectSource, ReadRequest, Reads } from '../http/api.ts'
+import { PassInstead } from '../http/pass-instead.ts'
 import type { Freshness } from '../kube/list-options.ts'
 import type { ReadOptions } from '../mirror/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
@@ -10,16 +11,21 @@ import type { Snapshot } from '../store/snapshot.ts'
 
 export class MirrorReads implements Reads {
   readonly #mirrors: MirrorSet
+  readonly #hasUpstream: boolean
 
-  constructor(mirrors: MirrorSet) {
+  constructor(mirrors: MirrorSet, hasUpstream = false) {
     this.#mirrors = mirrors
+    this.#hasUpstream = hasUpstream
   }
 
   async read(request: ReadRequest): Promise<Snapshot | DirectSource> {
     const { keyspace, freshness } = request
-    const canGoElsewhere = this.#canGoElsewhere(keyspace, freshness)
+    if (this.#hasUpstream && !this.#mirrors.has(keyspace)) throw new PassInstead('not-ready')
+    const canGoElsewhere = this.#hasUpstream || this.#canGoElsewhere(keyspace, freshness)
     const outcome = await this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
-    return outcome.from === 'mirror' ? outcome.snapshot : this.#fromEtcd(request)
+    if (outcome.from === 'mirror') return outcome.snapshot
+    if (this.#hasUpstream) throw new PassInstead(outcome.reason)
+    return this.#fromEtcd(request)
   }
 
   /** A keyspace that is being read for the first time is waited for: asking etcd for the same once more would only make that

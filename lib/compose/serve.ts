@@ -18,6 +18,7 @@ import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
 import { readResources } from './resources-file.ts'
 import { Service, type ServiceOptions } from './service.ts'
+import { adminListenOf, keptOf, upstreamFrom } from './upstream/options.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
@@ -77,16 +78,22 @@ async function serveApi(context: CommandContext, client: Client, etcd: string): 
     prefixes,
   }))
   try {
-    await serveMirrored(context, etcd, { client, others, excluded: plan.excluded, configured })
+    await serveMirrored(context, etcd, {
+      client,
+      others,
+      excluded: plan.excluded,
+      configured,
+      isKept: keptOf(plan),
+    })
   } finally {
     await Promise.all(others.map(other => other.client.close()))
   }
 }
 
 async function serveMirrored(
-  { values, logger, signal }: CommandContext,
+  { values, logger, signal, onSwitch }: CommandContext,
   etcd: string,
-  mirrored: Pick<ServiceOptions, 'client' | 'others' | 'excluded' | 'configured'>,
+  mirrored: Pick<ServiceOptions, 'client' | 'others' | 'excluded' | 'configured' | 'isKept'>,
 ): Promise<void> {
   const listen = listenOf(values)
   const keyFile = values.text('continue-key-file')
@@ -94,6 +101,8 @@ async function serveMirrored(
   const audit = auditLog === undefined ? undefined : auditFile(auditLog)
   const service = await Service.start({
     ...mirrored,
+    upstream: upstreamFrom(values, logger),
+    adminListen: adminListenOf(values),
     seal: keyFile === undefined ? undefined : readSeal(keyFile),
     listen,
     tls: tlsFilesOf(values),
@@ -104,6 +113,8 @@ async function serveMirrored(
   })
   const address = addressOf(listen, service.port)
   logger.info('listening', { address })
+  if (service.adminPort !== 0) logger.info('our own paths', { port: service.adminPort })
+  onSwitch(() => service.readSwitch?.toggle())
   void service.ready.then(() => {
     if (!signal.aborted) introduce({ service, address, etcd, values, logger })
   })

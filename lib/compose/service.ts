@@ -5,77 +5,42 @@ import { randomUUID } from 'node:crypto'
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
-import type { Client } from '../etcd/client.ts'
-import type { AuditLog } from '../http/audit.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Handler } from '../http/exchange.ts'
 import { createHandler } from '../http/handler.ts'
-import { type Listen, Server } from '../http/server.ts'
+import { Server } from '../http/server.ts'
+import type { ReadSwitch } from '../http/read-switch.ts'
 import { Watches } from '../http/watches.ts'
-import { readTls, type TlsFiles, watchTls } from '../http/tls.ts'
-import type { ContinuationSeal } from '../kube/continuation.ts'
-import type { Resource } from '../kube/resource.ts'
+import { readTls, watchTls } from '../http/tls.ts'
 import { compactRevisionKey } from '../mirror/compaction.ts'
-import { defaultLimits, type MirrorLimits } from '../mirror/limits.ts'
-import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
+import { defaultLimits } from '../mirror/limits.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
-import type { HistoryBounds } from '../store/history.ts'
 import type { Segment } from '../codec/segments.ts'
 import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
-import { type AuthorizationOptions, createAuthorizer, ruleKeyspaces } from './authorization.ts'
+import { createAuthorizer, ruleKeyspaces } from './authorization.ts'
 import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from './index-keeper.ts'
-import { LiveRegistry } from './live-registry.ts'
+import type { LiveRegistry } from './live-registry.ts'
 import { MirrorReads } from './mirror-reads.ts'
 import { MirrorWatches } from './mirror-watches.ts'
-import { createMirrors, type OtherEtcd } from './mirrors.ts'
+import { createMirrors } from './mirrors.ts'
+import { createFace, createRegistry, listenForAdmin, watchAll } from './service-parts.ts'
+import type { ServiceOptions } from './service-options.ts'
+import { sinkOf } from './sink.ts'
 import { SlabKeeper } from './slab-keeper.ts'
-
-export interface ServiceOptions {
-  /** Stays the caller's, who closes it after the service has stopped. */
-  readonly client: Client
-  readonly listen: Listen
-  readonly tls?: TlsFiles | undefined
-  /** HOST:PORT that clients are told, if it is another than where the service listens. */
-  readonly address?: string | undefined
-  /** `/registry` */
-  readonly prefix: string
-  /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
-  readonly others?: readonly OtherEtcd[] | undefined
-  /** etcd prefixes that are neither mirrored nor served. */
-  readonly excluded?: readonly string[] | undefined
-  /** Resources that nothing in etcd declares. */
-  readonly configured?: readonly Resource[] | undefined
-  /** Encrypts continue tokens. */
-  readonly seal?: ContinuationSeal | undefined
-  /** Who may read; everybody who can connect if it is left out. */
-  readonly authorization?: AuthorizationOptions | undefined
-  /** Takes the record of what is answered here. Stays the caller's. */
-  readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
-  readonly logger: Logger
-  /** Of ages in Tables and of all waiting; the real one by default. */
-  readonly clock?: Clock | undefined
-  readonly limits?: MirrorLimits | undefined
-  /** For so long it serves on when it is to stop, and says that it is not ready, so that load balancers leave. */
-  readonly stopDelayMs?: number | undefined
-}
-
-/** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
-const history: HistoryBounds = {
-  maxBatches: 100_000,
-  maxAgeMs: 10 * 60_000,
-  maxBytes: 256 * 1024 * 1024,
-}
+import type { UpstreamFace } from './upstream/face.ts'
+import type { UpstreamKnowledge } from './upstream/knowledge.ts'
 
 /** The encoded objects of some hundred thousand pods. Beyond it, what was not asked for the longest is made again. */
 const segmentsMaxBytes = 1024 * 1024 * 1024
 
 /** How long answers under way may take to end when the service is asked to stop. */
 const drainMaxMs = 10_000
+
+export type { ServiceOptions } from './service-options.ts'
 
 export class Service {
   readonly #clock: Clock
@@ -89,10 +54,19 @@ export class Service {
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
   readonly #ready: Promise<void>
+  readonly #face: UpstreamFace | undefined
+  readonly #admin: Server | undefined
   /** For whoever has a listener of his own. */
   readonly handler: Handler
 
-  private constructor(parts: ServiceParts, server: Server, stopTls: CancelTimer, stopDelayMs = 0) {
+  private constructor(
+    parts: ServiceParts,
+    { server, admin }: ServiceServers,
+    stopTls: CancelTimer,
+    stopDelayMs = 0,
+  ) {
+    this.#face = parts.face
+    this.#admin = admin
     this.handler = parts.handler
     this.#clock = parts.clock
     this.#mirrors = parts.mirrors
@@ -118,10 +92,12 @@ export class Service {
       handler: exchange => handler(exchange),
       tls,
       clock,
+      takesUpgrades: options.upstream !== undefined,
     })
     const address = options.address ?? `${listen.host}:${server.port}`
     const parts = assemble(options, address)
     handler = parts.handler
+    const admin = await listenForAdmin(options, parts)
     const stopTls =
       files === undefined || tls === undefined
         ? (): void => {}
@@ -139,12 +115,28 @@ export class Service {
           })
     parts.registry.start(parts.mirrors)
     parts.mirrors.start()
-    return new Service(parts, server, stopTls, options.stopDelayMs)
+    parts.face?.start()
+    return new Service(parts, { server, admin }, stopTls, options.stopDelayMs)
   }
 
   /** Where it listens. */
   get port(): number {
     return this.#server.port
+  }
+
+  /** Where our own paths are; 0 if they are nowhere else. */
+  get adminPort(): number {
+    return this.#admin?.port ?? 0
+  }
+
+  /** By which all reads pass to the upstream; undefined if there is none. */
+  get readSwitch(): ReadSwitch | undefined {
+    return this.#face?.readSwitch
+  }
+
+  /** What is known of the upstream; undefined if there is none. */
+  get knowledge(): UpstreamKnowledge | undefined {
+    return this.#face?.knowledge
   }
 
   /** What there is of each kind, for whoever wants to say so. */
@@ -193,11 +185,20 @@ export class Service {
     this.#authorizer?.stop()
     await drained
     cancel()
+    this.#admin?.close()
+    await this.#face?.stop()
     await this.#mirrors.stop()
   }
 }
 
+interface ServiceServers {
+  readonly server: Server
+  readonly admin: Server | undefined
+}
+
 interface ServiceParts {
+  readonly face: UpstreamFace | undefined
+  readonly metrics: Metrics
   readonly clock: Clock
   readonly watches: Watches
   readonly mirrors: MirrorSet
@@ -209,33 +210,32 @@ interface ServiceParts {
 }
 
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
-  const { prefix, logger, clock = systemClock, configured = [], excluded = [] } = options
+  const { prefix, logger, clock = systemClock } = options
   const metrics = new Metrics()
   const indexes = new IndexKeeper(keyspace => storeIn(mirrors, keyspace), clock)
   const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
-  const registry = new LiveRegistry({
-    prefix,
-    configured,
-    excluded,
-    history,
-    serverAddress,
-    logger,
-    onRedefined: keyspaces => {
-      indexes.forget(keyspaces)
-      watches.endAll(keyspaces)
-    },
+  const registry = createRegistry(options, serverAddress, keyspaces => {
+    indexes.forget(keyspaces)
+    watches.endAll(keyspaces)
+    face?.knowledge.redefined()
   })
   let onReady = (): void => {}
   const ready = new Promise<void>(resolve => (onReady = resolve))
   const watchSource = new MirrorWatches(() => mirrors, clock)
   const watches = new Watches({ source: watchSource, clock, random: systemRandom })
+  const { authorization } = options
   const authorizer =
-    options.authorization === undefined
-      ? undefined
-      : createAuthorizer(options.authorization, { clock, metrics: metrics.access })
-  const isRuleKeyspace = ruleKeyspaces(prefix)
+    authorization && createAuthorizer(authorization, { clock, metrics: metrics.access })
+  const face = createFace(options, {
+    clock,
+    logger,
+    metrics: metrics.upstream,
+    registry: () => registry.state.registry,
+    mirrors: () => mirrors,
+  })
   const sink = sinkOf({
-    isRuleKeyspace,
+    isRuleKeyspace: ruleKeyspaces(prefix),
+    face,
     registry,
     indexes,
     slabs,
@@ -253,15 +253,13 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
   })
-  const health = new ServiceHealth(mirrors)
+  const health = new ServiceHealth(mirrors, face?.checks)
   const segments = new SegmentCache<Segment>(segmentsMaxBytes)
-  metrics.watchProcess()
-  metrics.watchSegments(segments)
-  metrics.watchWaitingReads(() => mirrors.waitingReads)
-  metrics.watchKeyspaces(() => mirrors.statuses())
+  watchAll(metrics, { segments, mirrors, face })
   const handler = createHandler({
     state: () => registry.state,
-    reads: new MirrorReads(mirrors),
+    reads: new MirrorReads(mirrors, face !== undefined),
+    proxy: face?.proxy,
     watches,
     segments,
     seal: options.seal,
@@ -275,7 +273,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     auditId: randomUUID,
   })
-  return { clock, mirrors, registry, authorizer, watches, health, handler, ready }
+  return { clock, mirrors, registry, authorizer, watches, health, handler, ready, face, metrics }
 }
 
 function storeIn(
@@ -296,39 +294,4 @@ function snapshotsIn(mirrors: MirrorSet): Snapshot[] {
 
 function isReady(mirrors: MirrorSet): boolean {
   return mirrors.statuses().every(({ state }) => state === 'ready')
-}
-
-interface Followers {
-  readonly authorizer: Authorizer | undefined
-  /** Holds rules of who may do what. */
-  readonly isRuleKeyspace: (keyspace: string) => boolean
-  readonly registry: LiveRegistry
-  readonly indexes: IndexKeeper
-  readonly slabs: SlabKeeper
-  readonly watchSource: MirrorWatches
-  /** A keyspace has another state. */
-  readonly onState: () => void
-}
-
-function sinkOf(followers: Followers): MirrorSink {
-  const { registry, indexes, slabs, watchSource, authorizer, isRuleKeyspace, onState } = followers
-  return {
-    applied(keyspace, batch) {
-      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
-      registry.changed(keyspace)
-      watchSource.applied(keyspace, batch)
-      slabs.applied(batch)
-    },
-    progressed: () => {},
-    reset: keyspace => {
-      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
-      registry.changed(keyspace)
-      watchSource.reset(keyspace)
-      indexes.restored(keyspace as Key)
-    },
-    stateChanged: keyspace => {
-      registry.changed(keyspace)
-      onState()
-    },
-  }
 }

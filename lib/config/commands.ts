@@ -3,6 +3,7 @@
 
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
 import type { Command, Option } from './option.ts'
+import { upstreamOptions } from './upstream.ts'
 
 /** What generated clusters and their objects are like. */
 const clusterOptions: readonly Option[] = [
@@ -200,6 +201,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       },
       ...etcdCredentialOptions,
       ...serveOptions,
+      ...upstreamOptions,
       ...embeddedOptions,
       ...clusterOptions,
       ...logOptions,

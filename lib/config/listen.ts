@@ -12,14 +12,8 @@ export interface ListenAddress {
 
 /** The address of `--listen`. Without authorization it must be a loopback address. */
 export function listenOf(values: OptionValues): ListenAddress {
-  const text = values.text('listen') ?? ''
-  const match = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^:/[\]]+)(?::(\d{1,5}))?\/?$/.exec(text)
-  const [, protocol, bracketed = '', digits] = match ?? []
-  const port = Number(digits ?? (protocol === 'https' ? 443 : 80))
-  if (match === null || port > 65_535) {
-    throw invalid(`--listen "${text}" is not an address such as http://127.0.0.1:8001`)
-  }
-  const host = bracketed.replace(/^\[|\]$/g, '')
+  const address = parseAddress('--listen', values.text('listen') ?? '')
+  const { host } = address
   const auth = values.text('auth') ?? ''
   if (auth !== 'none') throw invalid(`--auth "${auth}" is not none`)
   if (!isLoopback(host)) {
@@ -27,6 +21,18 @@ export function listenOf(values: OptionValues): ListenAddress {
       `--auth none would let everybody read who reaches ${host}: listen on a loopback address`,
     )
   }
+  return address
+}
+
+/** An address as it is written in an option. */
+export function parseAddress(option: string, text: string): ListenAddress {
+  const match = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^:/[\]]+)(?::(\d{1,5}))?\/?$/.exec(text)
+  const [, protocol, bracketed = '', digits] = match ?? []
+  const port = Number(digits ?? (protocol === 'https' ? 443 : 80))
+  if (match === null || port > 65_535) {
+    throw invalid(`${option} "${text}" is not an address such as http://127.0.0.1:8001`)
+  }
+  const host = bracketed.replace(/^\[|\]$/g, '')
   return { protocol: protocol === 'https' ? 'https' : 'http', host, port }
 }
 

@@ -16,6 +16,7 @@ import type { ApiState } from './api-state.ts'
 import type { AuditLog } from './audit.ts'
 import type { Authorizer } from './auth/authorizer.ts'
 import type { Health } from './health.ts'
+import type { ProxyOptions } from './proxy-options.ts'
 import type { Watches } from './watches.ts'
 
 export interface ReadRequest {
@@ -103,6 +104,8 @@ export interface ApiOptions {
   readonly authorizer?: Authorizer | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
+  /** What goes to an upstream, if there is one. */
+  readonly proxy?: ProxyOptions | undefined
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText

@@ -1,7 +1,7 @@
 /** One request and its response, the same over HTTP/1.1 and HTTP/2, with back-pressure in sight: what the handler works on. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Readable } from 'node:stream'
+import type { Duplex, Readable } from 'node:stream'
 import type { DetailedPeerCertificate } from 'node:tls'
 
 /** Response headers: names in lower case; several values make several lines. */
@@ -10,8 +10,16 @@ export type ResponseHeaders = Readonly<Record<string, string | readonly string[]
 /** The connection's other end. */
 export interface Peer {
   readonly address: string
+  readonly isSecure: boolean
   /** The client certificate, when one was presented and verified against the client CA. */
   certificate(): DetailedPeerCertificate | undefined
+}
+
+/** A connection that asks for another protocol. */
+export interface Takeover {
+  readonly socket: Duplex
+  /** What came behind the request. */
+  readonly head: Uint8Array
 }
 
 export interface Exchange {
@@ -24,6 +32,10 @@ export interface Exchange {
   /** The same as they were sent: names and values in turn, each line for itself. */
   readonly rawHeaders: readonly string[]
   readonly body: Readable
+  /** The request says that it has a body, which may be empty. */
+  readonly hasBody: boolean
+  /** The connection itself, for a request to change its protocol. Whoever writes to it answers in place of everything below. */
+  readonly takeover?: Takeover | undefined
   readonly peer: Peer
   /** The response is complete, or the client has gone. */
   readonly isClosed: boolean
@@ -31,13 +43,16 @@ export interface Exchange {
   readonly isFlushing: boolean
   /** Status and headers; once, before any write. */
   respond(status: number, headers: ResponseHeaders): void
+  /** Tells a client that waits for it that its body is wanted. HTTP/1.1 has done so already. */
+  proceed(): void
   /** Sends status and headers now, though the first write may be long in coming. */
   flush(): void
   /** False when the client must read first; `onDrain` tells when. The piece must not be changed afterwards. */
   write(piece: Uint8Array): boolean
   /** Calls `task` once, when writing may go on. Never, if the client goes away: watch `onClose` too. */
   onDrain(task: () => void): void
-  end(piece?: Uint8Array): void
+  /** Trailers are sent where there is a place for them. */
+  end(piece?: Uint8Array, trailers?: ResponseHeaders): void
   /** Cuts the response off, so that the client cannot take it for complete. */
   abort(): void
   /** Calls `task` once, when the response is complete or the client has gone; at once if that is so already.

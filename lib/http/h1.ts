@@ -1,16 +1,18 @@
 /** An exchange over HTTP/1.1. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Exchange, Peer, ResponseHeaders } from './exchange.ts'
+import type { Exchange, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { peerOf } from './peer.ts'
 
 export class Http1Exchange implements Exchange {
   readonly version = '1.1'
   readonly #response: ServerResponse
   readonly body: IncomingMessage
+  readonly takeover: Takeover | undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor(request: IncomingMessage, response: ServerResponse, takeover?: Takeover) {
     this.body = request
+    this.takeover = takeover
     this.#response = response
     // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells the handler.
     response.on('error', () => {})
@@ -33,6 +35,12 @@ export class Http1Exchange implements Exchange {
     return this.body.rawHeaders
   }
 
+  get hasBody(): boolean {
+    const { headers } = this
+    const length = headers['content-length']
+    return headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0')
+  }
+
   get peer(): Peer {
     return peerOf(this.body.socket)
   }
@@ -51,6 +59,8 @@ export class Http1Exchange implements Exchange {
     this.#response.writeHead(status, headers as Record<string, string | string[]>)
   }
 
+  proceed(): void {}
+
   flush(): void {
     if (!this.isClosed) this.#response.flushHeaders()
   }
@@ -63,7 +73,10 @@ export class Http1Exchange implements Exchange {
     this.#response.once('drain', task)
   }
 
-  end(piece?: Uint8Array): void {
+  end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
+    if (trailers !== undefined && !this.isClosed) {
+      this.#response.addTrailers(trailers as Record<string, string>)
+    }
     if (piece === undefined) this.#response.end()
     else this.#response.end(piece)
   }

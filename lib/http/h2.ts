@@ -5,13 +5,15 @@ import type { Readable } from 'node:stream'
 import type { Exchange, Peer, ResponseHeaders } from './exchange.ts'
 import { peerOf } from './peer.ts'
 
-const unknownPeer: Peer = { address: '', certificate: () => undefined }
+const unknownPeer: Peer = { address: '', isSecure: false, certificate: () => undefined }
 
 export class Http2Exchange implements Exchange {
   readonly version = '2'
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: readonly string[]
   readonly #stream: ServerHttp2Stream
+
+  #trailers: ResponseHeaders | undefined = undefined
 
   constructor(
     stream: ServerHttp2Stream,
@@ -40,6 +42,10 @@ export class Http2Exchange implements Exchange {
     return this.#stream
   }
 
+  get hasBody(): boolean {
+    return !this.#stream.endAfterHeaders
+  }
+
   get peer(): Peer {
     const socket = this.#stream.session?.socket
     return socket === undefined ? unknownPeer : peerOf(socket)
@@ -58,7 +64,22 @@ export class Http2Exchange implements Exchange {
 
   respond(status: number, headers: ResponseHeaders): void {
     if (this.isClosed) return
-    this.#stream.respond({ ...(headers as Record<string, string | string[]>), ':status': status })
+    const all = { ...(headers as Record<string, string | string[]>), ':status': status }
+    if (headers['trailer'] === undefined) this.#stream.respond(all)
+    else {
+      this.#stream.respond(all, { waitForTrailers: true })
+      this.#stream.once('wantTrailers', () => {
+        this.#stream.sendTrailers((this.#trailers ?? {}) as Record<string, string | string[]>)
+      })
+    }
+  }
+
+  proceed(): void {
+    const { expect } = this.headers
+    const isWaiting = expect?.toLowerCase() === '100-continue'
+    if (isWaiting && !this.isClosed && !this.#stream.headersSent) {
+      this.#stream.additionalHeaders({ ':status': constants.HTTP_STATUS_CONTINUE })
+    }
   }
 
   /** HTTP/2 sends headers as soon as there are any. */
@@ -72,8 +93,9 @@ export class Http2Exchange implements Exchange {
     this.#stream.once('drain', task)
   }
 
-  end(piece?: Uint8Array): void {
+  end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
     if (this.isClosed) return
+    this.#trailers = trailers
     if (this.#stream.writableFinished) this.#afterEnd()
     else this.#stream.once('finish', this.#afterEnd)
     if (piece === undefined) this.#stream.end()

@@ -3,7 +3,8 @@
 
 import { unreachable } from '../base/assert.ts'
 import { CacheError } from '../base/errors.ts'
-import { decide, type DecisionPolicy, type PassReason } from '../kube/decide.ts'
+import { hasUnknownMediaType } from '../codec/unknown-media-type.ts'
+import { decide, type DecisionPolicy } from '../kube/decide.ts'
 import { attributesOf, pathAttributes } from '../kube/attributes.ts'
 import { parseTarget, type RequestTarget } from '../kube/request.ts'
 import { type ResourceRoute, type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
@@ -13,6 +14,7 @@ import { recordAnswer } from './audit.ts'
 import { isAdmitted, isPublic } from './auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
 import type { Exchange, Handler } from './exchange.ts'
+import { answerOrPass, passOn } from './proxy.ts'
 import { answerRead, offerOf } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext } from './request-context.ts'
@@ -77,6 +79,7 @@ const clientLeftCode = 499
 
 async function answer(context: RequestContext): Promise<void> {
   const { state, target, exchange, reply } = context
+  const { proxy } = context.options
   const route = routeRequest(exchange.method, target.path, state.registry)
   noteResource(context, route)
   const decision = decide(
@@ -84,14 +87,15 @@ async function answer(context: RequestContext): Promise<void> {
       route,
       target,
       headerNames: Object.keys(exchange.headers),
-      hasUnknownMediaType: false,
+      hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(exchange.headers.accept),
+      hasUpgrade: exchange.takeover !== undefined,
     },
-    alone,
+    proxy?.policy() ?? alone,
   )
   switch (decision.type) {
     case 'mirror':
       if (route.type === 'resource' && (await isReadAdmitted(context, route))) {
-        await answerRead(context, route)
+        await answerOrPass(context, () => answerRead(context, route))
       }
       return
     case 'own':
@@ -125,11 +129,6 @@ async function isOwnAdmitted(context: RequestContext): Promise<boolean> {
   const { target, exchange } = context
   if (isPublic(target.path)) return true
   return isAdmitted(context, () => pathAttributes(exchange.method, target.path), passOn)
-}
-
-/** Lets the upstream answer. */
-async function passOn(_context: RequestContext, _reason: PassReason): Promise<void> {
-  throw new CacheError('upstream_failed', 'there is no upstream')
 }
 
 function noteResource(context: RequestContext, route: Route): void {

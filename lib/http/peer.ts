@@ -20,6 +20,7 @@ function createPeer(socket: Socket): Peer {
   let certificate: DetailedPeerCertificate | undefined
   return {
     address: socket.remoteAddress ?? '',
+    isSecure: isTls(socket),
     certificate() {
       if (!isTls(socket) || !socket.authorized) return undefined
       certificate ??= socket.getPeerCertificate(true)

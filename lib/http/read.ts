@@ -81,6 +81,7 @@ async function answerFrom(
   context: RequestContext,
   { plan, snapshot, mediaType }: Answer<ReadPlan>,
 ): Promise<void> {
+  noteRevision(context, snapshot)
   if (plan.type === 'get') {
     await answerGet(context, { plan, snapshot, mediaType })
   } else if (plan.type === 'list') {
@@ -108,6 +109,11 @@ async function answerDirectly(
   else if (begun instanceof Snapshot) {
     await answerFrom(context, { plan, snapshot: begun, mediaType })
   } else await begun.send(reply.response(200, contentType(mediaType.encoding)))
+}
+
+/** Where there is an upstream, every answer says who has made it. */
+function noteRevision({ reply, options }: RequestContext, { revision }: Snapshot): void {
+  if (options.proxy !== undefined) reply.origin = `mirror; revision=${revision}`
 }
 
 function isToldInStream(error: unknown): error is CacheError {

@@ -38,6 +38,8 @@ export const gzipMinBytes: number = 128 * 1024
 /** Fast above all, as upstream. */
 const gzipLevel = 1
 
+const originHeader = 'x-watchglass'
+
 const plainText = 'text/plain; charset=utf-8'
 
 export interface ReplyOptions {
@@ -52,6 +54,8 @@ export class Reply {
   offer: Offer = builtinOffer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
+  /** Who answers, and why: a header where there is an upstream. */
+  origin: string | undefined = undefined
   readonly #options: ReplyOptions
   #code = 0
 
@@ -113,8 +117,16 @@ export class Reply {
       'content-type': type,
       ...extra,
     }
+    if (this.origin !== undefined) headers[originHeader] = this.origin
     if (this.warnings.length > 0) headers['warning'] = this.warnings.map(warningHeader)
     return { status: code, headers }
+  }
+
+  /** Headers of an answer that is not ours. */
+  passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
+    this.#code = code
+    if (this.origin === undefined) return headers
+    return { ...headers, [originHeader]: this.origin }
   }
 
   /** A body that is at hand, compressed if it is large and the client takes it so. */

@@ -4,6 +4,7 @@
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type * as net from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -26,6 +27,8 @@ export interface ServerOptions {
   /** With `https`. A `ca` makes the server ask for client certificates. */
   readonly tls?: SecureContextOptions | undefined
   readonly clock: Clock
+  /** Requests for another protocol are handed over with their connection. Without it they are answered as any other. */
+  readonly takesUpgrades?: boolean | undefined
 }
 
 /** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
@@ -79,7 +82,7 @@ export class Server {
   #onIdle: (() => void) | undefined
   #isDraining = false
 
-  private constructor({ listen, handler, tls, clock }: ServerOptions) {
+  private constructor({ listen, handler, tls, clock, takesUpgrades = false }: ServerOptions) {
     this.#handler = handler
     this.#stalled = new StalledClients(this.#exchanges, clock)
     switch (listen.protocol) {
@@ -96,6 +99,21 @@ export class Server {
       default:
         unreachable(listen.protocol)
     }
+    const upgradable = this.#http1 ?? (this.#secure as unknown as http.Server)
+    if (takesUpgrades) this.#takeUpgrades(upgradable)
+  }
+
+  /** Node leaves such a connection to whoever listens for it. An answer of the ordinary kind ends it. */
+  #takeUpgrades(server: http.Server): void {
+    server.on('upgrade', (request: http.IncomingMessage, stream: Duplex, head: Buffer) => {
+      const socket = stream as net.Socket
+      const response = new http.ServerResponse(request)
+      response.shouldKeepAlive = false
+      response.assignSocket(socket)
+      response.on('finish', () => socket.end())
+      socket.on('error', () => {})
+      this.#begin(new Http1Exchange(request, response, { socket, head }))
+    })
   }
 
   /** Listens; refuses an address that is taken or not ours, naming it. */

@@ -2,24 +2,27 @@
  *  upstream, which nothing else ever uses, before or after, and which ends with anything but a 101: what a failed upgrade leaves behind
  *  must not become a tunnel into the upstream (CVE-2018-1002105). */
 
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { upstreamFailure } from './upstream-failure.ts'
 import type { UpstreamServer } from './upstream-server.ts'
+
+/** As `UpstreamIdentity`. */
+type TunnelIdentity = 'caller' | 'ourselves' | 'front-proxy'
 
 /** A request that asks for another protocol. */
 export interface TunnelRequest {
   readonly method: string
   readonly path: string
-  /** Names in lower case, with `connection` and `upgrade`. */
-  readonly headers: Readonly<Record<string, string | string[]>>
-  readonly as: 'caller' | 'front-proxy'
+  /** Names and values in turn, with `connection` and `upgrade`. */
+  readonly headers: readonly string[]
+  readonly as: TunnelIdentity
 }
 
 /** What becomes of it: one call of one of these. */
 export interface TunnelSink {
   /** 101: from now on bytes mean what the new protocol says. */
-  switched(headers: IncomingHttpHeaders, rawHeaders: readonly string[], socket: Duplex): void
+  switched(answer: IncomingMessage, socket: Duplex): void
   /** Anything else. The connection ends with the answer's body. */
   refused(answer: IncomingMessage): void
   failed(failure: Error): void
@@ -38,17 +41,26 @@ export function openTunnel(
   { method, path, headers, as }: TunnelRequest,
   { sink, onEnd, onUnreachable }: TunnelHooks,
 ): { abort(): void } {
-  const request = server.request(as, { method, path, headers: { ...headers } })
+  const request = server.request(as, {
+    method,
+    path,
+    headers: [...headers, 'Host', server.url.host] as unknown as OutgoingHttpHeaders,
+  })
   let isConnected = false
   let isAnswered = false
+  let isOver = false
+  const over = (): void => {
+    if (!isOver) onEnd()
+    isOver = true
+  }
   const fail = (error: Error): void => {
     if (isAnswered) return
     isAnswered = true
+    over()
     if (!isConnected) onUnreachable(error)
     sink.failed(upstreamFailure(error, isConnected))
   }
   request.once('socket', socket => {
-    socket.once('close', onEnd)
     socket.once(server.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
       isConnected = true
       request.setTimeout(0)
@@ -57,11 +69,13 @@ export function openTunnel(
   request.once('timeout', () => request.destroy(new Error('no connection in time')))
   request.once('upgrade', (answer, socket, head) => {
     isAnswered = true
+    socket.once('close', over)
     if (head.length > 0) socket.unshift(head)
-    sink.switched(answer.headers, answer.rawHeaders, socket)
+    sink.switched(answer, socket)
   })
   request.once('response', answer => {
     isAnswered = true
+    answer.once('close', over)
     sink.refused(answer)
   })
   request.on('error', fail)

@@ -67,12 +67,14 @@ export class UpstreamServers implements Upstream {
   }
 
   async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
-    const headers = { ...request.headers }
-    if (as === 'ourselves' && headers['authorization'] === undefined) {
-      const token = await this.#options.token?.()
-      if (token !== undefined) headers['authorization'] = `Bearer ${token}`
-    }
+    const own = as === 'ourselves' ? await this.credentials() : {}
+    const headers = { ...request.headers, ...own }
     return this.#callServer(this.#choose(new Set()), { ...request, headers }, as)
+  }
+
+  async credentials(): Promise<Readonly<Record<string, string>>> {
+    const token = await this.#options.token?.()
+    return token === undefined ? {} : { authorization: `Bearer ${token}` }
   }
 
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl {
@@ -263,7 +265,12 @@ class Forwarding implements ForwardControl, Dispatcher.DispatchHandler {
     this.#tried.add(server)
     this.#server = server
     server.load++
-    const options = { method, path, headers, body } as unknown as Dispatcher.DispatchOptions
+    const options = {
+      method,
+      path,
+      headers: [...headers],
+      body,
+    } as unknown as Dispatcher.DispatchOptions
     server.pool(as, isLongRunning ? 'long' : 'short').dispatch(options, this)
   }
 

@@ -36,12 +36,12 @@ export interface ForwardRequest {
   readonly method: string
   /** Path and query as they were sent. */
   readonly path: string
-  /** Names in lower case; hop-by-hop and identity headers are gone. */
-  readonly headers: Readonly<Record<string, string | string[]>>
+  /** Names and values in turn; those of the connection and of identities are gone. */
+  readonly headers: readonly string[]
   readonly body: AsyncIterable<Uint8Array> | undefined
   /** Its answer may never end, or be long in coming: watches, logs, proxied connections. */
   readonly isLongRunning: boolean
-  readonly as: 'caller' | 'front-proxy'
+  readonly as: UpstreamIdentity
 }
 
 /** What becomes of the answer. Calls come in this order: `started`, `data` any number of times, then `ended` or `failed`. `failed` may
@@ -65,6 +65,8 @@ export interface ForwardControl {
 export interface Upstream {
   /** Fails with `upstream_failed`, or `closed` when the signal is aborted. Any HTTP answer is an answer, whatever its code. */
   call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer>
+  /** Headers that show who we are, for a request `as` ourselves. */
+  credentials(): Promise<Readonly<Record<string, string>>>
   /** Passes a request on, and its answer back, as they come. */
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl
   /** Opens a connection of its own for a protocol that takes it over. */

@@ -7,12 +7,14 @@
 import { knownParameters } from './list-options.ts'
 import { isWatchRequest } from './read-plan.ts'
 import type { RequestTarget } from './request.ts'
+import type { Resource } from './resource.ts'
 import type { Route } from './routes.ts'
 import { needsUpstream, type Status, verbNotSupported } from './status.ts'
 
 /** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
 export type PassReason =
   | 'switched-off'
+  | 'upgrade'
   | 'path'
   | 'impersonation'
   | 'write'
@@ -25,6 +27,17 @@ export type PassReason =
   | 'other-server'
   | 'not-a-resource'
   | 'unknown-resource'
+  // The upstream has another version, does not list the resource, or has not been found to have the same objects:
+  | 'version'
+  | 'not-listed'
+  | 'unproven'
+  // What the mirror holds cannot be shown exactly:
+  | 'inexact'
+  // The mirror cannot answer this read now (see ElsewhereReason in lib/mirror/freshness.ts):
+  | 'not-ready'
+  | 'suspect'
+  | 'progress-untrusted'
+  | 'revision-not-kept'
   // The mirror could answer, but the upstream has not plainly allowed it (lib/http/auth):
   | 'unauthenticated'
   | 'denied'
@@ -51,6 +64,8 @@ export interface DecisionRequest {
   readonly headerNames: Iterable<string>
   /** The Accept header asks for something that may be of a later version. */
   readonly hasUnknownMediaType: boolean
+  /** The client wants another protocol on its connection. */
+  readonly hasUpgrade?: boolean | undefined
 }
 
 export interface DecisionPolicy {
@@ -58,7 +73,9 @@ export interface DecisionPolicy {
   /** All reads pass, for as long as somebody wants it so. */
   readonly isSwitchedOff: boolean
   /** Resources that are not to be answered from the mirror. */
-  readonly isExcluded: (group: string, resource: string) => boolean
+  readonly isExcluded: (resource: Resource) => boolean
+  /** What speaks against answering for a resource now; undefined if nothing does. */
+  readonly objection?: ((resource: Resource) => PassReason | undefined) | undefined
 }
 
 /** Decides. Pure, and cheap enough for every request. */
@@ -68,7 +85,10 @@ export function decide(request: DecisionRequest, policy: DecisionPolicy): Decisi
 
 function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
   const found = passRules.find(([, applies]) => applies(request, policy))
-  return found === undefined ? { type: 'mirror' } : { type: 'pass', reason: found[0] }
+  if (found !== undefined) return { type: 'pass', reason: found[0] }
+  const { route } = request
+  const reason = route.type === 'resource' ? policy.objection?.(route.resource) : undefined
+  return reason === undefined ? { type: 'mirror' } : { type: 'pass', reason }
 }
 
 type PassRule = readonly [
@@ -84,6 +104,7 @@ const passRules: readonly PassRule[] = [
   ['other-server', ({ route }) => route.type === 'remote'],
   ['unknown-resource', ({ route }) => route.type === 'failure' || route.type === 'unknown'],
   ['not-a-resource', ({ route }) => route.type !== 'resource'],
+  ['upgrade', ({ hasUpgrade }) => hasUpgrade === true],
   ['switched-off', (_, { isSwitchedOff }) => isSwitchedOff],
   ['write', ({ route }) => route.type === 'resource' && !readVerbs.has(route.verb)],
   ['subresource', ({ route }) => route.type === 'resource' && route.subresource !== ''],
@@ -94,8 +115,7 @@ const passRules: readonly PassRule[] = [
   ['conversion', ({ route }) => storageOf(route)?.conversion === 'webhook'],
   [
     'excluded',
-    ({ route }, { isExcluded }) =>
-      route.type === 'resource' && isExcluded(route.resource.group, route.resource.resource),
+    ({ route }, { isExcluded }) => route.type === 'resource' && isExcluded(route.resource),
   ],
 ]
 

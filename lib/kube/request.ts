@@ -5,6 +5,8 @@
 
 /** A request target taken apart. */
 export interface RequestTarget {
+  /** Path and query as they were sent. */
+  readonly raw: string
   /** Decoded. */
   readonly path: string
   readonly query: Query
@@ -60,7 +62,7 @@ export function parseTarget(target: string): RequestTarget | undefined {
   const path = unescapeText(rawPath, false)
   if (path === undefined) return undefined
   const query = parseQuery(mark < 0 ? '' : origin.slice(mark + 1))
-  return { path, query, isCanonical: isCanonicalPath(rawPath, path) }
+  return { raw: origin, path, query, isCanonical: isCanonicalPath(rawPath, path) }
 }
 
 /** The path and query, also of a target that names its server. */

@@ -43,6 +43,9 @@ export class StatusError extends CacheError {
   }
 }
 
+/** A refusal for want of an upstream that could answer it. */
+export class NotExactlyError extends StatusError {}
+
 /** The group and the plural name that a message speaks about. */
 export interface GroupResource {
   readonly group: string
@@ -163,8 +166,8 @@ export function needsUpstream(of: GroupResource, what: string): StatusError {
 
 /** An object that this server cannot show exactly as kube-apiserver would, and so does not show at all. The reason never quotes
  *  the object. */
-export function notExactly(of: GroupResource, reason: string): StatusError {
-  return new StatusError('unsupported', {
+export function notExactly(of: GroupResource, reason: string): NotExactlyError {
+  return new NotExactlyError('unsupported', {
     code: 500,
     message: `${goQuote(resourceText(of))} cannot be served exactly without an upstream API server: ${reason}`,
     reason: 'InternalError',

@@ -4,6 +4,7 @@
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { UpstreamCounts } from './metrics/upstream-counts.ts'
 import { BucketTally, CountTally } from './tally.ts'
 
 /** A mirrored keyspace, as its metrics need it. */
@@ -43,10 +44,13 @@ export class Metrics {
   readonly requests: RequestCounts
   /** For authorization, the audit log and what bounds requests. */
   readonly access: AccessCounts
+  /** For what stands in front of an upstream. */
+  readonly upstream: UpstreamCounts
   readonly #registry = new Registry()
 
   constructor() {
     this.access = new AccessCounts(this.#registry)
+    this.upstream = new UpstreamCounts(this.#registry)
     this.mirror = new MirrorCounts(this.#registry)
     this.requests = new RequestCounts()
   }

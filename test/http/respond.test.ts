@@ -9,10 +9,11 @@ import { FakeClock } from '../support/fake-clock.ts'
 class ScriptedExchange extends EventEmitter implements Exchange {
   readonly version = '1.1'
   readonly target = '/'
-  readonly rawHeaders: readonly string[] = []
   readonly headers = {}
+  readonly rawHeaders: readonly string[] = []
+  readonly hasBody = false
   readonly body: Readable = Readable.from([])
-  readonly peer = { address: '', certificate: () => undefined }
+  readonly peer = { address: '', isSecure: false, certificate: () => undefined }
   readonly method: string
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined
@@ -28,6 +29,7 @@ class ScriptedExchange extends EventEmitter implements Exchange {
   respond(status: number, headers: ResponseHeaders): void {
     this.responded = { status, headers }
   }
+  proceed(): void {}
   flush(): void {}
   write(piece: Uint8Array): boolean {
     this.written.push(piece)

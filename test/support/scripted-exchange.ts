@@ -9,8 +9,9 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly target = '/'
   readonly headers = {}
   readonly rawHeaders: readonly string[] = []
+  readonly hasBody = false
   readonly body: Readable = Readable.from([])
-  readonly peer: Exchange['peer'] = { address: '', certificate: () => undefined }
+  readonly peer: Exchange['peer'] = { address: '', isSecure: false, certificate: () => undefined }
   readonly method = 'GET'
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined
@@ -23,6 +24,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   respond(status: number, headers: ResponseHeaders): void {
     this.responded = { status, headers }
   }
+  proceed(): void {}
   flush(): void {}
   write(piece: Uint8Array): boolean {
     this.written.push(piece)

@@ -1,0 +1,30 @@
+/** Accept headers that may mean more to a later API server than to us. */
+
+import { acceptClauses, type AcceptClause } from './accept.ts'
+
+const ranges: ReadonlySet<string> = new Set([
+  '*/*',
+  'application/*',
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+])
+
+const parameters: ReadonlySet<string> = new Set(['as', 'g', 'v', 'stream', 'sv', 'pretty'])
+const views: ReadonlySet<string> = new Set([
+  'Table',
+  'PartialObjectMetadata',
+  'PartialObjectMetadataList',
+])
+
+/** True if the header names anything that is not known here. */
+export function hasUnknownMediaType(accept: string | undefined): boolean {
+  return accept !== undefined && accept !== '' && acceptClauses(accept).some(isUnknown)
+}
+
+function isUnknown({ type, subtype, parameters: given }: AcceptClause): boolean {
+  if (!ranges.has(`${type}/${subtype}`)) return true
+  const view = given.get('as')
+  if (view !== undefined && !views.has(view)) return true
+  return [...given.keys()].some(name => !parameters.has(name))
+}

@@ -1,0 +1,50 @@
+/** What a service is made from. */
+
+import type { Clock } from '../base/clock.ts'
+import type { Key } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import type { AuditLog } from '../http/audit.ts'
+import type { Listen } from '../http/server.ts'
+import type { TlsFiles } from '../http/tls.ts'
+import type { ContinuationSeal } from '../kube/continuation.ts'
+import type { Resource } from '../kube/resource.ts'
+import type { MirrorLimits } from '../mirror/limits.ts'
+import type { AuthorizationOptions } from './authorization.ts'
+import type { OtherEtcd } from './mirrors.ts'
+import type { UpstreamOptions } from './upstream/face.ts'
+
+export interface ServiceOptions {
+  /** Stays the caller's, who closes it after the service has stopped. */
+  readonly client: Client
+  readonly listen: Listen
+  readonly tls?: TlsFiles | undefined
+  /** HOST:PORT that clients are told, if it is another than where the service listens. */
+  readonly address?: string | undefined
+  /** `/registry` */
+  readonly prefix: string
+  /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
+  readonly others?: readonly OtherEtcd[] | undefined
+  /** etcd prefixes that are neither mirrored nor served. */
+  readonly excluded?: readonly string[] | undefined
+  /** Resources that nothing in etcd declares. */
+  readonly configured?: readonly Resource[] | undefined
+  /** What to stand in front of. */
+  readonly upstream?: UpstreamOptions | undefined
+  /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an upstream only. */
+  readonly isKept?: ((prefix: Key) => boolean) | undefined
+  /** Where our own paths are, beside `listen`. */
+  readonly adminListen?: Listen | undefined
+  /** Encrypts continue tokens. */
+  readonly seal?: ContinuationSeal | undefined
+  /** Who may read; everybody who can connect if it is left out. */
+  readonly authorization?: AuthorizationOptions | undefined
+  /** Takes the record of what is answered here. Stays the caller's. */
+  readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
+  readonly logger: Logger
+  /** Of ages in Tables and of all waiting; the real one by default. */
+  readonly clock?: Clock | undefined
+  readonly limits?: MirrorLimits | undefined
+  /** For so long it serves on when it is to stop, and says that it is not ready, so that load balancers leave. */
+  readonly stopDelayMs?: number | undefined
+}

@@ -1,0 +1,99 @@
+/** Parts of a service that are made of its options. */
+
+import { type Key, keyFromText } from '../base/keys.ts'
+import type { Segment } from '../codec/segments.ts'
+import { createAdminHandler } from '../http/admin.ts'
+import type { Health } from '../http/health.ts'
+import { Server } from '../http/server.ts'
+import { versionBody } from '../kube/data/discovery.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { systemClock } from '../ops/system.ts'
+import type { HistoryBounds } from '../store/history.ts'
+import type { SegmentCache } from '../store/segments.ts'
+import { ruleKeyspaces } from './authorization.ts'
+import { declaringKeyspaces, LiveRegistry } from './live-registry.ts'
+import type { ServiceOptions } from './service-options.ts'
+import { UpstreamFace, type UpstreamParts } from './upstream/face.ts'
+
+/** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
+const history: HistoryBounds = {
+  maxBatches: 100_000,
+  maxAgeMs: 10 * 60_000,
+  maxBytes: 256 * 1024 * 1024,
+}
+
+/** With an upstream, what is excluded is known all the same: it passes. */
+export function createRegistry(
+  options: ServiceOptions,
+  serverAddress: string,
+  onRedefined: (keyspaces: readonly Key[]) => void,
+): LiveRegistry {
+  const { prefix, logger, configured = [], excluded = [], upstream } = options
+  return new LiveRegistry({
+    prefix,
+    configured,
+    excluded: upstream === undefined ? excluded : [],
+    isMirrored: mirroredOf(options),
+    history,
+    serverAddress,
+    logger,
+    onRedefined,
+  })
+}
+
+export interface AdminParts {
+  readonly health: Health
+  readonly metrics: Metrics
+  readonly face: UpstreamFace | undefined
+}
+
+/** Our own paths, where the main listener has the upstream's. */
+export function listenForAdmin(
+  { adminListen: listen, logger, clock = systemClock }: ServiceOptions,
+  { health, metrics, face }: AdminParts,
+): Promise<Server> | undefined {
+  if (listen === undefined) return undefined
+  const handler = createAdminHandler({
+    health,
+    metrics,
+    version: versionBody,
+    readSwitch: face?.readSwitch,
+    onFailure: ({ message }) => logger.error('an admin request failed', { reason: message }),
+  })
+  return Server.listen({ listen, handler, clock })
+}
+
+/** What there is in front of an upstream; undefined without one. */
+export function createFace(
+  { upstream, isKept = () => true }: ServiceOptions,
+  parts: Omit<UpstreamParts, 'isKept'>,
+): UpstreamFace | undefined {
+  return upstream === undefined ? undefined : new UpstreamFace(upstream, { ...parts, isKept })
+}
+
+/** What declares resources or rules is mirrored even where it is not kept for clients. */
+function mirroredOf({ prefix, isKept, excluded = [] }: ServiceOptions): (keyspace: Key) => boolean {
+  const isRule = ruleKeyspaces(prefix)
+  const isDeclaring = declaringKeyspaces(prefix)
+  const isExcluded = new Set<string>(excluded.map(keyFromText))
+  return keyspace => {
+    if (isExcluded.has(keyspace)) return false
+    return isKept === undefined || isKept(keyspace) || isRule(keyspace) || isDeclaring(keyspace)
+  }
+}
+
+interface Watched {
+  readonly segments: SegmentCache<Segment>
+  readonly mirrors: MirrorSet
+  readonly face: UpstreamFace | undefined
+}
+
+/** Shows what there is. */
+export function watchAll(metrics: Metrics, { segments, mirrors, face }: Watched): void {
+  metrics.watchProcess()
+  metrics.watchSegments(segments)
+  metrics.watchWaitingReads(() => mirrors.waitingReads)
+  metrics.watchKeyspaces(() => mirrors.statuses())
+  if (face !== undefined) metrics.upstream.watch(() => face.facts())
+}

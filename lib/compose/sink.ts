@@ -1,0 +1,51 @@
+/** Tells everybody who follows the mirror what has changed. */
+
+import type { Key } from '../base/keys.ts'
+import type { Authorizer } from '../http/auth/authorizer.ts'
+import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
+import type { IndexKeeper } from './index-keeper.ts'
+import type { LiveRegistry } from './live-registry.ts'
+import type { MirrorWatches } from './mirror-watches.ts'
+import type { SlabKeeper } from './slab-keeper.ts'
+import type { UpstreamFace } from './upstream/face.ts'
+
+/** Who follows. */
+export interface Followers {
+  readonly face: UpstreamFace | undefined
+  readonly authorizer: Authorizer | undefined
+  /** Holds rules of who may do what. */
+  readonly isRuleKeyspace: (keyspace: string) => boolean
+  readonly registry: LiveRegistry
+  readonly indexes: IndexKeeper
+  readonly slabs: SlabKeeper
+  readonly watchSource: MirrorWatches
+  /** A keyspace has another state. */
+  readonly onState: () => void
+}
+
+/** What the mirror is given. */
+export function sinkOf(followers: Followers): MirrorSink {
+  const { registry, indexes, slabs, watchSource, authorizer, isRuleKeyspace, onState } = followers
+  const { face } = followers
+  return {
+    applied(keyspace, batch) {
+      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
+      registry.changed(keyspace)
+      watchSource.applied(keyspace, batch)
+      slabs.applied(batch)
+      face?.knowledge.changed(keyspace as Key)
+    },
+    progressed: () => {},
+    reset: keyspace => {
+      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
+      registry.changed(keyspace)
+      watchSource.reset(keyspace)
+      indexes.restored(keyspace as Key)
+    },
+    stateChanged: keyspace => {
+      registry.changed(keyspace)
+      face?.knowledge.served()
+      onState()
+    },
+  }
+}

@@ -1,0 +1,31 @@
+/** What passing requests on needs. */
+
+import type { DecisionPolicy, PassReason } from '../kube/decide.ts'
+import type { Exchange } from './exchange.ts'
+import type { Slots } from './slots.ts'
+import type { Upstream, UpstreamIdentity } from './upstream.ts'
+
+/** How a caller is shown to the upstream. */
+export interface PassedCredentials {
+  /** Names in lower case. They take the place of what the client has sent of `Authorization`. */
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly as: UpstreamIdentity
+}
+
+export interface PassMetrics {
+  /** A request has gone to the upstream. */
+  passed(reason: PassReason): void
+}
+
+export interface ProxyOptions {
+  readonly upstream: Upstream
+  /** What decides about requests now. */
+  readonly policy: () => DecisionPolicy
+  /** Undefined: callers show their own credentials, as they sent them. */
+  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  /** Beside X-Remote-*, which never pass. */
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** For reads that the mirror should have answered. */
+  readonly slots: Slots
+  readonly metrics: PassMetrics
+}

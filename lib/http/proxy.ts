@@ -1,0 +1,197 @@
+/** Passes requests to the upstream and its answers back, as they come: nothing is kept but what is on its way. */
+
+import { CacheError } from '../base/errors.ts'
+import type { ContinuationSeal } from '../kube/continuation.ts'
+import type { PassReason } from '../kube/decide.ts'
+import { parseQuery, type RequestTarget, requestInfo } from '../kube/request.ts'
+import { badRequest, tooManyRequests } from '../kube/status.ts'
+import type { Exchange } from './exchange.ts'
+import {
+  answerHeaders,
+  answerTrailers,
+  isRemoteHeader,
+  requestHeaders,
+} from './forwarded-headers.ts'
+import { passReasonOf } from './pass-instead.ts'
+import type { ProxyOptions } from './proxy-options.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Slots } from './slots.ts'
+import { passTunnel, wantsTunnel } from './tunnel.ts'
+import type { ForwardRequest, Upstream } from './upstream.ts'
+
+/** Those that come in numbers when the mirror fails: what spares the upstream in good times must not kill it in bad ones. */
+const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
+  'not-ready',
+  'suspect',
+  'progress-untrusted',
+  'revision-not-kept',
+])
+
+/** Answers, or lets the upstream answer what the mirror cannot. */
+export async function answerOrPass(
+  context: RequestContext,
+  answer: () => Promise<void>,
+): Promise<void> {
+  if (context.options.proxy !== undefined) context.reply.origin = 'mirror'
+  try {
+    await answer()
+  } catch (error) {
+    const reason = passReasonOf(error)
+    const isTooLate = context.reply.code !== 0
+    if (reason === undefined || context.options.proxy === undefined || isTooLate) throw error
+    await passOn(context, reason)
+  }
+}
+
+/** Lets the upstream answer. Resolves when the answer is over. */
+export async function passOn(context: RequestContext, reason: PassReason): Promise<void> {
+  const { options, exchange, reply } = context
+  const { proxy } = options
+  if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
+  context.facts = { ...context.facts, source: 'upstream' }
+  reply.origin = `pass; reason=${reason}`
+  proxy.metrics.passed(reason)
+  const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
+  try {
+    if (exchange.takeover !== undefined && exchange.hasBody) {
+      throw badRequest('a request for another protocol has no body')
+    }
+    const request = await requestOf(context, proxy)
+    if (wantsTunnel(exchange)) await passTunnel(context, proxy.upstream, request)
+    else await forward(context, proxy.upstream, { request, onStarted: free })
+  } finally {
+    free()
+  }
+}
+
+function takeSlot(slots: Slots): () => void {
+  const free = slots.take()
+  if (free === undefined) {
+    throw tooManyRequests(`${slots.max} reads are with the upstream that the mirror lacks`, 1)
+  }
+  return free
+}
+
+async function requestOf(
+  { exchange, target, options }: RequestContext,
+  { passed, isIdentityHeader, upstream }: ProxyOptions,
+): Promise<ForwardRequest> {
+  const { method, peer, rawHeaders, hasBody } = exchange
+  const credentials = passed?.(exchange)
+  const as = credentials?.as ?? 'caller'
+  const own = as === 'ourselves' ? await upstream.credentials() : {}
+  const headers = requestHeaders(
+    {
+      rawHeaders,
+      method,
+      hasBody,
+      host: exchange.headers.host ?? '',
+      address: peer.address,
+      isSecure: peer.isSecure,
+    },
+    {
+      isIdentityHeader: name => isRemoteHeader(name) || isIdentityHeader?.(name) === true,
+      // Whoever is shown by our word is not shown by any other.
+      replaced: credentials === undefined ? [] : ['authorization'],
+      added: { ...credentials?.headers, ...own },
+    },
+  )
+  return {
+    method,
+    path: withOpenedToken(target, options.seal),
+    headers,
+    body: hasBody ? { [Symbol.asyncIterator]: () => bodyOf(exchange) } : undefined,
+    isLongRunning: isLongRunning(method, target),
+    as,
+  }
+}
+
+/** The body, read when the upstream takes it, and not before. */
+function bodyOf(exchange: Exchange): AsyncIterator<Uint8Array> {
+  exchange.proceed()
+  return exchange.body.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>
+}
+
+/** Continue tokens that were encrypted here mean nothing elsewhere. */
+export function withOpenedToken(
+  { raw }: RequestTarget,
+  seal: ContinuationSeal | undefined,
+): string {
+  if (seal === undefined || !raw.includes('continue=')) return raw
+  const mark = raw.indexOf('?')
+  const pairs = raw
+    .slice(mark + 1)
+    .split('&')
+    .map(pair => {
+      const token = parseQuery(pair).first('continue')
+      const opened = token === undefined ? undefined : seal.open(token)
+      return opened === undefined ? pair : `continue=${encodeURIComponent(opened)}`
+    })
+  return `${raw.slice(0, mark)}?${pairs.join('&')}`
+}
+
+const longSubresources: ReadonlySet<string> = new Set([
+  'attach',
+  'exec',
+  'log',
+  'portforward',
+  'proxy',
+])
+
+/** kube-apiserver's own rule: these have no time limit. */
+function isLongRunning(method: string, { path, query }: RequestTarget): boolean {
+  const info = requestInfo(method, path)
+  if (info === undefined) return false
+  const isWatch = info.verb === 'watch' || (info.verb === 'get' && query.flag('watch'))
+  return isWatch || info.verb === 'proxy' || longSubresources.has(info.subresource)
+}
+
+interface Forwarded {
+  readonly request: ForwardRequest
+  /** The answer has begun. */
+  readonly onStarted: () => void
+}
+
+function forward(
+  { exchange, reply }: RequestContext,
+  upstream: Upstream,
+  { request, onStarted }: Forwarded,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let isWritten = false
+    const flush = (): void => {
+      if (!isWritten) exchange.flush()
+    }
+    const control = upstream.forward(request, {
+      started(code, headers) {
+        onStarted()
+        const passed = answerHeaders(code, request.method, headers)
+        exchange.respond(code, reply.passed(code, passed))
+        // What comes at once goes out with the headers; what does not must not hold them back.
+        queueMicrotask(flush)
+      },
+      data(piece) {
+        isWritten = true
+        if (exchange.write(piece)) return true
+        exchange.onDrain(() => control.resume())
+        return false
+      },
+      ended(trailers) {
+        isWritten = true
+        ignoreClose()
+        exchange.end(undefined, answerTrailers(trailers))
+        resolve()
+      },
+      failed(failure) {
+        isWritten = true
+        ignoreClose()
+        reject(failure)
+      },
+    })
+    const ignoreClose = exchange.onClose(() => {
+      isWritten = true
+      control.abort()
+      resolve()
+    })
+  })
+}

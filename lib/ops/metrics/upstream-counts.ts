@@ -1,0 +1,76 @@
+/** What is counted about the upstream. */
+
+import { Counter, Gauge, type Registry } from 'prom-client'
+
+/** What is known of the upstream, as its metrics need it. */
+export interface UpstreamFacts {
+  readonly isUp: boolean
+  readonly isVersionCovered: boolean
+  /** All reads pass, because somebody wants it so. */
+  readonly isSwitchedOff: boolean
+  /** Keyspaces by how they compare. */
+  readonly proofs: Readonly<Record<string, number>>
+}
+
+export class UpstreamCounts {
+  readonly #registry: Registry
+  readonly #passed: Counter
+  readonly #compared: Counter
+
+  constructor(registry: Registry) {
+    this.#registry = registry
+    this.#passed = new Counter({
+      name: 'watchglass_passed_requests_total',
+      help: 'Requests that went to the upstream, by the reason why they were not answered here.',
+      labelNames: ['reason'],
+      registers: [],
+    })
+    this.#compared = new Counter({
+      name: 'watchglass_compared_reads_total',
+      help: 'Reads that were compared with the upstream (--compare), by outcome.',
+      labelNames: ['outcome'],
+      registers: [],
+    })
+  }
+
+  passed(reason: string): void {
+    this.#passed.inc({ reason })
+  }
+
+  compared(outcome: string): void {
+    this.#compared.inc({ outcome })
+  }
+
+  /** Shows all of it; what is known of the upstream is looked up when somebody asks. Called once, where there is an upstream. */
+  watch(facts: () => UpstreamFacts): void {
+    this.#registry.registerMetric(this.#passed)
+    this.#registry.registerMetric(this.#compared)
+    const gauge = (name: string, help: string, valueOf: (now: UpstreamFacts) => number): void => {
+      const collect = function collect(this: Gauge): void {
+        this.set(valueOf(facts()))
+      }
+      this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
+    }
+    gauge('watchglass_upstream_up', '1 while a server of the upstream answers.', now =>
+      Number(now.isUp),
+    )
+    gauge(
+      'watchglass_upstream_version_covered',
+      '0 while built-in resources pass because the upstream is of another minor version.',
+      now => Number(now.isVersionCovered),
+    )
+    gauge('watchglass_switched_off', '1 while all reads pass because somebody wants it so.', now =>
+      Number(now.isSwitchedOff),
+    )
+    const keyspaces = new Gauge({
+      name: 'watchglass_upstream_keyspaces',
+      help: 'Keyspaces by how they compare with the upstream: only proven ones are answered from the mirror.',
+      labelNames: ['proof'],
+      registers: [],
+      collect() {
+        for (const [proof, count] of Object.entries(facts().proofs)) this.set({ proof }, count)
+      },
+    })
+    this.#registry.registerMetric(keyspaces)
+  }
+}

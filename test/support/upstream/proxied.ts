@@ -1,0 +1,121 @@
+/** A service in front of the upstream of tests, both over one embedded etcd. */
+
+import type { Test } from 'tap'
+import { silentLogger } from '../../../lib/base/logger.ts'
+import { createRandom } from '../../../lib/base/random.ts'
+import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import type { Client } from '../../../lib/etcd/client.ts'
+import { EngineClient } from '../../../lib/etcd/engine/client.ts'
+import { Engine } from '../../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
+import {
+  defaultUpstreamTimeouts,
+  UpstreamServer,
+  type UpstreamTimeouts,
+  type UpstreamTls,
+} from '../../../lib/http/upstream-server.ts'
+import { UpstreamServers } from '../../../lib/http/upstream-servers.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { ask, type HttpAnswer } from '../served.ts'
+import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
+
+export interface ProxiedOptions {
+  readonly upstream?: Partial<UpstreamOptions> | undefined
+  readonly service?: Partial<ServiceOptions> | undefined
+  readonly timeouts?: Partial<UpstreamTimeouts> | undefined
+  readonly tls?: UpstreamTls | undefined
+  /** Other servers of the upstream, before the one that runs. */
+  readonly otherUrls?: readonly string[] | undefined
+  /** Objects that are there from the beginning: bodies of POST by path. */
+  readonly objects?: readonly (readonly [path: string, object: unknown])[] | undefined
+  readonly token?: (() => Promise<string>) | undefined
+}
+
+export interface Proxied {
+  readonly client: Client
+  readonly upstream: TestUpstream
+  readonly service: Service
+  readonly port: number
+  /** Asks the service. */
+  readonly get: (path: string, headers?: Record<string, string>) => Promise<HttpAnswer>
+}
+
+/** Starts both; they end with the test. */
+export async function startProxied(t: Test, options: ProxiedOptions = {}): Promise<Proxied> {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const network = new DirectNetwork(scheduler)
+  const createClient = (): Client => new EngineClient({ engine, network })
+  const upstream = await TestUpstream.start({ client: createClient(), ...options.upstream })
+  await upstreamReady(upstream)
+  for (const [path, object] of options.objects ?? []) await created(upstream.port, path, object)
+  const service = await startFront(createClient(), upstream, options)
+  t.teardown(async () => {
+    await service.stop()
+    await upstream.stop()
+    engine.close()
+  })
+  const { port } = service
+  const get: Proxied['get'] = (path, headers) => ask(port, { path, headers })
+  return { client: createClient(), upstream, service, port, get }
+}
+
+/** A service in front of an upstream that runs already. */
+export function startFront(
+  client: Client,
+  upstream: TestUpstream,
+  { service, timeouts, tls, otherUrls = [], token }: ProxiedOptions = {},
+): Promise<Service> {
+  const all = { ...defaultUpstreamTimeouts, ...timeouts }
+  const urls = [...otherUrls, upstream.url]
+  return Service.start({
+    client,
+    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+    prefix: '/registry',
+    logger: silentLogger,
+    upstream: {
+      servers: new UpstreamServers({
+        servers: urls.map(url => new UpstreamServer(new URL(url), tls ?? {}, all)),
+        timeouts: all,
+        clock: systemClock,
+        logger: silentLogger,
+        token,
+      }),
+    },
+    ...service,
+  })
+}
+
+/** Creates an object, and waits for nothing. */
+export async function created(port: number, path: string, object: unknown): Promise<HttpAnswer> {
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify(object)
+  const answer = await ask(port, { method: 'POST', path, headers, body })
+  if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.body.toString()}`)
+  return answer
+}
+
+/** A ConfigMap with one value. */
+export function configMap(name: string, value: string): unknown {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { value } }
+}
+
+/** Resolves when a resource is answered from the mirror. */
+export async function answeredHere(
+  { service }: Pick<Proxied, 'service'>,
+  group: string,
+  version: string,
+  resource: string,
+): Promise<void> {
+  for (;;) {
+    const found = service.registry.state.registry.find(group, version, resource)
+    if (found !== undefined && service.knowledge?.objection(found) === undefined) return
+    await systemClock.yield()
+  }
+}
+
+/** Who answered, as the header says. */
+export function originOf({ headers }: HttpAnswer): string {
+  return String(headers['x-watchglass']).replace(/revision=\d+/, 'revision=N')
+}
