@@ -109,6 +109,7 @@ async function serveMirrored(
     prefix: prefixOf(values),
     audit: audit?.open,
     logger,
+    hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
   })
   const address = addressOf(listen, service.port)

@@ -37,6 +37,8 @@ export interface ServiceOptions {
   readonly adminListen?: Listen | undefined
   /** Encrypts continue tokens. */
   readonly seal?: ContinuationSeal | undefined
+  /** CBOR is offered beside the other media types. */
+  readonly hasCbor?: boolean | undefined
   /** Who may read; everybody who can connect if it is left out. */
   readonly authorization?: AuthorizationOptions | undefined
   /** Takes the record of what is answered here. Stays the caller's. */

@@ -263,6 +263,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     watches,
     segments,
     seal: options.seal,
+    hasCbor: options.hasCbor ?? false,
     authorizer,
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, state) => indexes.asked(plan, state.makeReader),

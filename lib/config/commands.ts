@@ -92,6 +92,10 @@ const serveOptions: readonly Option[] = [
     help: 'Resources that nothing in etcd declares, such as those of aggregated servers: a YAML list.',
   },
   {
+    name: 'cbor',
+    help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. kube-apiserver does so behind a feature gate that is off.',
+  },
+  {
     name: 'shutdown-delay',
     value: 'SECONDS',
     fallback: '0',

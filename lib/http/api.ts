@@ -98,6 +98,8 @@ export interface ApiOptions {
   readonly watches: Watches
   readonly segments: SegmentCache<Segment>
   readonly seal?: ContinuationSeal | undefined
+  /** CBOR is offered beside the other media types. */
+  readonly hasCbor: boolean
   /** A list was asked for that indexes might have helped. */
   readonly onList: (plan: ListPlan, state: ApiState) => void
   /** Undefined: everybody may read everything. */

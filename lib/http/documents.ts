@@ -11,7 +11,7 @@ import { aggregatedMediaType, type Discovery } from '../kube/discovery.ts'
 import { unknownPathText, type DiscoveryDocument } from '../kube/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../kube/status.ts'
 import { answerHealth, healthPaths } from './health.ts'
-import { builtinOffer } from './reply.ts'
+import { builtinOffer } from './offers.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** The paths that the server has beside those of the API. */
@@ -82,10 +82,11 @@ async function answerAggregated(context: RequestContext, path: '/api' | '/apis')
 }
 
 /** A document in the form in which the client takes objects. Views of it there are none. */
-async function negotiated({ reply }: RequestContext, body: string): Promise<void> {
-  const mediaType = negotiateError(reply.preference, builtinOffer)
+async function negotiated({ reply, options }: RequestContext, body: string): Promise<void> {
+  const offer = builtinOffer(options.hasCbor)
+  const mediaType = negotiateError(reply.preference, offer)
   if (mediaType === undefined) {
-    const names = builtinOffer.encodings.map(contentType).join(', ')
+    const names = offer.encodings.map(contentType).join(', ')
     throw notAcceptable(`only the following media types are accepted: ${names}`, false)
   }
   const bytes = mediaType.encoding === 'protobuf' ? protobufOf(body) : statusBody(body, mediaType)

@@ -14,8 +14,9 @@ import { recordAnswer } from './audit.ts'
 import { isAdmitted, isPublic } from './auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
 import type { Exchange, Handler } from './exchange.ts'
+import { builtinOffer, offerOf } from './offers.ts'
 import { answerOrPass, passOn } from './proxy.ts'
-import { answerRead, offerOf } from './read.ts'
+import { answerRead } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext } from './request-context.ts'
 
@@ -44,6 +45,7 @@ export function createHandler(options: ApiOptions): Handler {
     const reply = new Reply(exchange, target, {
       auditId: options.auditId(),
       clock: options.clock,
+      offer: builtinOffer(options.hasCbor),
     })
     if (target === undefined) reply.badRequest()
     else void handle(options, { exchange, target, reply, startMs })
@@ -134,7 +136,7 @@ async function isOwnAdmitted(context: RequestContext): Promise<boolean> {
 function noteResource(context: RequestContext, route: Route): void {
   if (route.type !== 'resource') return
   const { resource, verb, name } = route
-  context.reply.offer = offerOf(resource, name === '')
+  context.reply.offer = offerOf(resource, name === '', context.options.hasCbor)
   context.facts = {
     ...context.facts,
     verb,

@@ -7,14 +7,7 @@ import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, singleKey } from '../base/keys.ts'
 import { includedObject, type Forms, type Shown } from '../codec/forms.ts'
 import { listBody } from '../codec/list-body.ts'
-import {
-  builtinEncodings,
-  contentType,
-  type MediaType,
-  negotiate,
-  negotiateWatch,
-  type Offer,
-} from '../codec/negotiate.ts'
+import { contentType, type MediaType, negotiate, negotiateWatch } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { invalidIncludeObject, keptObjectBody, viewMismatch } from '../codec/object-body.ts'
 import type { Run } from '../codec/segments.ts'
@@ -42,6 +35,7 @@ import { Snapshot } from '../store/snapshot.ts'
 import type { DirectSource, ReadRequest } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { DirectList, directSnapshot } from './direct-read.ts'
+import { offerOf } from './offers.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -52,7 +46,7 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
   const isWatch = isWatchRequest(route, target.query)
   const timeoutMs = isWatch ? undefined : requestTimeoutMs(target.query)
   const isObject = route.verb === 'get'
-  reply.offer = offerOf(resource, !isObject)
+  reply.offer = offerOf(resource, !isObject, options.hasCbor)
   reply.warnings = resource.warnings
   const mediaType = (isWatch ? negotiateWatch : negotiate)(reply.preference, reply.offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
@@ -120,16 +114,6 @@ function isToldInStream(error: unknown): error is CacheError {
   return (
     error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
   )
-}
-
-/** What a resource is offered in. */
-export function offerOf({ routing, custom }: Resource, isList: boolean): Offer {
-  return {
-    encodings: builtinEncodings,
-    objectEncodings: custom === undefined ? builtinEncodings : ['json', 'yaml'],
-    hasRouter: routing === 'installed',
-    isList,
-  }
 }
 
 /** Contents that are as fresh as the plan wants, or where to read them, unless the request's own time limit passes first. */

@@ -2,13 +2,7 @@
 
 import { createGzip } from 'node:zlib'
 import type { Clock } from '../base/clock.ts'
-import {
-  builtinEncodings,
-  contentType,
-  negotiateError,
-  type Offer,
-  type Preference,
-} from '../codec/negotiate.ts'
+import { contentType, negotiateError, type Offer, type Preference } from '../codec/negotiate.ts'
 import { statusBody } from '../codec/object-body.ts'
 import type { RequestTarget } from '../kube/request.ts'
 import { warningHeader } from '../kube/resource.ts'
@@ -24,14 +18,6 @@ import {
   writable,
 } from './respond.ts'
 
-/** What built-in resources and documents are offered in. */
-export const builtinOffer: Offer = {
-  encodings: builtinEncodings,
-  objectEncodings: builtinEncodings,
-  hasRouter: true,
-  isList: false,
-}
-
 /** Smaller bodies are not worth compressing; this is upstream's bound. */
 export const gzipMinBytes: number = 128 * 1024
 
@@ -45,13 +31,15 @@ const plainText = 'text/plain; charset=utf-8'
 export interface ReplyOptions {
   readonly auditId: string
   readonly clock: Clock
+  /** Of what is answered, until more is known of it. */
+  readonly offer: Offer
 }
 
 export class Reply {
   readonly exchange: Exchange
   readonly preference: Preference
   /** Decides the form of refusals. */
-  offer: Offer = builtinOffer
+  offer: Offer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
   /** Who answers, and why: a header where there is an upstream. */
@@ -63,6 +51,7 @@ export class Reply {
     const { headers } = exchange
     this.exchange = exchange
     this.#options = options
+    this.offer = options.offer
     this.preference = {
       accept: headers.accept,
       userAgent: headers['user-agent'],
