@@ -1,6 +1,7 @@
 /** The command line in one table: what `--help`, the flags' parser and README's list of flags are all made from. Adding an
  *  option is adding a row here; the environment variable of `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
+import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
 import type { Command, Option } from './option.ts'
 import { upstreamOptions } from './upstream.ts'
@@ -44,12 +45,6 @@ const serveOptions: readonly Option[] = [
     help: 'Where to serve: http or https, HTTP/1.1 and HTTP/2. Port 0 lets the system choose; none serves nothing but --etcd-listen.',
   },
   {
-    name: 'auth',
-    value: 'MODE',
-    fallback: 'none',
-    help: 'Who may read. none: everybody who can connect, and so on loopback addresses only.',
-  },
-  {
     name: 'tls-cert',
     value: 'FILE',
     help: 'The certificate (PEM) of an https listener. Read again when it changes. Needs --tls-key.',
@@ -63,11 +58,6 @@ const serveOptions: readonly Option[] = [
     name: 'client-ca',
     value: 'FILE',
     help: 'Authorities (PEM) that may sign client certificates, which are asked for then.',
-  },
-  {
-    name: 'audit-log',
-    value: 'FILE',
-    help: "Records what is answered here as JSON lines in the form of kube-apiserver's audit log (level Metadata); - is standard output. What passes to an upstream is recorded there.",
   },
   {
     name: 'continue-key-file',
@@ -206,6 +196,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       ...etcdCredentialOptions,
       ...serveOptions,
       ...upstreamOptions,
+      ...authOptions,
       ...embeddedOptions,
       ...clusterOptions,
       ...logOptions,

@@ -1,4 +1,4 @@
-/** Where to listen, read from the options, and refused where it would let in more than was meant. */
+/** Where to listen, read from the options. */
 
 import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from './load.ts'
@@ -10,18 +10,9 @@ export interface ListenAddress {
   readonly port: number
 }
 
-/** The address of `--listen`. Without authorization it must be a loopback address. */
+/** The address of `--listen`. */
 export function listenOf(values: OptionValues): ListenAddress {
-  const address = parseAddress('--listen', values.text('listen') ?? '')
-  const { host } = address
-  const auth = values.text('auth') ?? ''
-  if (auth !== 'none') throw invalid(`--auth "${auth}" is not none`)
-  if (!isLoopback(host)) {
-    throw invalid(
-      `--auth none would let everybody read who reaches ${host}: listen on a loopback address`,
-    )
-  }
-  return address
+  return parseAddress('--listen', values.text('listen') ?? '')
 }
 
 /** An address as it is written in an option. */
@@ -57,10 +48,6 @@ export function tlsFilesOf(
 /** As a URL, with the port that was chosen. */
 export function addressOf({ protocol, host }: ListenAddress, port: number): string {
   return `${protocol}://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 function invalid(message: string): CacheError {

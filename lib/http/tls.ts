@@ -11,6 +11,8 @@ export interface TlsFiles {
   readonly keyFile: string
   /** Client certificates are asked for, and verified against this, when it is given. They are never required. */
   readonly clientCaFile?: string | undefined
+  /** More authorities of client certificates (PEM), as they are now. */
+  readonly authorities?: (() => readonly string[]) | undefined
 }
 
 /** How often the files are compared. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
@@ -23,11 +25,12 @@ export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
     readNamed('--tls-key', files.keyFile),
     files.clientCaFile === undefined ? undefined : readNamed('--client-ca', files.clientCaFile),
   ])
+  const all = [...(ca === undefined ? [] : [ca.toString()]), ...(files.authorities?.() ?? [])]
   const options: SecureContextOptions = {
     cert,
     key,
     minVersion: 'TLSv1.2',
-    ...(ca === undefined ? {} : { ca }),
+    ...(all.length === 0 ? {} : { ca: all }),
   }
   try {
     createSecureContext(options)

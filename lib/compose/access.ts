@@ -1,0 +1,125 @@
+/** Who may read, wired as the options plan it: whom to ask, whose certificates to believe, and how callers are shown to the upstream. */
+
+import { readFile } from 'node:fs/promises'
+import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import type { Logger } from '../base/logger.ts'
+import type { AuthPlan, ReviewServerPlan } from '../config/auth.ts'
+import { Callers } from '../http/auth/callers.ts'
+import { defaultIdentityHeaders, isIdentityHeader } from '../http/auth/identity-headers.ts'
+import type { ReviewServer } from '../http/auth/reviews.ts'
+import {
+  headerNames,
+  Trust,
+  trustConfigMapPath,
+  trustFromConfigMap,
+  type TrustTexts,
+} from '../http/auth/trust.ts'
+import { defaultUpstreamTimeouts, UpstreamServer } from '../http/upstream-server.ts'
+import { UpstreamServers } from '../http/upstream-servers.ts'
+import { TokenFile } from '../http/upstream-token.ts'
+import type { AuthorizationOptions } from './authorization.ts'
+
+/** What the rest of the service needs of it. */
+export interface Access {
+  readonly authorization: AuthorizationOptions
+  /** Authorities of all client certificates that mean something: PEM. */
+  readonly authorities: () => readonly string[]
+  /** Says who somebody is, as it is configured; never to be passed on. */
+  readonly isIdentityHeader: (name: string) => boolean
+  stop(): Promise<void>
+}
+
+export interface AccessParts {
+  /** What requests pass to, if they may. */
+  readonly upstream: ReviewServer | undefined
+  readonly canPass: boolean
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Reads what is trusted, and connects to whoever decides. */
+export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<Access> {
+  const { clock, logger, canPass, upstream } = parts
+  const own = plan.reviewServer === undefined ? undefined : reviewServerOf(plan.reviewServer, parts)
+  const server = own ?? upstream
+  if (server === undefined) throw new CacheError('invalid_request', 'nobody decides about access')
+  const trust = await Trust.start({ read: () => readTrust(plan, server), clock, logger })
+  const callers = new Callers({
+    clock,
+    userAuthorities: trust.userAuthorities,
+    frontProxies: trust.frontProxies,
+    passIdentity: plan.passIdentity,
+  })
+  const { mode, allowMs, denyMs } = plan
+  return {
+    authorization: { mode, canPass, server, callers, allowMs, denyMs },
+    authorities: trust.pems,
+    isIdentityHeader: name =>
+      isIdentityHeader(name, trust.frontProxies()?.headers ?? defaultIdentityHeaders),
+    async stop() {
+      trust.stop()
+      await own?.stop()
+    },
+  }
+}
+
+function reviewServerOf(
+  { url, ca, tokenFile }: ReviewServerPlan,
+  { clock, logger }: AccessParts,
+): UpstreamServers {
+  const timeouts = defaultUpstreamTimeouts
+  const file = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
+  return new UpstreamServers({
+    servers: [new UpstreamServer(url, { ca }, timeouts)],
+    token: file === undefined ? undefined : () => file.token(),
+    timeouts,
+    clock,
+    logger,
+  })
+}
+
+async function readTrust(plan: AuthPlan, server: ReviewServer): Promise<TrustTexts> {
+  const { frontProxies, userAuthoritiesFile } = plan
+  const userAuthorities =
+    userAuthoritiesFile === undefined ? '' : await readNamed('--client-ca', userAuthoritiesFile)
+  if (frontProxies === undefined) return { userAuthorities, frontProxies }
+  if (frontProxies !== 'config-map') {
+    const { authoritiesFile, allowedNames, headers } = frontProxies
+    const authorities = await readNamed('--requestheader-client-ca', authoritiesFile)
+    return {
+      userAuthorities,
+      frontProxies: { authorities, allowedNames, headers: headerNames(headers) },
+    }
+  }
+  const published = trustFromConfigMap(await readConfigMap(server))
+  if (published.frontProxies === undefined) {
+    throw new CacheError('source_failed', `${trustConfigMapPath} names no front proxies`)
+  }
+  return {
+    userAuthorities: [userAuthorities, published.userAuthorities].join('\n').trim(),
+    frontProxies: published.frontProxies,
+  }
+}
+
+async function readConfigMap(server: ReviewServer): Promise<string> {
+  const signal = new AbortController().signal
+  const headers = { accept: 'application/json' }
+  const { code, body } = await server.call(
+    { method: 'GET', path: trustConfigMapPath, headers, signal },
+    'ourselves',
+  )
+  if (code === 200) return Buffer.from(body).toString('utf8')
+  throw new CacheError('source_failed', `${trustConfigMapPath} was answered with ${code}`)
+}
+
+async function readNamed(option: string, file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `${option} cannot be read: ${message}`, {
+      cause: error,
+    })
+  }
+}

@@ -1,0 +1,180 @@
+/** Whose certificates say who somebody is: authorities of users, and front proxies. Read at start and every minute, from files or from the
+ *  ConfigMap that kube-apiserver publishes for aggregated servers, since both are rotated while we run. What cannot be read later
+ *  leaves everything as it was. */
+
+import type { X509Certificate } from 'node:crypto'
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { FrontProxies } from './callers.ts'
+import { authoritiesOf } from './certificates.ts'
+import { defaultIdentityHeaders, type IdentityHeaderNames } from './identity-headers.ts'
+
+/** What is trusted, as it was read. */
+export interface TrustTexts {
+  /** PEM; empty: certificates of users say nothing. */
+  readonly userAuthorities: string
+  /** Undefined: nobody may speak for others. */
+  readonly frontProxies: FrontProxyTexts | undefined
+}
+
+export interface FrontProxyTexts {
+  /** PEM. */
+  readonly authorities: string
+  readonly allowedNames: readonly string[]
+  readonly headers: IdentityHeaderNames
+}
+
+export interface TrustOptions {
+  readonly read: () => Promise<TrustTexts>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+const intervalMs = 60_000
+
+export class Trust {
+  readonly #options: TrustOptions
+  #known = ''
+  #texts: TrustTexts = { userAuthorities: '', frontProxies: undefined }
+  #userAuthorities: readonly X509Certificate[] = []
+  #frontProxies: FrontProxies | undefined = undefined
+  #cancel: CancelTimer = () => {}
+  #isStopped = false
+
+  private constructor(options: TrustOptions) {
+    this.#options = options
+  }
+
+  /** Reads everything for the first time; refuses what cannot be read, or is no certificate. */
+  static async start(options: TrustOptions): Promise<Trust> {
+    const trust = new Trust(options)
+    await trust.#read()
+    trust.#schedule()
+    return trust
+  }
+
+  /** As they are now. Another array only when they have changed. */
+  readonly userAuthorities = (): readonly X509Certificate[] => this.#userAuthorities
+
+  readonly frontProxies = (): FrontProxies | undefined => this.#frontProxies
+
+  /** What a TLS server has to know of all of them. */
+  readonly pems = (): readonly string[] =>
+    [this.#texts.userAuthorities, this.#texts.frontProxies?.authorities ?? ''].filter(
+      pem => pem !== '',
+    )
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancel()
+  }
+
+  async #read(): Promise<void> {
+    const texts = await this.#options.read()
+    const known = JSON.stringify(texts)
+    if (known === this.#known) return
+    const { userAuthorities, frontProxies } = texts
+    const users = certificatesOf('authorities of client certificates', userAuthorities)
+    const proxies =
+      frontProxies === undefined
+        ? undefined
+        : {
+            ...frontProxies,
+            authorities: certificatesOf('authorities of front proxies', frontProxies.authorities),
+          }
+    if (proxies?.authorities.length === 0) throw invalid('there is no authority of front proxies')
+    this.#known = known
+    this.#texts = texts
+    this.#userAuthorities = users
+    this.#frontProxies = proxies
+  }
+
+  #schedule(): void {
+    const { clock, logger } = this.#options
+    this.#cancel = clock.setTimer(intervalMs, () => {
+      void this.#read()
+        .catch((error: unknown) => {
+          const { message } = CacheError.from(error, 'source_failed')
+          logger.warn('trusted authorities cannot be read again; the old ones stay', {
+            reason: message,
+          })
+        })
+        .finally(() => {
+          if (!this.#isStopped) this.#schedule()
+        })
+    })
+  }
+}
+
+function certificatesOf(what: string, pem: string): readonly X509Certificate[] {
+  try {
+    return authoritiesOf(pem)
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `${what} are no certificates: ${message}`, {
+      cause: error,
+    })
+  }
+}
+
+/** Where kube-apiserver says how aggregated servers know it. */
+export const trustConfigMapPath =
+  '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
+
+/** What that ConfigMap says. */
+export function trustFromConfigMap(body: string): TrustTexts {
+  const data = dataOf(body)
+  const authorities = data('requestheader-client-ca-file')
+  return {
+    userAuthorities: data('client-ca-file'),
+    frontProxies:
+      authorities === ''
+        ? undefined
+        : {
+            authorities,
+            allowedNames: namesIn(data('requestheader-allowed-names')),
+            headers: headerNames({
+              user: namesIn(data('requestheader-username-headers')),
+              uid: namesIn(data('requestheader-uid-headers')),
+              group: namesIn(data('requestheader-group-headers')),
+              extraPrefix: namesIn(data('requestheader-extra-headers-prefix')),
+            }),
+          },
+  }
+}
+
+/** In lower case, and the usual ones where none are given. */
+export function headerNames(given: IdentityHeaderNames): IdentityHeaderNames {
+  const { user, uid, group, extraPrefix } = given
+  const or = (names: readonly string[], usual: readonly string[]): readonly string[] =>
+    names.length === 0 ? usual : names.map(name => name.toLowerCase())
+  return {
+    user: or(user, defaultIdentityHeaders.user),
+    uid: or(uid, defaultIdentityHeaders.uid),
+    group: or(group, defaultIdentityHeaders.group),
+    extraPrefix: or(extraPrefix, defaultIdentityHeaders.extraPrefix),
+  }
+}
+
+function dataOf(body: string): (key: string) => string {
+  const parsed: unknown = JSON.parse(body)
+  const data =
+    typeof parsed === 'object' && parsed !== null && 'data' in parsed ? parsed.data : undefined
+  const texts = typeof data === 'object' && data !== null ? Object.entries(data) : []
+  const known = new Map<string, unknown>(texts)
+  return key => {
+    const text = known.get(key)
+    return typeof text === 'string' ? text : ''
+  }
+}
+
+function namesIn(json: string): string[] {
+  if (json === '') return []
+  const names: unknown = JSON.parse(json)
+  return Array.isArray(names) ? names.filter(name => typeof name === 'string') : []
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}
