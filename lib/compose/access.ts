@@ -4,7 +4,9 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
-import type { AuthPlan, ReviewServerPlan } from '../config/auth.ts'
+import { type AuthPlan, authPlanOf, isLoopback, type ReviewServerPlan } from '../config/auth.ts'
+import { tlsFilesOf } from '../config/listen.ts'
+import type { OptionValues } from '../config/load.ts'
 import { Callers } from '../http/auth/callers.ts'
 import { defaultIdentityHeaders, isIdentityHeader } from '../http/auth/identity-headers.ts'
 import type { ReviewServer } from '../http/auth/reviews.ts'
@@ -18,7 +20,53 @@ import {
 import { defaultUpstreamTimeouts, UpstreamServer } from '../http/upstream-server.ts'
 import { UpstreamServers } from '../http/upstream-servers.ts'
 import { TokenFile } from '../http/upstream-token.ts'
+import { systemClock } from '../ops/system.ts'
 import type { AuthorizationOptions } from './authorization.ts'
+import type { ServiceOptions } from './service.ts'
+import { upstreamFrom } from './upstream/options.ts'
+
+/** What a service is given of all that: the options of its upstream, of its certificate, and of who may read. */
+export interface Guarded {
+  readonly options: Pick<ServiceOptions, 'upstream' | 'authorization' | 'tls'>
+  /** To be called when the service has stopped. */
+  stop(): Promise<void>
+}
+
+/** What the command line asks for. Nothing is served before what is trusted has been read. */
+export async function startGuarded(
+  values: OptionValues,
+  host: string,
+  logger: Logger,
+): Promise<Guarded> {
+  const plan = authPlanOf(values, host)
+  const upstream = upstreamFrom(values, logger, plan?.frontProxy)
+  const tls = tlsFilesOf(values)
+  if (plan === undefined) {
+    if (!isLoopback(host)) logger.warn('everybody may read everything who reaches this', { host })
+    return { options: { upstream, tls }, stop: async () => {} }
+  }
+  const canPass = upstream !== undefined
+  const parts = { upstream: upstream?.servers, canPass, clock: systemClock, logger }
+  const {
+    authorization,
+    authorities,
+    isIdentityHeader: isOurs,
+    stop,
+  } = await startAccess(plan, parts)
+  const { callers } = authorization
+  return {
+    options: {
+      authorization,
+      upstream: upstream && {
+        ...upstream,
+        passed: exchange => callers.passed(exchange),
+        isIdentityHeader: isOurs,
+      },
+      tls: tls && { ...tls, clientCaFile: undefined, authorities },
+    },
+    stop,
+  }
+}
 
 /** What the rest of the service needs of it. */
 export interface Access {

@@ -5,12 +5,13 @@ import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { etcdConnection } from '../config/etcd.ts'
-import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
+import { addressOf, listenOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/load.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc-client.ts'
 import { readSeal } from '../http/seal.ts'
 import { systemClock } from '../ops/system.ts'
+import { startGuarded } from './access.ts'
 import { auditFile } from './audit-log.ts'
 import type { CommandContext } from './context.ts'
 import { etcdPlanOf } from './etcd-plan.ts'
@@ -18,7 +19,7 @@ import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
 import { readResources } from './resources-file.ts'
 import { Service, type ServiceOptions } from './service.ts'
-import { adminListenOf, keptOf, upstreamFrom } from './upstream/options.ts'
+import { adminListenOf, keptOf } from './upstream/options.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
@@ -99,13 +100,13 @@ async function serveMirrored(
   const keyFile = values.text('continue-key-file')
   const auditLog = values.text('audit-log')
   const audit = auditLog === undefined ? undefined : auditFile(auditLog)
+  const guarded = await startGuarded(values, listen.host, logger)
   const service = await Service.start({
     ...mirrored,
-    upstream: upstreamFrom(values, logger),
+    ...guarded.options,
     adminListen: adminListenOf(values),
     seal: keyFile === undefined ? undefined : readSeal(keyFile),
     listen,
-    tls: tlsFilesOf(values),
     prefix: prefixOf(values),
     audit: audit?.open,
     logger,
@@ -121,6 +122,7 @@ async function serveMirrored(
   })
   await untilAborted(signal)
   await service.stop()
+  await guarded.stop()
   await audit?.flush()
   logger.info('stopped')
 }

@@ -17,6 +17,12 @@ export const authOptions: readonly Option[] = [
     help: 'How users whom this server knows by a certificate or a front proxy are shown to the upstream: headers (X-Remote-*, with the certificate of a front proxy) or impersonate (with our own credentials).',
   },
   {
+    name: 'front-proxy-cert',
+    value: 'FILE',
+    help: 'The certificate (PEM) of a front proxy that the upstream believes, for --pass-identity headers.',
+  },
+  { name: 'front-proxy-key', value: 'FILE', help: 'Its key (PEM).' },
+  {
     name: 'authorized-ttl',
     value: 'SECONDS',
     fallback: '10',
@@ -112,6 +118,8 @@ export interface AuthPlan {
   readonly frontProxies: FrontProxyPlan | 'config-map' | undefined
   /** Authorities of users' certificates: a PEM file. */
   readonly userAuthoritiesFile: string | undefined
+  /** Shown to the upstream with users whom we know. */
+  readonly frontProxy: { readonly cert: Buffer; readonly key: Buffer } | undefined
   readonly reviewServer: ReviewServerPlan | undefined
 }
 
@@ -146,6 +154,7 @@ export function authPlanOf(values: OptionValues, host: string): AuthPlan | undef
     passIdentity,
     frontProxies: frontProxiesOf(values, mode),
     userAuthoritiesFile,
+    frontProxy: frontProxyOf(values, passIdentity),
     reviewServer,
   }
 }
@@ -167,6 +176,24 @@ function passIdentityOf(values: OptionValues): AuthPlan['passIdentity'] {
       return text
     default:
       throw invalid(`--pass-identity "${text}" is not headers or impersonate`)
+  }
+}
+
+function frontProxyOf(
+  values: OptionValues,
+  passIdentity: AuthPlan['passIdentity'],
+): AuthPlan['frontProxy'] {
+  const [certFile, keyFile] = [values.text('front-proxy-cert'), values.text('front-proxy-key')]
+  if (passIdentity !== 'headers') {
+    if (certFile === undefined && keyFile === undefined) return undefined
+    throw invalid('--front-proxy-cert and --front-proxy-key need --pass-identity headers')
+  }
+  if (certFile === undefined || keyFile === undefined) {
+    throw invalid('--pass-identity headers needs --front-proxy-cert and --front-proxy-key')
+  }
+  return {
+    cert: readGiven('front-proxy-cert', certFile),
+    key: readGiven('front-proxy-key', keyFile),
   }
 }
 

@@ -65,9 +65,9 @@ t.test('serve refuses what would not do what was meant', async t => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [
       ['--listen', 'http://0.0.0.0:8001'],
-      /--auth none would let everybody read who reaches 0\.0\.0\.0/,
+      /whoever reaches 0\.0\.0\.0 could read everything: say who may with --auth/,
     ],
-    [['--auth', 'magic'], /--auth "magic" is not none/],
+    [['--auth', 'magic'], /--auth "magic" is not delegate, requestheader or none/],
     [['--listen', '127.0.0.1:8001'], /--listen "127\.0\.0\.1:8001" is not an address/],
     [['--listen', 'https://127.0.0.1:0'], /needs --tls-cert and --tls-key/],
     [['--tls-cert', 'a.pem'], /--tls-cert needs --listen https/],

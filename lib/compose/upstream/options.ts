@@ -6,7 +6,11 @@ import type { Logger } from '../../base/logger.ts'
 import { type ListenAddress, parseAddress } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/load.ts'
 import { compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
-import { defaultUpstreamTimeouts, UpstreamServer } from '../../http/upstream-server.ts'
+import {
+  type ClientCertificate,
+  defaultUpstreamTimeouts,
+  UpstreamServer,
+} from '../../http/upstream-server.ts'
 import { UpstreamServers } from '../../http/upstream-servers.ts'
 import { TokenFile } from '../../http/upstream-token.ts'
 import { systemClock } from '../../ops/system.ts'
@@ -14,7 +18,11 @@ import type { EtcdPlan } from '../etcd-plan.ts'
 import type { UpstreamOptions } from './face.ts'
 
 /** The upstream; undefined if there is to be none. */
-export function upstreamFrom(values: OptionValues, logger: Logger): UpstreamOptions | undefined {
+export function upstreamFrom(
+  values: OptionValues,
+  logger: Logger,
+  frontProxy?: ClientCertificate,
+): UpstreamOptions | undefined {
   const connection = upstreamConnection(values)
   if (connection === undefined) return undefined
   const { urls, ca, own, tokenFile, answerMs } = connection
@@ -22,7 +30,7 @@ export function upstreamFrom(values: OptionValues, logger: Logger): UpstreamOpti
   const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, systemClock)
   return {
     servers: new UpstreamServers({
-      servers: urls.map(url => new UpstreamServer(url, { ca, own }, timeouts)),
+      servers: urls.map(url => new UpstreamServer(url, { ca, own, frontProxy }, timeouts)),
       token: token === undefined ? undefined : () => token.token(),
       timeouts,
       clock: systemClock,
