@@ -1,7 +1,12 @@
 /** Authentication and authorization of the test upstream, for its `before`: tokens, certificates, front proxies, impersonation, then the
  *  reviews and the rules. */
 
-import type { Identity } from '../../../lib/kube/access-review.ts'
+import {
+  type Identity,
+  selfReviewPath,
+  subjectReviewPath,
+  whoAmIPath,
+} from '../../../lib/kube/access-review.ts'
 import {
   defaultIdentityHeaders,
   identityFromHeaders,
@@ -38,7 +43,7 @@ export function createGuard(options: GuardOptions): Before {
       const attributes = { ...asked, verb: `impersonate-on:user-info:${asked.verb}` }
       if (!isAllowed(bindings, who, attributes)) return denied(who, attributes)
     }
-    if (request.method === 'POST') {
+    if (request.method === 'POST' && reviewPaths.has(target.path)) {
       const text = (await body()).toString()
       const review = answerReview(target.path, text, acting, bindings)
       if (review !== undefined) return answer(review.code, review.body)
@@ -46,6 +51,9 @@ export function createGuard(options: GuardOptions): Before {
     return isAllowed(bindings, acting, asked) ? undefined : denied(acting, asked)
   }
 }
+
+/** Other bodies are read by whoever answers. */
+const reviewPaths: ReadonlySet<string> = new Set([selfReviewPath, subjectReviewPath, whoAmIPath])
 
 function authenticated(
   { headers, rawHeaders, certificate }: SeenRequest,

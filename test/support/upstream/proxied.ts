@@ -4,6 +4,8 @@ import type { Test } from 'tap'
 import { silentLogger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import type { AuthorizationOptions } from '../../../lib/compose/authorization.ts'
+import { Callers, type CallersOptions } from '../../../lib/http/auth/callers.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { Engine } from '../../../lib/etcd/engine/engine.ts'
@@ -30,6 +32,15 @@ export interface ProxiedOptions {
   /** Objects that are there from the beginning: bodies of POST by path. */
   readonly objects?: readonly (readonly [path: string, object: unknown])[] | undefined
   readonly token?: (() => Promise<string>) | undefined
+  /** The service authorizes what it answers, by what the upstream says. */
+  readonly access?: FrontAccess | undefined
+}
+
+/** How a service authorizes. */
+export interface FrontAccess {
+  readonly mode: AuthorizationOptions['mode']
+  /** Who callers are; by their tokens if it is left out. */
+  readonly callers?: Partial<CallersOptions> | undefined
 }
 
 export interface Proxied {
@@ -65,26 +76,35 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
 export function startFront(
   client: Client,
   upstream: TestUpstream,
-  { service, timeouts, tls, otherUrls = [], token }: ProxiedOptions = {},
+  { service, timeouts, tls, otherUrls = [], token, access }: ProxiedOptions = {},
 ): Promise<Service> {
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
+  const servers = new UpstreamServers({
+    servers: urls.map(url => new UpstreamServer(new URL(url), tls ?? {}, all)),
+    timeouts: all,
+    clock: systemClock,
+    logger: silentLogger,
+    token,
+  })
+  const callers = access && new Callers({ ...tokensOnly, ...access.callers })
   return Service.start({
     client,
     listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
     prefix: '/registry',
     logger: silentLogger,
-    upstream: {
-      servers: new UpstreamServers({
-        servers: urls.map(url => new UpstreamServer(new URL(url), tls ?? {}, all)),
-        timeouts: all,
-        clock: systemClock,
-        logger: silentLogger,
-        token,
-      }),
-    },
+    upstream: { servers, passed: callers && (exchange => callers.passed(exchange)) },
+    authorization: access &&
+      callers && { mode: access.mode, canPass: true, server: servers, callers },
     ...service,
   })
+}
+
+const tokensOnly: CallersOptions = {
+  clock: systemClock,
+  userAuthorities: () => [],
+  frontProxies: () => undefined,
+  passIdentity: undefined,
 }
 
 /** Creates an object, and waits for nothing. */
