@@ -47,12 +47,8 @@ export async function startGuarded(
   }
   const canPass = upstream !== undefined
   const parts = { upstream: upstream?.servers, canPass, clock: systemClock, logger }
-  const {
-    authorization,
-    authorities,
-    isIdentityHeader: isOurs,
-    stop,
-  } = await startAccess(plan, parts)
+  const access = await startAccess(plan, parts)
+  const { authorization, authorities } = access
   const { callers } = authorization
   return {
     options: {
@@ -60,11 +56,11 @@ export async function startGuarded(
       upstream: upstream && {
         ...upstream,
         passed: exchange => callers.passed(exchange),
-        isIdentityHeader: isOurs,
+        isIdentityHeader: name => access.isIdentityHeader(name),
       },
       tls: tls && { ...tls, clientCaFile: undefined, authorities },
     },
-    stop,
+    stop: () => access.stop(),
   }
 }
 
