@@ -63,8 +63,29 @@ export const mediaTypeNames: Readonly<Record<Encoding, string>> = {
 /** What `application/json` and the other names offer for built-in resources, unless CBOR is switched on. */
 export const builtinEncodings: readonly Encoding[] = ['json', 'yaml', 'protobuf']
 
-/** The media type of an answer to a get, a list, or a watch's errors before it starts. */
+/** The media type of an answer to a get, a list, or a watch's errors before it starts. Clients send few Accept headers, so what has
+ *  come of each is remembered with the offer. */
 export function negotiate(preference: Preference, offer: Offer): MediaType | NotAcceptable {
+  const { accept = '' } = preference
+  let known = remembered.get(offer)
+  if (known === undefined) {
+    known = new Map()
+    remembered.set(offer, known)
+  }
+  const key = isPrettyWanted(preference) ? `pretty ${accept}` : `plain ${accept}`
+  const found = known.get(key)
+  if (found !== undefined) return found
+  const made = negotiateAnew(preference, offer)
+  if (accept.length <= rememberedMaxLength && known.size < rememberedMax) known.set(key, made)
+  return made
+}
+
+const remembered = new WeakMap<Offer, Map<string, MediaType | NotAcceptable>>()
+/** Clients make headers up, so there are bounds: a thousand short headers are more than a cluster has. */
+const rememberedMax = 1_000
+const rememberedMaxLength = 256
+
+function negotiateAnew(preference: Preference, offer: Offer): MediaType | NotAcceptable {
   if (offer.hasRouter && !isRouted(preference.accept ?? '', offer.encodings)) {
     const names = offer.isList ? [...plainNames(offer), ...streamNames(offer)] : plainNames(offer)
     const refusal = `406: Not Acceptable\n\nAvailable representations: ${names.join(', ')}`

@@ -1,12 +1,12 @@
 /** One running service: a client of etcd, the mirror, and the API over HTTP; built from the bottom up, and stopped the other way
  *  round. */
 
-import { randomUUID } from 'node:crypto'
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Handler } from '../http/exchange.ts'
+import { createAuditIds } from '../http/audit-ids.ts'
 import { createHandler } from '../http/handler.ts'
 import { Server } from '../http/server.ts'
 import type { ReadSwitch } from '../http/read-switch.ts'
@@ -272,7 +272,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     metrics,
     clock,
     logger,
-    auditId: randomUUID,
+    auditId: createAuditIds(),
   })
   return { clock, mirrors, registry, authorizer, watches, health, handler, ready, face, metrics }
 }

@@ -53,6 +53,8 @@ export interface Exchange {
   onDrain(task: () => void): void
   /** Trailers are sent where there is a place for them. */
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void
+  /** Ends the response with these pieces, in as few writes as there can be. */
+  endWith(pieces: readonly Uint8Array[]): void
   /** Cuts the response off, so that the client cannot take it for complete. */
   abort(): void
   /** Calls `task` once, when the response is complete or the client has gone; at once if that is so already.

@@ -81,6 +81,16 @@ export class Http1Exchange implements Exchange {
     else this.#response.end(piece)
   }
 
+  endWith(pieces: readonly Uint8Array[]): void {
+    if (pieces.length === 1) {
+      this.#response.end(pieces[0])
+      return
+    }
+    this.#response.cork()
+    for (const piece of pieces) this.#response.write(piece)
+    this.#response.end()
+  }
+
   abort(): void {
     this.#response.destroy()
   }

@@ -96,10 +96,30 @@ export class Http2Exchange implements Exchange {
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
     if (this.isClosed) return
     this.#trailers = trailers
-    if (this.#stream.writableFinished) this.#afterEnd()
-    else this.#stream.once('finish', this.#afterEnd)
+    this.#beforeEnd()
     if (piece === undefined) this.#stream.end()
     else this.#stream.end(piece)
+  }
+
+  endWith(pieces: readonly Uint8Array[]): void {
+    if (this.isClosed) return
+    this.#beforeEnd()
+    const stream = this.#stream
+    if (pieces.length === 1) {
+      stream.end(pieces[0])
+      return
+    }
+    stream.cork()
+    for (const piece of pieces) stream.write(piece)
+    stream.end()
+  }
+
+  /** Most requests have nothing behind their headers. */
+  #beforeEnd(): void {
+    const stream = this.#stream
+    if (stream.endAfterHeaders) return
+    if (stream.writableFinished) this.#afterEnd()
+    else stream.once('finish', this.#afterEnd)
   }
 
   /** A client that has its answer may have more to say, which nobody is going to read: it is told to stop (RFC 9113, 8.1). */

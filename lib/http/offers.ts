@@ -10,14 +10,9 @@ export function builtinOffer(hasCbor: boolean): Offer {
 
 /** What a resource is offered in. Custom resources have no protobuf form. */
 export function offerOf({ routing, custom }: Resource, isList: boolean, hasCbor: boolean): Offer {
-  const encodings = hasCbor ? withCbor : builtinEncodings
-  const customEncodings = hasCbor ? customWithCbor : plainCustom
-  return {
-    encodings,
-    objectEncodings: custom === undefined ? encodings : customEncodings,
-    hasRouter: routing === 'installed',
-    isList,
-  }
+  const isBuiltIn = custom === undefined
+  const bits = [isList, routing === 'installed', isBuiltIn, hasCbor]
+  return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
 }
 
 const withCbor: readonly Encoding[] = [...builtinEncodings, 'cbor']
@@ -30,3 +25,15 @@ const plainOffer: Offer = {
 const cborOffer: Offer = { ...plainOffer, encodings: withCbor, objectEncodings: withCbor }
 const plainCustom: readonly Encoding[] = ['json', 'yaml']
 const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
+
+/** Few, and made once, so that what is negotiated can be remembered with them. */
+const offers: readonly Offer[] = Array.from({ length: 16 }, (_, bits) => {
+  const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
+  const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor
+  return {
+    encodings,
+    objectEncodings: (bits & 4) === 0 ? customEncodings : encodings,
+    hasRouter: (bits & 2) !== 0,
+    isList: (bits & 1) !== 0,
+  }
+})

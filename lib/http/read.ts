@@ -209,8 +209,8 @@ async function answerList(
   if (context.isOver) return
   if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)
   const response = reply.response(200, contentType(encoding))
-  if (start.isWhole && start.bytes <= joinedMaxBytes) {
-    await reply.body(response, Buffer.concat(start.pieces))
+  if (start.isWhole && start.bytes <= writtenAtOnceMaxBytes) {
+    await reply.body(response, ...start.pieces)
     return
   }
   await reply.pieces(response, continued(start.pieces, body, resource))
@@ -293,8 +293,8 @@ interface Beginning {
 
 /** So much of a list is made before any of it is sent. */
 const beginningMaxBytes = 1024 * 1024
-/** Copying a small list into one piece costs less than writing it in many. */
-const joinedMaxBytes = 256 * 1024
+/** A list up to this goes out in one write, with its length. */
+const writtenAtOnceMaxBytes = 256 * 1024
 
 async function beginning(body: Body, context: RequestContext): Promise<Beginning> {
   const { clock } = context.options

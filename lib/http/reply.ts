@@ -118,10 +118,16 @@ export class Reply {
     return { ...headers, [originHeader]: this.origin }
   }
 
-  /** A body that is at hand, compressed if it is large and the client takes it so. */
-  async body(response: Response, bytes: Uint8Array): Promise<void> {
-    if (bytes.length < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, bytes)
-    else await this.#gzip(response, piecesOf(bytes))
+  /** A body that is at hand, be it in pieces; compressed if it is large and the client takes it so. */
+  async body(response: Response, ...pieces: readonly Uint8Array[]): Promise<void> {
+    let bytes = 0
+    for (const piece of pieces) bytes += piece.length
+    if (bytes < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, ...pieces)
+    else
+      await this.#gzip(
+        response,
+        pieces.flatMap(piece => [...piecesOf(piece)]),
+      )
   }
 
   /** A large body piece by piece. */

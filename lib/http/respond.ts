@@ -27,15 +27,17 @@ const wholeMaxBytes = 2_048
 /** Our own code gives way to other work after so long. */
 const sliceMs = 4
 
-/** Sends a body that is at hand. The caller does not wait. */
+/** Sends a body that is at hand, be it in pieces. The caller does not wait. */
 export function sendWhole(
   exchange: Exchange,
   { status, headers }: Response,
-  body: Uint8Array,
+  ...body: readonly Uint8Array[]
 ): void {
-  exchange.respond(status, { ...headers, 'content-length': String(body.length) })
+  let bytes = 0
+  for (const piece of body) bytes += piece.length
+  exchange.respond(status, { ...headers, 'content-length': String(bytes) })
   if (exchange.method === 'HEAD') exchange.end()
-  else exchange.end(body)
+  else exchange.endWith(body)
 }
 
 /** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so that no more are made. */

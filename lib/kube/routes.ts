@@ -116,9 +116,8 @@ function routeInstalled(scope: InstalledScope, tokens: readonly string[]): Route
   const isWatch = tokens[0] === 'watch'
   const shape = shapeOf(scope, isWatch ? tokens.slice(1) : tokens)
   if (shape === undefined) return notFound
-  const verbs = isWatch ? watchVerbs(shape) : verbsOf(shape)
-  if (verbs === undefined) return notFound
-  const verb = Object.hasOwn(verbs, method) ? verbs[method] : undefined
+  const verb = isWatch ? watchVerb(shape, method) : verbOf(shape, method)
+  if (verb === 'no path') return notFound
   if (verb === undefined) return wrongMethod
   const { resource, namespace, name, subresource } = shape
   return { type: 'resource', resource, verb, namespace, name, subresource }
@@ -160,39 +159,52 @@ function shapeFrom(
   return { resource, namespace, name, subresource, level: 'subresource' }
 }
 
-type MethodVerbs = Readonly<Record<string, Verb | undefined>>
+type MethodVerbs = ReadonlyMap<string, Verb>
 
-const collectionMethods = { GET: 'list', POST: 'create', DELETE: 'deletecollection' } as const
-const objectMethods = { GET: 'get', PUT: 'update', PATCH: 'patch', DELETE: 'delete' } as const
-const subresourceMethods = { ...objectMethods, POST: 'create' } as const
+const everywhereMethods: MethodVerbs = new Map([['GET', 'list']])
+const collectionMethods: MethodVerbs = new Map([
+  ['GET', 'list'],
+  ['POST', 'create'],
+  ['DELETE', 'deletecollection'],
+])
+const objectMethods: MethodVerbs = new Map([
+  ['GET', 'get'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+])
+const subresourceMethods: MethodVerbs = new Map([...objectMethods, ['POST', 'create']])
 
-/** The methods that a path has; undefined if it has none, which means that there is no such path. */
-function verbsOf({ resource, level, subresource }: Shape): MethodVerbs | undefined {
+/** The verb of a method at a path, or undefined; a path that has no method at all is none. */
+type FoundVerb = Verb | 'no path' | undefined
+
+function verbOf({ resource, level, subresource }: Shape, method: string): FoundVerb {
   switch (level) {
     case 'everywhere':
-      return verbsAmong({ GET: 'list' }, resource.verbs)
+      return verbAmong(everywhereMethods, resource.verbs, method)
     case 'collection':
-      return verbsAmong(collectionMethods, resource.verbs)
+      return verbAmong(collectionMethods, resource.verbs, method)
     case 'object':
-      return verbsAmong(objectMethods, resource.verbs)
+      return verbAmong(objectMethods, resource.verbs, method)
     case 'subresource': {
+      if (subresource === 'proxy' && (method === 'HEAD' || method === 'OPTIONS')) return 'get'
       const known = resource.subresources.find(({ name }) => name === subresource)
-      const verbs = verbsAmong(subresourceMethods, known?.verbs ?? [])
-      return subresource === 'proxy' ? { ...verbs, HEAD: 'get', OPTIONS: 'get' } : verbs
+      const verb = verbAmong(subresourceMethods, known?.verbs ?? [], method)
+      return verb === 'no path' && subresource === 'proxy' ? undefined : verb
     }
   }
 }
 
-function watchVerbs({ resource, level }: Shape): MethodVerbs | undefined {
-  return level !== 'subresource' && resource.verbs.includes('watch') ? { GET: 'watch' } : undefined
+function watchVerb({ resource, level }: Shape, method: string): FoundVerb {
+  if (level === 'subresource' || !resource.verbs.includes('watch')) return 'no path'
+  return method === 'GET' ? 'watch' : undefined
 }
 
-function verbsAmong(
-  methods: Readonly<Record<string, Verb>>,
-  verbs: readonly string[],
-): MethodVerbs | undefined {
-  const found = Object.entries(methods).filter(([, verb]) => verbs.includes(verb))
-  return found.length === 0 ? undefined : Object.fromEntries(found)
+function verbAmong(methods: MethodVerbs, verbs: readonly string[], method: string): FoundVerb {
+  const verb = methods.get(method)
+  if (verb !== undefined && verbs.includes(verb)) return verb
+  for (const other of methods.values()) if (verbs.includes(other)) return undefined
+  return 'no path'
 }
 
 function routeCustom(method: string, path: string, registry: Registry): Route {

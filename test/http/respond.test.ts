@@ -38,6 +38,10 @@ class ScriptedExchange extends EventEmitter implements Exchange {
   onDrain(task: () => void): void {
     this.once('drain', task)
   }
+  endWith(pieces: readonly Uint8Array[]): void {
+    this.written.push(...pieces.slice(1))
+    this.end(pieces[0])
+  }
   end(piece?: Uint8Array): void {
     if (piece !== undefined) this.written.push(piece)
     this.isEnded = true

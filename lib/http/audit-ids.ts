@@ -1,0 +1,19 @@
+/** Ids of requests, as the Audit-Id header and the audit log have them: UUIDs that nobody else makes. */
+
+import { randomBytes } from 'node:crypto'
+
+/** Makes ids: the first two thirds are random and the same for all of a process, the rest counts. Making each at random costs a
+ *  twentieth of a small answer, and nobody has to be kept from guessing one. */
+export function createAuditIds(): () => string {
+  const random = randomBytes(16)
+  random[6] = 0x40 | (random[6]! & 0x0f)
+  random[8] = 0x80 | (random[8]! & 0x3f)
+  const hex = random.toString('hex')
+  const [a, b, c, d] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20)]
+  const start = `${a}-${b}-${c}-${d}-`
+  let count = random.readUIntBE(10, 6)
+  return () => {
+    count = (count + 1) % 2 ** 48
+    return start + count.toString(16).padStart(12, '0')
+  }
+}
