@@ -123,11 +123,7 @@ export class Reply {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length
     if (bytes < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, ...pieces)
-    else
-      await this.#gzip(
-        response,
-        pieces.flatMap(piece => [...piecesOf(piece)]),
-      )
+    else await this.#gzip(response, smallPieces(pieces))
   }
 
   /** A large body piece by piece. */
@@ -193,6 +189,8 @@ export class Reply {
 
 const pieceBytes = 64 * 1024
 
-function* piecesOf(bytes: Uint8Array): Generator<Uint8Array, void, undefined> {
-  for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
+function* smallPieces(pieces: readonly Uint8Array[]): Generator<Uint8Array, void, undefined> {
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += pieceBytes) yield piece.subarray(at, at + pieceBytes)
+  }
 }
