@@ -3,6 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import t from 'tap'
+import { suiteBudgets, wholeBudget } from './budgets.ts'
 
 /** What each folder of lib/ may import, beside itself: arrows point down only (lib/ARCHITECTURE.md). `cli` and `compose` are
  *  the files of that name. */
@@ -108,3 +109,15 @@ function filesUnder(folder: string): string[] {
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name))
 }
+
+t.test('every suite has a time budget, and together they stay under that of CI', async t => {
+  const suites = readdirSync('test', { withFileTypes: true })
+    .filter(entry => entry.isDirectory())
+    .map(({ name }) => name)
+  t.strictSame(
+    suites.filter(suite => suiteBudgets[suite] === undefined),
+    [],
+  )
+  const seconds = Object.values(suiteBudgets).reduce((sum, budget) => sum + budget, 0)
+  t.ok(seconds / 2 < wholeBudget, `${seconds} s, two files at a time`)
+})
