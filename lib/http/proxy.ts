@@ -6,14 +6,10 @@ import type { PassReason } from '../kube/decide.ts'
 import { parseQuery, type RequestTarget, requestInfo } from '../kube/request.ts'
 import { badRequest, tooManyRequests } from '../kube/status.ts'
 import type { Exchange } from './exchange.ts'
-import {
-  answerHeaders,
-  answerTrailers,
-  isRemoteHeader,
-  requestHeaders,
-} from './forwarded-headers.ts'
+import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
 import { passReasonOf } from './pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
+import { Relay } from './relay.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Slots } from './slots.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
@@ -158,38 +154,22 @@ function forward(
   { request, onStarted }: Forwarded,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    let isWritten = false
-    const flush = (): void => {
-      if (!isWritten) exchange.flush()
-    }
-    const control = upstream.forward(request, {
+    let ignoreClose = (): void => {}
+    const relay = new Relay(exchange, {
       started(code, headers) {
         onStarted()
         const passed = answerHeaders(code, request.method, headers)
         exchange.respond(code, reply.passed(code, passed))
-        // What comes at once goes out with the headers; what does not must not hold them back.
-        queueMicrotask(flush)
       },
-      data(piece) {
-        isWritten = true
-        if (exchange.write(piece)) return true
-        exchange.onDrain(() => control.resume())
-        return false
-      },
-      ended(trailers) {
-        isWritten = true
+      over: failure => {
         ignoreClose()
-        exchange.end(undefined, answerTrailers(trailers))
-        resolve()
-      },
-      failed(failure) {
-        isWritten = true
-        ignoreClose()
-        reject(failure)
+        if (failure === undefined) resolve()
+        else reject(failure)
       },
     })
-    const ignoreClose = exchange.onClose(() => {
-      isWritten = true
+    const control = upstream.forward(request, relay)
+    relay.control = control
+    ignoreClose = exchange.onClose(() => {
       control.abort()
       resolve()
     })

@@ -27,6 +27,8 @@ export function passTunnel(
   if (takeover === undefined) throw new TypeError('there is no connection to hand over')
   const protocol = exchange.headers.upgrade ?? ''
   const all = [...headers, 'Connection', 'Upgrade', 'Upgrade', protocol]
+  // Or else Node would send an empty body in chunks, whose end would be the first bytes in the tunnel.
+  if (method !== 'GET') all.push('Content-Length', '0')
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
     const tunnel = upstream.tunnel(

@@ -15,6 +15,8 @@ export interface SeenRequest {
   readonly url: string
   readonly headers: http.IncomingHttpHeaders
   readonly rawHeaders: readonly string[]
+  /** The other end's port: the same for all requests of one connection. */
+  readonly connection: number
   /** CN of the client certificate that was shown, if any. */
   readonly certificate: string
 }

@@ -21,14 +21,30 @@ export async function answerEcho(
     ...(searchParams.has('gzip') ? { 'content-encoding': 'gzip' } : {}),
     ...(searchParams.has('trailers') ? { trailer: 'x-sum' } : {}),
   })
-  let bytes = 0
-  for await (const piece of request as AsyncIterable<Buffer>) {
-    bytes += piece.length
-    if (!response.write(piece)) await new Promise(resolve => response.once('drain', resolve))
+  let bytes: number
+  // Whoever leaves in the middle has no answer.
+  response.on('error', () => {})
+  try {
+    bytes = await echoed(request, response)
+  } catch {
+    response.destroy()
+    return
   }
   const { trailers } = request
   if (searchParams.has('trailers')) {
     response.addTrailers({ 'x-sum': String(bytes), 'x-sent': JSON.stringify(trailers) })
   }
   response.end()
+}
+
+async function echoed(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<number> {
+  let bytes = 0
+  for await (const piece of request as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (!response.write(piece)) await new Promise(resolve => response.once('drain', resolve))
+  }
+  return bytes
 }

@@ -32,6 +32,7 @@ export function answerExec({ headers, url }: SeenRequest, socket: Duplex, head: 
   const channels = new Channels(socket)
   if (head.length > 0) channels.take(head)
   socket.on('data', (piece: Buffer) => channels.take(piece))
+  socket.on('end', () => socket.end())
 }
 
 /** `?refuse=CODE` is answered with that code. */

@@ -5,7 +5,7 @@ import type { DirectAnswer } from './answers.ts'
 
 export type Fault =
   /** Never answers. */
-  | { readonly type: 'hang' }
+  | { readonly type: 'hang'; readonly onClose?: () => void }
   /** Ends the connection before an answer. */
   | { readonly type: 'reset' }
   /** Ends the connection in the middle of a body that says how long it is. */
@@ -27,6 +27,7 @@ export function applyFault(
 ): 'over' | 'goes on' {
   switch (fault.type) {
     case 'hang':
+      request.socket.once('close', () => fault.onClose?.())
       return 'over'
     case 'reset':
       request.socket.destroy()

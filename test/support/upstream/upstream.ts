@@ -105,9 +105,14 @@ export class TestUpstream {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  /** Open connections. */
-  get connections(): number {
-    return this.#sockets.size
+  /** The other ends' ports of open connections. */
+  get connections(): ReadonlySet<number> {
+    return new Set([...this.#sockets].map(({ remotePort = 0 }) => remotePort))
+  }
+
+  /** The last request at a path. */
+  last(url: string): SeenRequest | undefined {
+    return this.seen.findLast(request => request.url === url)
   }
 
   async stop(): Promise<void> {
@@ -147,7 +152,15 @@ export class TestUpstream {
     const { method = '', url = '', headers, rawHeaders, socket } = request
     const secure = socket as Partial<TLSSocket>
     const certificate = secure.authorized === true ? secure.getPeerCertificate?.().subject.CN : ''
-    const seen = { method, url, headers, rawHeaders, certificate: String(certificate ?? '') }
+    const connection = socket.remotePort ?? 0
+    const seen: SeenRequest = {
+      method,
+      url,
+      headers,
+      rawHeaders,
+      connection,
+      certificate: String(certificate ?? ''),
+    }
     this.seen.push(seen)
     return seen
   }

@@ -1,0 +1,73 @@
+/** The upstream's answer on its way to the client, no faster than the client takes it.
+ *
+ *  When the client is full, the upstream is not paused at once but with the next read of its socket: what the parser holds of this one
+ *  is passed on whole. Pausing in the middle of a read would put the rest back, and take another read with each piece that the
+ *  client takes, so that the answer would pile up here (measured: 24 MB in chunks of 16 KB, all of it, and in quadratic time). */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Exchange } from './exchange.ts'
+import { answerTrailers } from './forwarded-headers.ts'
+import type { ForwardControl, ForwardSink } from './upstream.ts'
+
+export interface RelayHooks {
+  /** Begins the client's answer. */
+  readonly started: (code: number, headers: IncomingHttpHeaders) => void
+  /** The answer is whole, or has failed. */
+  readonly over: (failure: Error | undefined) => void
+}
+
+export class Relay implements ForwardSink {
+  /** Known only after what it is told of. */
+  control: ForwardControl | undefined = undefined
+  readonly #exchange: Exchange
+  readonly #hooks: RelayHooks
+  #isWritten = false
+  #isFull = false
+  #isPauseDue = false
+  #isPaused = false
+
+  constructor(exchange: Exchange, hooks: RelayHooks) {
+    this.#exchange = exchange
+    this.#hooks = hooks
+  }
+
+  started(code: number, headers: IncomingHttpHeaders): void {
+    this.#hooks.started(code, headers)
+    // What comes at once goes out with the headers; what does not must not hold them back.
+    queueMicrotask(() => {
+      if (!this.#isWritten) this.#exchange.flush()
+    })
+  }
+
+  data(piece: Uint8Array): boolean {
+    this.#isWritten = true
+    if (!this.#exchange.write(piece) && !this.#isFull) {
+      this.#isFull = true
+      this.#exchange.onDrain(this.#drained)
+      queueMicrotask(() => {
+        this.#isPauseDue = this.#isFull
+      })
+    }
+    this.#isPaused = this.#isPauseDue
+    return !this.#isPaused
+  }
+
+  ended(trailers: IncomingHttpHeaders): void {
+    this.#isWritten = true
+    this.#exchange.end(undefined, answerTrailers(trailers))
+    this.#hooks.over(undefined)
+  }
+
+  failed(failure: Error): void {
+    this.#isWritten = true
+    this.#hooks.over(failure)
+  }
+
+  readonly #drained = (): void => {
+    this.#isFull = false
+    this.#isPauseDue = false
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.control?.resume()
+  }
+}
