@@ -9,7 +9,7 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { TLSSocket } from 'node:tls'
+import type { PeerCertificate, TLSSocket } from 'node:tls'
 import { silentLogger } from '../../../lib/base/logger.ts'
 import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
@@ -125,7 +125,7 @@ export class TestUpstream {
     const server = http2.createSecureServer({
       cert: file('server.pem'),
       key: file('server.key'),
-      ca: file('ca.pem'),
+      ca: [file('ca.pem'), file('proxies-ca.pem')],
       requestCert: true,
       rejectUnauthorized: false,
       allowHTTP1: true,
@@ -151,7 +151,9 @@ export class TestUpstream {
   #note(request: http.IncomingMessage): SeenRequest {
     const { method = '', url = '', headers, rawHeaders, socket } = request
     const secure = socket as Partial<TLSSocket>
-    const certificate = secure.authorized === true ? secure.getPeerCertificate?.().subject.CN : ''
+    // A resumed session counts as authorized, also without any certificate.
+    const shown = secure.authorized === true ? secure.getPeerCertificate?.() : undefined
+    const certificate = (shown as Partial<PeerCertificate> | undefined)?.subject?.CN
     const connection = socket.remotePort ?? 0
     const seen: SeenRequest = {
       method,
