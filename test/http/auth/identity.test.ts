@@ -48,9 +48,13 @@ interface Answer {
 
 interface Secured extends Proxied {
   /** Asks over TLS, with a certificate of that name if there is one. */
-  ask(path: string, certificate?: string, headers?: OutgoingHttpHeaders): Promise<Answer>
+  readonly ask: (
+    path: string,
+    certificate?: string,
+    headers?: OutgoingHttpHeaders,
+  ) => Promise<Answer>
   /** What the upstream has seen since the last time. */
-  seen(): SeenRequest[]
+  readonly seen: () => SeenRequest[]
 }
 
 const allowedNames = ['front-proxy']
