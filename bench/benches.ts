@@ -7,6 +7,7 @@ import { engineBench } from './engine/engine.ts'
 import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { storeBench } from './store/store.ts'
+import { watchBench } from './watch/watch.ts'
 
 export const benches: readonly Bench[] = [
   storeBench,
@@ -15,4 +16,5 @@ export const benches: readonly Bench[] = [
   codecBench,
   outputs,
   listBench,
+  watchBench,
 ]

@@ -11,7 +11,7 @@ import { type Digests, Discovery } from '../kube/discovery.ts'
 import type { MakeReader, SelectableReader } from '../kube/filter.ts'
 import { OpenApi } from '../kube/openapi.ts'
 import type { Registry } from '../kube/resources.ts'
-import { groupVersionText, type Resource } from '../kube/resource.ts'
+import { type FieldLabel, groupVersionText, type Resource } from '../kube/resource.ts'
 import type { KeyValue } from '../store/event.ts'
 
 export interface ApiStateOptions {
@@ -34,6 +34,7 @@ export class ApiState {
   readonly #options: ApiStateOptions
   readonly #customKinds = new Map<string, CustomKind | NotExact>()
   readonly #forms = new Map<Resource, Forms | NotExact>()
+  readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
 
   constructor(options: ApiStateOptions) {
     const { registry, serverAddress } = options
@@ -44,8 +45,22 @@ export class ApiState {
     this.openApi = new OpenApi({ registry, digests, gitVersion })
   }
 
-  /** Readers of labels and fields, for selectors and indexes. */
+  /** Readers of labels and fields, for selectors and indexes: one for all who need the same, since thousands of watches may. */
   readonly makeReader: MakeReader = (resource, fields, needsLabels) => {
+    const name = `${needsLabels} ${fields.map(({ label }) => label).join(' ')}`
+    let readers = this.#readers.get(resource)
+    if (readers === undefined) this.#readers.set(resource, (readers = new Map()))
+    const known = readers.get(name) ?? this.#createReader(resource, fields, needsLabels)
+    // Whoever sends ever new combinations of fields gets new readers.
+    if (readers.size < readersMax) readers.set(name, known)
+    return known
+  }
+
+  #createReader(
+    resource: Resource,
+    fields: readonly FieldLabel[],
+    needsLabels: boolean,
+  ): SelectableReader {
     const { version, storage } = resource
     const custom = this.#customKindOf(resource)
     if (custom instanceof NotExact) return unreadable(custom)
@@ -84,6 +99,9 @@ export class ApiState {
     return definition === undefined ? new NotExact('it is not defined') : customKindOf(definition)
   }
 }
+
+/** Readers of one resource that are kept. */
+const readersMax = 100
 
 /** Stands in where no object can be read. */
 function unreadable(problem: NotExact): SelectableReader {

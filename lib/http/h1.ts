@@ -97,7 +97,7 @@ export class Http1Exchange implements Exchange {
 
   onClose(task: () => void): () => void {
     if (this.isClosed) task()
-    else this.#response.once('close', task)
+    else this.#response.on('close', task)
     return () => this.#response.off('close', task)
   }
 }

@@ -138,7 +138,7 @@ export class Http2Exchange implements Exchange {
 
   onClose(task: () => void): () => void {
     if (this.#stream.closed || this.#stream.destroyed) task()
-    else this.#stream.once('close', task)
+    else this.#stream.on('close', task)
     return () => this.#stream.off('close', task)
   }
 }

@@ -16,6 +16,18 @@ import {
 } from '../kube/status.ts'
 import type { WatchEvent } from '../kube/watch-events.ts'
 
+const framings = new WeakMap<Forms, Map<string, WatchFraming>>()
+
+/** The framing of watches that show those forms so: one for all of them. */
+export function framingOf(resource: Resource, forms: Forms, shown: Shown): WatchFraming {
+  const made = new WatchFraming(resource, forms, shown)
+  let ofForms = framings.get(forms)
+  if (ofForms === undefined) framings.set(forms, (ofForms = new Map()))
+  const known = ofForms.get(made.name)
+  if (known === undefined) ofForms.set(made.name, made)
+  return known ?? made
+}
+
 export class WatchFraming {
   readonly resource: Resource
   readonly forms: Forms

@@ -17,7 +17,7 @@ import type { Snapshot } from '../store/snapshot.ts'
 import type { RequestContext } from './request-context.ts'
 import { writable } from './respond.ts'
 import { WatchConnection } from './watch-connection.ts'
-import { WatchFraming } from './watch-framing.ts'
+import { framingOf } from './watch-framing.ts'
 import { selectionOf } from './watch-selection.ts'
 
 /** What a watch is answered from. */
@@ -50,7 +50,7 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   const response = reply.response(200, watchContentType(mediaType.encoding))
   exchange.respond(response.status, response.headers)
   exchange.flush()
-  const framing = new WatchFraming(plan.resource, forms, shown)
+  const framing = framingOf(plan.resource, forms, shown)
   const connection = new WatchConnection(exchange, framing, watches.outbox)
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)

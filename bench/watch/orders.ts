@@ -1,0 +1,101 @@
+/** What the processes of this bench tell each other. Times are those of the machine's monotonic clock, which all of them share. */
+
+/** What events carry: when they were written, in microseconds, with all its digits. */
+export const stampMark = '"bench/stamp":"'
+export const stampDigits = 16
+
+export function nowMicroseconds(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
+
+export function stampOf(microseconds: number): string {
+  return String(Math.round(microseconds)).padStart(stampDigits, '0')
+}
+
+/** To the process that has the etcd, and to the ceiling: make changes at a rate, round and round the first so many pods. */
+export interface ChangeOrder {
+  readonly type: 'change'
+  readonly perSecond: number
+  readonly ms: number
+  /** To the ceiling: who is told, all watchers or the one whose turn it is. */
+  readonly toldTo: 'all' | 'one'
+  readonly pods: number
+}
+
+export interface ChangeReport {
+  readonly changes: number
+}
+
+/** To the ceiling: write to all watchers as fast as they take it. */
+export interface FloodOrder {
+  readonly type: 'flood'
+  readonly ms: number
+}
+
+/** To the ceiling: answer with what that server says from now on. */
+export interface CopyOrder {
+  readonly type: 'copy'
+  readonly port: number
+  readonly path: string
+}
+
+export interface CopyReport {
+  readonly bytes: number
+  readonly frameBytes: number
+}
+
+export interface UsageOrder {
+  readonly type: 'usage'
+  /** Memory is of interest: everything is collected first that can be. */
+  readonly isSettled: boolean
+}
+
+export interface UsageReport {
+  readonly cpuSeconds: number
+  readonly heapBytes: number
+  readonly rssBytes: number
+}
+
+/** To who watches: open these, and count what comes. */
+export interface OpenOrder {
+  readonly type: 'open'
+  readonly name: string
+  readonly port: number
+  readonly version: '1.1' | '2'
+  /** A watcher for each. Over HTTP/2 a hundred share a connection. */
+  readonly paths: readonly string[]
+}
+
+export interface CountOrder {
+  readonly type: 'count'
+  readonly name: string
+  readonly ms: number
+}
+
+export interface CountReport {
+  readonly events: number
+  readonly seconds: number
+  /** Of who watches. */
+  readonly readerCpuSeconds: number
+  readonly lagP50Ms: number
+  readonly lagP99Ms: number
+}
+
+/** To who watches: send all of these requests at once, and say when each has got so many bytes. */
+export interface DownloadOrder {
+  readonly type: 'download'
+  readonly port: number
+  readonly path: string
+  readonly streams: number
+  readonly bytes: number
+}
+
+export interface DownloadReport {
+  readonly seconds: number
+  readonly bytes: number
+}
+
+export interface CloseOrder {
+  readonly type: 'close'
+  readonly name: string
+}

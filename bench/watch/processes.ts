@@ -1,0 +1,62 @@
+/** The processes of this bench: an etcd, the server that is measured, the ceiling, and who watches. The two servers have one core, the
+ *  others the rest, where the system can be told so. */
+
+import { type ChildProcess, fork, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+export class Child {
+  readonly #child: ChildProcess
+  /** What it said when it was ready. */
+  readonly hello: unknown
+
+  private constructor(child: ChildProcess, hello: unknown) {
+    this.#child = child
+    this.hello = hello
+  }
+
+  static async start(name: string, place: 'alone' | 'others', args: string[] = []): Promise<Child> {
+    const file = fileURLToPath(new URL(`${name}.js`, import.meta.url))
+    const flags = place === 'alone' ? ['--expose-gc', ...flagsOfServers()] : []
+    const pinned = canPin ? ['-c', place === 'alone' ? '0' : `1-${cpus().length - 1}`] : undefined
+    const child = fork(file, args, {
+      ...(pinned === undefined
+        ? { execArgv: flags }
+        : { execPath: 'taskset', execArgv: [...pinned, process.execPath, ...flags] }),
+      serialization: 'advanced',
+    })
+    const [hello] = (await once(child, 'message')) as [unknown]
+    return new Child(child, hello)
+  }
+
+  /** Gives an order; the answer. One order at a time. */
+  async ask<T>(order: object): Promise<T> {
+    const ended = new AbortController()
+    const { signal } = ended
+    try {
+      this.#child.send(order)
+      const exit = once(this.#child, 'exit', { signal }).then(() => {
+        throw new Error('a process of the bench has ended')
+      })
+      const [answer] = (await Promise.race([once(this.#child, 'message', { signal }), exit])) as [T]
+      return answer
+    } finally {
+      ended.abort()
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#child.connected) return
+    const exited = once(this.#child, 'exit')
+    this.#child.disconnect()
+    await exited
+  }
+}
+
+/** For a look at where the time goes: `PROGRAM_FLAGS='--cpu-prof --cpu-prof-dir=profiles'`. */
+function flagsOfServers(): string[] {
+  return (process.env['PROGRAM_FLAGS'] ?? '').split(' ').filter(flag => flag !== '')
+}
+
+const canPin = cpus().length > 1 && spawnSync('taskset', ['-c', '1', 'true']).status === 0

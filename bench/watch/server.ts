@@ -1,0 +1,19 @@
+/** A process of its own with what is measured: a service in front of an etcd, with TLS: `server.js ENDPOINT`. */
+
+import { silentLogger } from '../../lib/base/logger.ts'
+import { Service } from '../../lib/compose/service.ts'
+import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { certificate } from '../list/certificate.ts'
+import { answerOrders, usage } from './child.ts'
+import type { UsageOrder } from './orders.ts'
+
+const service = await Service.start({
+  client: new GrpcClient({ endpoints: [process.argv[2] ?? ''] }),
+  listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
+  tls: { certFile: certificate.cert, keyFile: certificate.key },
+  prefix: '/registry',
+  logger: silentLogger,
+})
+await service.ready
+answerOrders(({ isSettled }: UsageOrder) => usage(isSettled))
+process.send?.(service.port)

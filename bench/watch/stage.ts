@@ -1,0 +1,154 @@
+/** Everything that a scenario needs, started once: an etcd with pods, the server that is measured, the ceiling, and who watches. */
+
+import type {
+  ChangeOrder,
+  ChangeReport,
+  CopyReport,
+  CountReport,
+  DownloadReport,
+  UsageReport,
+} from './orders.ts'
+import { Child } from './processes.ts'
+
+export type HttpVersion = '1.1' | '2'
+
+/** One of the two that are compared. */
+export interface Subject {
+  readonly name: 'ours' | 'ceiling'
+  readonly port: number
+  readonly child: Child
+  /** Who makes the changes that it tells of. */
+  readonly changer: Child
+}
+
+export class Stage {
+  readonly ours: Subject
+  readonly ceiling: Subject
+  readonly #children: readonly Child[]
+  readonly #watchers: Child
+  readonly #bystanders: Child
+  /** What goes on is measured once it has gone on for so long. */
+  readonly #settleMs: number
+
+  private constructor(children: readonly [Child, Child, Child, Child, Child], settleMs: number) {
+    this.#settleMs = settleMs
+    const [source, server, ceiling, watchers, bystanders] = children
+    this.#children = children
+    this.#watchers = watchers
+    this.#bystanders = bystanders
+    this.ours = { name: 'ours', port: Number(server.hello), child: server, changer: source }
+    this.ceiling = {
+      name: 'ceiling',
+      port: Number(ceiling.hello),
+      child: ceiling,
+      changer: ceiling,
+    }
+  }
+
+  static async start(pods: number, settleMs = 500): Promise<Stage> {
+    const source = await Child.start('source', 'others', [String(pods)])
+    const server = await Child.start('server', 'alone', [String(source.hello)])
+    const ceiling = await Child.start('ceiling', 'alone')
+    const watchers = await Child.start('watchers', 'others')
+    const bystanders = await Child.start('watchers', 'others')
+    return new Stage([source, server, ceiling, watchers, bystanders], settleMs)
+  }
+
+  async stop(): Promise<void> {
+    for (const child of this.#children.toReversed()) await child.stop()
+  }
+
+  /** Opens watchers, one for each path. The name is theirs at both subjects. */
+  async open(subject: Subject, version: HttpVersion, paths: readonly string[]): Promise<void> {
+    const { name, port } = subject
+    await this.#watchers.ask({ type: 'open', name, port, version, paths })
+  }
+
+  async close(subject: Subject): Promise<void> {
+    await this.#watchers.ask({ type: 'close', name: subject.name })
+  }
+
+  /** Counts what comes while something happens, once that has been going on for a moment. */
+  async count(subject: Subject, ms: number, doing: Promise<unknown>): Promise<CountReport> {
+    await sleep(this.#settleMs)
+    const report = await this.#watchers.ask<CountReport>({ type: 'count', name: subject.name, ms })
+    await doing
+    return report
+  }
+
+  /** What comes of changes at a rate, and what they cost the subject's processor. */
+  async change(
+    subject: Subject,
+    order: Omit<ChangeOrder, 'type'>,
+  ): Promise<CountReport & { readonly cpuSeconds: number; readonly changes: number }> {
+    const before = await this.usage(subject)
+    const whole = { type: 'change', ...order, ms: order.ms + 2 * this.#settleMs }
+    const changing = subject.changer.ask<ChangeReport>(whole)
+    const report = await this.count(subject, order.ms, changing)
+    const { changes } = await changing
+    const { cpuSeconds } = await this.usage(subject)
+    return { ...report, changes, cpuSeconds: cpuSeconds - before.cpuSeconds }
+  }
+
+  /** What the ceiling carries at most. */
+  flood(ms: number): Promise<CountReport> {
+    const flooding = this.ceiling.child.ask({ type: 'flood', ms: ms + 2 * this.#settleMs })
+    return this.count(this.ceiling, ms, flooding)
+  }
+
+  /** Waits until whoever has fallen behind has caught up. */
+  async quiet(subject: Subject): Promise<void> {
+    for (;;) {
+      const { events } = await this.#watchers.ask<CountReport>({
+        type: 'count',
+        name: subject.name,
+        ms: Math.min(this.#settleMs, 300),
+      })
+      if (events === 0) return
+    }
+  }
+
+  copy(path: string): Promise<CopyReport> {
+    const order = { type: 'copy', port: this.ours.port, path }
+    return this.ceiling.child.ask<CopyReport>(order)
+  }
+
+  download(
+    { port }: Subject,
+    path: string,
+    { streams, bytes }: { readonly streams: number; readonly bytes: number },
+  ): Promise<DownloadReport> {
+    return this.#watchers.ask<DownloadReport>({ type: 'download', port, path, streams, bytes })
+  }
+
+  /** The lag of a few who watch our server while something happens, at some changes a second. */
+  async bystand(path: string, ms: number, doing: () => Promise<unknown>): Promise<CountReport> {
+    const name = 'bystanders'
+    const { port } = this.ours
+    const paths = Array.from({ length: 10 }, () => path)
+    await this.#bystanders.ask({ type: 'open', name, port, version: '1.1', paths })
+    const changing: Promise<unknown> = this.ours.changer.ask({
+      type: 'change',
+      perSecond: 50,
+      ms,
+      toldTo: 'all',
+      pods: 10,
+    })
+    const counting = this.#bystanders.ask<CountReport>({ type: 'count', name, ms })
+    const done = doing()
+    const report = await counting
+    await Promise.all([done, changing])
+    await this.#bystanders.ask({ type: 'close', name })
+    return report
+  }
+
+  usage({ child }: Subject, isSettled = false): Promise<UsageReport> {
+    return child.ask<UsageReport>({ type: 'usage', isSettled })
+  }
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise(resolve => {
+    setTimeout(resolve, ms)
+  })
+}

@@ -1,0 +1,306 @@
+/** Watches over real sockets with TLS, against a bare server on the same runtime that writes the same frames to as many: how many
+ *  events a second, how late, how many bytes a second of streaming lists, and how much memory for a watcher that waits. */
+
+import { createHash } from 'node:crypto'
+import { type Bench, type BenchOptions, type BenchResult, type Floor, median } from '../bench.ts'
+import { namespaceOf, nodeName } from './pods.ts'
+import { type HttpVersion, sleep, Stage } from './stage.ts'
+
+export const watchBench: Bench = {
+  name: 'watch',
+  summary: 'watches over TLS, against a bare server that fans out the same frames',
+  run: measureWatches,
+}
+
+interface Scale {
+  readonly pods: number
+  readonly ms: number
+  readonly settleMs: number
+  /** For how long others are looked at while lists stream. */
+  readonly bystandMs: number
+  readonly rounds: number
+  /** The etcd of the bench shares a core with those who watch. */
+  readonly changesMaxPerSecond: number
+  readonly fans: readonly Fan[]
+  readonly selective: { readonly few: number; readonly many: number; readonly perSecond: number }
+  readonly streams: number
+  readonly idle: number
+}
+
+/** Watchers of everything. */
+interface Fan {
+  readonly watchers: number
+  readonly perSecond: number
+  readonly version: HttpVersion
+  readonly floor: number
+}
+
+const full: Scale = {
+  pods: 5_000,
+  ms: 2_000,
+  settleMs: 500,
+  bystandMs: 5_000,
+  rounds: 3,
+  changesMaxPerSecond: 2_000,
+  fans: [
+    { watchers: 100, perSecond: 200, version: '1.1', floor: 0.75 },
+    { watchers: 100, perSecond: 200, version: '2', floor: 0.75 },
+    { watchers: 1_000, perSecond: 60, version: '1.1', floor: 0.7 },
+    { watchers: 5_000, perSecond: 10, version: '1.1', floor: 0.7 },
+  ],
+  selective: { few: 250, many: 5_000, perSecond: 1_000 },
+  streams: 2_000,
+  idle: 2_000,
+}
+
+const small: Scale = {
+  pods: 100,
+  ms: 200,
+  settleMs: 50,
+  bystandMs: 300,
+  rounds: 1,
+  changesMaxPerSecond: 200,
+  fans: [
+    { watchers: 10, perSecond: 50, version: '1.1', floor: 0.75 },
+    { watchers: 10, perSecond: 50, version: '2', floor: 0.75 },
+  ],
+  selective: { few: 10, many: 100, perSecond: 100 },
+  streams: 10,
+  idle: 50,
+}
+
+const fromNow = '&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&timeoutSeconds=3600'
+const everything = `/api/v1/pods?watch=1${fromNow}`
+const streaming = `/api/v1/namespaces/${namespaceOf(0)}/pods?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true`
+
+async function measureWatches({ size, progress }: BenchOptions): Promise<BenchResult> {
+  const scale = size === 'full' ? full : small
+  const stage = await Stage.start(scale.pods, scale.settleMs)
+  const hash = createHash('sha256')
+  const floors: Floor[] = []
+  try {
+    const copied = await stage.copy(`${streaming}&timeoutSeconds=1`)
+    hash.update(`${copied.bytes > 0 && copied.frameBytes > 3_000}`)
+    const fans: Row[] = []
+    for (const fan of scale.fans) {
+      progress(`${fan.watchers} watchers over HTTP/${fan.version}`)
+      fans.push(await measureFan(stage, { fan, scale, floors }))
+    }
+    progress(`${scale.selective.many} watchers of a node each`)
+    const selective = await measureSelective(stage, scale, floors)
+    progress(`${scale.streams} streaming lists`)
+    const lists = await measureLists(stage, scale, { bytes: copied.bytes, floors })
+    progress('memory')
+    const memory = [
+      await measureMemory(stage, scale, '1.1'),
+      await measureMemory(stage, scale, '2'),
+    ]
+    return {
+      tables: [
+        {
+          title: `Watchers of everything, frames of ${copied.frameBytes} bytes`,
+          ...fanTable,
+          rows: fans,
+        },
+        { title: 'Watchers of one node each', ...selectiveTable, rows: selective },
+        { title: 'Streaming lists at once', ...listTable, rows: [lists] },
+        { title: `Memory of ${scale.idle} watchers that wait, each`, ...memoryTable, rows: memory },
+      ],
+      floors,
+      resultHash: hash.digest('hex').slice(0, 16),
+    }
+  } finally {
+    await stage.stop()
+  }
+}
+
+type Row = (string | number)[]
+
+const fanTable = {
+  columns: [
+    'watchers',
+    'events/s',
+    'ceiling events/s',
+    'ratio',
+    'changes/s',
+    'lag p50 ms',
+    'lag p99 ms',
+    'changes/s',
+    'lag p50 ms',
+    'lag p99 ms',
+    'ceiling p99 ms',
+  ],
+}
+
+async function measureFan(
+  stage: Stage,
+  { fan, scale, floors }: { fan: Fan; scale: Scale; floors: Floor[] },
+): Promise<Row> {
+  const { ours, ceiling } = stage
+  const { watchers, version, perSecond, floor } = fan
+  const { ms, pods } = scale
+  const name = `${watchers} of everything, HTTP/${version}`
+  await stage.open(
+    ours,
+    version,
+    Array.from({ length: watchers }, () => everything),
+  )
+  await stage.open(
+    ceiling,
+    version,
+    Array.from({ length: watchers }, () => '/'),
+  )
+  const rounds: { readonly mine: number; readonly theirs: number }[] = []
+  for (let round = 0; round < scale.rounds; round++) {
+    const flood = await stage.flood(ms)
+    await stage.quiet(ceiling)
+    const theirs = flood.events / flood.seconds
+    const more = Math.min((1.3 * theirs) / watchers, scale.changesMaxPerSecond)
+    const order = { perSecond: more, ms, toldTo: 'all' as const, pods }
+    const got = await stage.change(ours, order)
+    await stage.quiet(ours)
+    rounds.push({ mine: got.events / got.seconds, theirs })
+  }
+  const theirs = median(rounds.map(round => round.theirs))
+  const ratio = median(rounds.map(round => round.mine / round.theirs))
+  const halfRate = Math.min(theirs / 2 / watchers, scale.changesMaxPerSecond)
+  const half = { perSecond: halfRate, ms, toldTo: 'all' as const, pods }
+  const asked = await stage.change(ours, { ...half, perSecond })
+  await stage.quiet(ours)
+  const loaded = await stage.change(ours, half)
+  await stage.quiet(ours)
+  const theirLag = await stage.change(ceiling, half)
+  await stage.close(ours)
+  await stage.close(ceiling)
+  await sleep(scale.settleMs)
+  floors.push(
+    { name, value: ratio, bound: 'at least', limit: floor, unit: 'of the ceiling' },
+    { name: `${name}, lag p99`, value: loaded.lagP99Ms, bound: 'at most', limit: 50, unit: 'ms' },
+  )
+  return [
+    `${watchers}, HTTP/${version}`,
+    Math.round(median(rounds.map(({ mine }) => mine))),
+    Math.round(theirs),
+    ratio.toFixed(2),
+    perSecond,
+    asked.lagP50Ms,
+    asked.lagP99Ms,
+    Math.round(half.perSecond),
+    loaded.lagP50Ms,
+    loaded.lagP99Ms,
+    theirLag.lagP99Ms,
+  ]
+}
+
+const selectiveTable = {
+  columns: ['watchers', 'changes/s', 'events/s', 'lag p50 ms', 'lag p99 ms', 'CPU µs a change'],
+}
+
+async function measureSelective(stage: Stage, scale: Scale, floors: Floor[]): Promise<Row[]> {
+  const { few, many, perSecond } = scale.selective
+  const { ours } = stage
+  const rows: Row[] = []
+  const costs: number[] = []
+  for (const watchers of [few, many]) {
+    const paths = Array.from(
+      { length: watchers },
+      (_, i) => `${everything}&fieldSelector=spec.nodeName%3D${nodeName(i)}`,
+    )
+    await stage.open(ours, '1.1', paths)
+    // Whatever has not been compiled yet is now.
+    const order = { perSecond, ms: scale.ms, toldTo: 'one' as const, pods: watchers }
+    await stage.change(ours, order)
+    const got = await stage.change(ours, order)
+    const cost = (got.cpuSeconds * 1e6) / got.changes
+    costs.push(cost)
+    const rate = Math.round(got.events / got.seconds)
+    rows.push([watchers, perSecond, rate, got.lagP50Ms, got.lagP99Ms, Math.round(cost)])
+    if (watchers === many) {
+      floors.push({
+        name: `${many} of a node each, lag p99`,
+        value: got.lagP99Ms,
+        bound: 'at most',
+        limit: 50,
+        unit: 'ms',
+      })
+    }
+    await stage.close(ours)
+    await sleep(scale.settleMs)
+  }
+  floors.push({
+    name: `CPU a change, ${many} watchers against ${few}`,
+    value: costs[1]! / costs[0]!,
+    bound: 'at most',
+    limit: 1.5,
+    unit: 'times',
+  })
+  return rows
+}
+
+const listTable = {
+  columns: ['streams', 'bytes', 'MB/s', 'ceiling MB/s', 'ratio', 'lag p99 ms of others'],
+}
+
+async function measureLists(
+  stage: Stage,
+  { streams, bystandMs }: Scale,
+  { bytes, floors }: { bytes: number; floors: Floor[] },
+): Promise<Row> {
+  const order = { streams, bytes }
+  const theirs = await stage.download(stage.ceiling, '/copy', order)
+  let mine = theirs
+  const bystanders = await stage.bystand(everything, bystandMs, async () => {
+    mine = await stage.download(stage.ours, streaming, order)
+  })
+  const [rate, ceilingRate] = [mine.bytes / mine.seconds, theirs.bytes / theirs.seconds]
+  floors.push({
+    name: `${streams} streaming lists`,
+    value: rate / ceilingRate,
+    bound: 'at least',
+    limit: 0.7,
+    unit: 'of the ceiling',
+  })
+  return [
+    streams,
+    bytes,
+    Math.round(rate / 1e6),
+    Math.round(ceilingRate / 1e6),
+    (rate / ceilingRate).toFixed(2),
+    bystanders.lagP99Ms,
+  ]
+}
+
+const memoryTable = {
+  columns: [
+    'over',
+    'heap bytes',
+    'ceiling heap bytes',
+    'beyond the socket',
+    'RSS bytes',
+    'ceiling RSS bytes',
+  ],
+}
+
+async function measureMemory(stage: Stage, scale: Scale, version: HttpVersion): Promise<Row> {
+  const { idle } = scale
+  const figures: number[][] = []
+  for (const subject of [stage.ours, stage.ceiling]) {
+    const before = await stage.usage(subject, true)
+    const path = subject.name === 'ours' ? everything : '/'
+    await stage.open(
+      subject,
+      version,
+      Array.from({ length: idle }, () => path),
+    )
+    await sleep(scale.settleMs)
+    const after = await stage.usage(subject, true)
+    await stage.close(subject)
+    await sleep(scale.settleMs)
+    figures.push([
+      Math.round((after.heapBytes - before.heapBytes) / idle),
+      Math.round((after.rssBytes - before.rssBytes) / idle),
+    ])
+  }
+  const [[heap = 0, rss = 0] = [], [ceilingHeap = 0, ceilingRss = 0] = []] = figures
+  return [`HTTP/${version}`, heap, ceilingHeap, heap - ceilingHeap, rss, ceilingRss]
+}
