@@ -7,7 +7,14 @@ import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import type { Forms, Shown } from './forms.ts'
 import { NotExact } from './not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
-import { type ItemForm, type Run, type Segment, itemsOfPicked, itemsOfRun } from './segments.ts'
+import {
+  type ItemForm,
+  type Run,
+  type Segment,
+  itemsOfPicked,
+  itemsOfRun,
+  noteKept,
+} from './segments.ts'
 import { type OutputKind, apiVersionOf } from './output-kind.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { SegmentCache } from '../store/segments.ts'
@@ -29,6 +36,8 @@ export interface ListRequest {
   readonly runs: Iterable<Run>
   /** Where items are kept, if anywhere. */
   readonly segments?: SegmentCache<Segment> | undefined
+  /** The pieces will be compressed: those that are kept are noted for that. */
+  readonly isZipped?: boolean | undefined
 }
 
 /** The pieces of a list. An object that is not exact ends it: then the list that was begun is worth nothing, and the reason is
@@ -195,15 +204,17 @@ const noItems = new Uint8Array(0)
 
 function* itemPieces(
   forms: Forms,
-  { shown, runs, segments }: ListRequest,
+  { shown, runs, segments, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const form = itemForm(forms, shown)
+  const isNoted = isZipped && form.segmentName !== undefined
   for (const run of runs) {
     if (run.isKept === true && segments !== undefined) {
       yield* itemsOfPicked(run, form, segments)
       continue
     }
     const items = run.from === run.to ? noItems : itemsOfRun(run, form, segments)
+    if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
     yield items
     if (items instanceof NotExact) return
   }

@@ -4,6 +4,7 @@
 import type { SegmentCache, SegmentHolder } from '../store/segments.ts'
 import type { KeyValue } from '../store/event.ts'
 import { ByteWriter } from './byte-writer.ts'
+import type { ZippedRun } from './gzip.ts'
 import { NotExact } from './not-exact.ts'
 
 /** The items of one leaf in one form, one after the other, each with whatever separates it from the one before it. */
@@ -13,6 +14,8 @@ export interface Segment {
   readonly ends: Uint32Array
   /** Stand for the entries that were picked out, in this order. Not the entries, which would keep their values in memory. */
   readonly of?: readonly SegmentHolder[] | undefined
+  /** What a compressed run says of itself. */
+  readonly zipped?: ZippedRun | undefined
 }
 
 /** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected entries. */
@@ -54,6 +57,20 @@ export function itemsOfRun(
   }
   return made.bytes
 }
+
+/** Where what is made of the kept items of a whole leaf is kept, such as their compressed form; undefined for bytes that are no such
+ *  items. It goes with the bytes, so that neither keeps a leaf in memory. */
+export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
+  return holdersOfKept.get(items)
+}
+
+/** Bytes that `itemsOfRun` has kept, for whoever looks for them with `holderOfKept`. */
+export function noteKept(items: Uint8Array, { entries, from, to, leaf }: Run): void {
+  const isWhole = leaf !== undefined && from === 0 && to === entries.length
+  if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, { segments: undefined })
+}
+
+const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()
 
 /** The items of a run of picked entries, in one piece if the same were picked before, else one by one. What is kept hangs on the
  *  first entry; equal holders say that it is of the same entries. */

@@ -19,6 +19,7 @@ import { answerOrPass, passOn } from './proxy.ts'
 import { answerRead } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext } from './request-context.ts'
+import { Zipper } from './zipper.ts'
 
 const noResource: RequestFacts = {
   verb: '',
@@ -39,12 +40,14 @@ const alone: DecisionPolicy = {
 
 /** The handler of a server. */
 export function createHandler(options: ApiOptions): Handler {
+  const zipper = new Zipper(options.segments)
   return exchange => {
     const startMs = options.clock.monotonicMs()
     const target = parseTarget(exchange.target)
     const reply = new Reply(exchange, target, {
       auditId: options.auditId(),
       clock: options.clock,
+      zipper,
       offer: builtinOffer(options.hasCbor),
     })
     if (target === undefined) reply.badRequest()

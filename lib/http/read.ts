@@ -204,7 +204,8 @@ async function answerList(
   const { isPretty, encoding } = mediaType
   const meta = listMeta(plan, page, options.seal)
   const { segments } = options
-  const body = listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments })
+  const isZipped = reply.takesGzip
+  const body = listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments, isZipped })
   const start = await beginning(body, context)
   if (context.isOver) return
   if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)

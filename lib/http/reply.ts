@@ -1,6 +1,5 @@
 /** One request's answer: the headers that all answers have, and refusals in the form in which the client takes them. */
 
-import { createGzip } from 'node:zlib'
 import type { Clock } from '../base/clock.ts'
 import { contentType, negotiateError, type Offer, type Preference } from '../codec/negotiate.ts'
 import { statusBody } from '../codec/object-body.ts'
@@ -8,21 +7,11 @@ import type { RequestTarget } from '../kube/request.ts'
 import { warningHeader } from '../kube/resource.ts'
 import { type Status, statusJson } from '../kube/status.ts'
 import type { Exchange, ResponseHeaders } from './exchange.ts'
-import {
-  answerMaxMs,
-  type Outcome,
-  type Pieces,
-  type Response,
-  sendPieces,
-  sendWhole,
-  writable,
-} from './respond.ts'
+import { type Outcome, type Pieces, type Response, sendPieces, sendWhole } from './respond.ts'
+import type { Zipper } from './zipper.ts'
 
 /** Smaller bodies are not worth compressing; this is upstream's bound. */
 export const gzipMinBytes: number = 128 * 1024
-
-/** Fast above all, as upstream. */
-const gzipLevel = 1
 
 const originHeader = 'x-watchglass'
 
@@ -31,6 +20,7 @@ const plainText = 'text/plain; charset=utf-8'
 export interface ReplyOptions {
   readonly auditId: string
   readonly clock: Clock
+  readonly zipper: Zipper
   /** Of what is answered, until more is known of it. */
   readonly offer: Offer
 }
@@ -123,7 +113,7 @@ export class Reply {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length
     if (bytes < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, ...pieces)
-    else await this.#gzip(response, smallPieces(pieces))
+    else await this.#gzip(response, pieces)
   }
 
   /** A large body piece by piece. */
@@ -145,52 +135,12 @@ export class Reply {
     return accepted.split(',').some(name => name.trim() === 'gzip')
   }
 
-  /** Compressed in zlib's threads, with as much under way as its buffers and the socket's take. */
-  async #gzip({ status, headers }: Response, pieces: Pieces): Promise<Outcome> {
-    const { exchange } = this
-    const { clock } = this.#options
-    exchange.respond(status, { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' })
-    const gzip = createGzip({ level: gzipLevel, chunkSize: 64 * 1024 })
-    const endMs = clock.monotonicMs() + answerMaxMs
-    let outcome: Outcome = 'sent'
-    const giveUp = (reason: Outcome): void => {
-      outcome = reason
-      gzip.destroy()
+  #gzip({ status, headers }: Response, pieces: Pieces): Promise<Outcome> {
+    const response = {
+      status,
+      headers: { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' },
     }
-    exchange.onClose(() => {
-      if (!gzip.readableEnded) giveUp('left')
-    })
-    gzip.on('data', (chunk: Buffer) => {
-      if (exchange.write(chunk)) return
-      gzip.pause()
-      void writable(exchange, clock, endMs).then(result => {
-        if (result === 'sent') gzip.resume()
-        else giveUp(result)
-      })
-    })
-    const closed = new Promise<void>(resolve => gzip.once('close', resolve))
-    try {
-      for await (const piece of pieces) {
-        if (gzip.destroyed) break
-        // Gives way after each piece: zlib works elsewhere, and what makes the pieces does not.
-        if (gzip.write(piece)) await clock.yield()
-        else await Promise.race([new Promise(resolve => gzip.once('drain', resolve)), closed])
-      }
-    } catch (error) {
-      gzip.destroy()
-      throw error
-    }
-    if (!gzip.destroyed) gzip.end(() => undefined)
-    await closed
-    if (outcome === 'sent') exchange.end()
-    return outcome
-  }
-}
-
-const pieceBytes = 64 * 1024
-
-function* smallPieces(pieces: readonly Uint8Array[]): Generator<Uint8Array, void, undefined> {
-  for (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += pieceBytes) yield piece.subarray(at, at + pieceBytes)
+    const { zipper, clock } = this.#options
+    return sendPieces(this.exchange, response, zipper.zip(pieces), clock)
   }
 }
