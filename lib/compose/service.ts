@@ -5,6 +5,7 @@ import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
+import { Fairness } from '../http/fairness.ts'
 import type { Handler } from '../http/exchange.ts'
 import { createAuditIds } from '../http/audit-ids.ts'
 import { createHandler } from '../http/handler.ts'
@@ -265,6 +266,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     seal: options.seal,
     hasCbor: options.hasCbor ?? false,
     authorizer,
+    fairness: new Fairness({ clock, metrics: metrics.access }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
     health,

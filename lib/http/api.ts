@@ -15,6 +15,7 @@ import type { Hub } from '../watch/hub.ts'
 import type { ApiState } from './api-state.ts'
 import type { AuditLog } from './audit.ts'
 import type { Authorizer } from './auth/authorizer.ts'
+import type { Fairness } from './fairness.ts'
 import type { Health } from './health.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import type { Watches } from './watches.ts'
@@ -104,6 +105,8 @@ export interface ApiOptions {
   readonly onList: (plan: ListPlan, state: ApiState) => void
   /** Undefined: everybody may read everything. */
   readonly authorizer?: Authorizer | undefined
+  /** Undefined: everybody may take everything. */
+  readonly fairness?: Fairness | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** What goes to an upstream, if there is one. */

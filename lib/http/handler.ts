@@ -13,6 +13,7 @@ import type { ApiOptions, RequestFacts } from './api.ts'
 import { recordAnswer } from './audit.ts'
 import { isAdmitted, isPublic } from './auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
+import { shared } from './fair-share.ts'
 import type { Exchange, Handler } from './exchange.ts'
 import { builtinOffer, offerOf } from './offers.ts'
 import { answerOrPass, passOn } from './proxy.ts'
@@ -100,7 +101,7 @@ async function answer(context: RequestContext): Promise<void> {
   switch (decision.type) {
     case 'mirror':
       if (route.type === 'resource' && (await isReadAdmitted(context, route))) {
-        await answerOrPass(context, () => answerRead(context, route))
+        await answerOrPass(context, () => shared(context, () => answerRead(context, route)))
       }
       return
     case 'own':

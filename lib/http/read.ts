@@ -36,6 +36,7 @@ import type { DirectSource, ReadRequest } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
+import { holdFor, inTurn } from './fair-share.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -79,9 +80,14 @@ async function answerFrom(
   if (plan.type === 'get') {
     await answerGet(context, { plan, snapshot, mediaType })
   } else if (plan.type === 'list') {
-    await answerList(context, { plan, snapshot, mediaType })
+    await inTurn(context, { plan, snapshot }, () =>
+      answerList(context, { plan, snapshot, mediaType }),
+    )
   } else {
-    await answerWatch(context, { plan, snapshot, mediaType, ...formsFor(context, plan, mediaType) })
+    const shown = formsFor(context, plan, mediaType)
+    await inTurn(context, { plan, snapshot }, () =>
+      answerWatch(context, { plan, snapshot, mediaType, ...shown }),
+    )
   }
 }
 
@@ -188,6 +194,7 @@ async function answerGet(
   const body = keptObjectBody(forms, entry, { shown, isPretty }, segments)
   if (body instanceof NotExact) throw notExactly(resource, body.reason)
   const { reply } = context
+  holdFor(context, body.length)
   await reply.body(reply.response(200, contentType(mediaType.encoding)), body)
 }
 
@@ -209,6 +216,7 @@ async function answerList(
   const start = await beginning(body, context)
   if (context.isOver) return
   if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)
+  holdFor(context, start.bytes, 'list')
   const response = reply.response(200, contentType(encoding))
   if (start.isWhole && start.bytes <= writtenAtOnceMaxBytes) {
     await reply.body(response, ...start.pieces)

@@ -1,0 +1,65 @@
+/** What one request takes of what all share: see `Fairness`. */
+
+import type { ListPlan, WatchPlan } from '../kube/read-plan.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import type { RequestKind } from './fairness.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** Lists above this are whole lists, whatever they call themselves: twice the page that clients ask for, and about a slice of work. */
+const pageMaxEntries = 1_000
+
+/** Smaller answers are bounded by how many requests there may be. */
+const heldMinBytes = 64 * 1024
+
+/** Does what a request asks for, counted as one of its user's. */
+export async function shared(context: RequestContext, task: () => Promise<void>): Promise<void> {
+  const { fairness } = context.options
+  if (fairness === undefined) return task()
+  const leave = fairness.enter(userOf(context))
+  try {
+    await task()
+  } finally {
+    leave()
+  }
+}
+
+/** Does what takes long when its user has a turn at it. */
+export async function inTurn(
+  context: RequestContext,
+  { plan, snapshot }: { readonly plan: ListPlan | WatchPlan; readonly snapshot: Snapshot },
+  task: () => Promise<void>,
+): Promise<void> {
+  const { fairness } = context.options
+  if (fairness === undefined || !isLong(plan, snapshot)) return task()
+  const kind = plan.type
+  const free = await fairness.place(kind, userOf(context), context.signal)
+  try {
+    if (!context.isOver) await task()
+  } finally {
+    free()
+  }
+}
+
+/** Counts bytes of an answer until its client has taken them. */
+export function holdFor(context: RequestContext, bytes: number, kind: RequestKind = 'small'): void {
+  const { exchange, options } = context
+  if (bytes < heldMinBytes || options.fairness === undefined) return
+  exchange.onClose(options.fairness.hold(userOf(context), bytes, kind))
+}
+
+function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
+  if (plan.type === 'watch' && plan.start.type !== 'state') return false
+  const { labels, fields, range } = plan
+  const isPage =
+    plan.type === 'list' &&
+    plan.limit > 0 &&
+    plan.limit <= pageMaxEntries &&
+    labels.isEmpty &&
+    fields.isEmpty
+  return !isPage && snapshot.count(range) > pageMaxEntries
+}
+
+/** Whose share it is. Where everybody may read, of the address that the request came from. */
+function userOf({ grant, exchange }: RequestContext): string {
+  return grant?.caller.key ?? exchange.peer.address
+}
