@@ -71,6 +71,8 @@ interface CallOptions {
   /** A member without a leader refuses it at once. */
   readonly needsLeader: boolean
   readonly signal: AbortSignal | undefined
+  /** About how many bytes the request has, if they may be many. */
+  readonly requestBytes?: number | undefined
 }
 
 export class GrpcClient implements Client {
@@ -103,8 +105,8 @@ export class GrpcClient implements Client {
   }
 
   async txn(request: TxnRequest, signal?: AbortSignal): Promise<TxnResponse> {
-    const response = await this.#call(txnMethod, messageFromTxn(request), this.#change(signal))
-    return txnFromMessage(response)
+    const options = { ...this.#change(signal), requestBytes: bytesOf(request) }
+    return txnFromMessage(await this.#call(txnMethod, messageFromTxn(request), options))
   }
 
   watch(request: WatchRequest, sink: WatchSink): WatchStream {
@@ -190,7 +192,7 @@ export class GrpcClient implements Client {
   ): Promise<Response> {
     const order = this.#endpoints.inOrder()
     const attempts = order.length === 1 ? [...order, ...order] : order
-    let failure = closedFailure()
+    let failure: CacheError | undefined
     for (const endpoint of attempts) {
       if (this.#isClosed) throw closedFailure()
       let isSent = false
@@ -208,7 +210,7 @@ export class GrpcClient implements Client {
         if (!mayGoOn) throw failure
       }
     }
-    throw failure
+    throw failure ?? closedFailure()
   }
 
   /** Waits for a connection, but not longer than the caller does. */
@@ -234,11 +236,11 @@ export class GrpcClient implements Client {
     endpoint: Endpoint,
     method: Method<Request, Response>,
     request: Request,
-    { timeoutMs, needsLeader, signal }: CallOptions,
+    { timeoutMs, needsLeader, signal, requestBytes }: CallOptions,
   ): Promise<Response> {
     const tokens = this.#tokens
     const channel = endpoint.reads
-    const bytes = method.request.encode(request)
+    const bytes = method.request.encode(request, requestBytes)
     const send = (token: Token): Promise<Buffer> =>
       channel.call(method.path, bytes, {
         metadata: metadataOf(token, needsLeader),
@@ -257,6 +259,15 @@ export class GrpcClient implements Client {
       throw unreadable(error, endpoint.url)
     }
   }
+}
+
+/** A transaction may have hundreds of kilobytes; to find room for them bit by bit takes as long as to write them. */
+function bytesOf({ success }: TxnRequest): number {
+  let bytes = 64
+  for (const operation of success) {
+    bytes += operation.type === 'put' ? operation.key.length + operation.value.length + 32 : 128
+  }
+  return bytes
 }
 
 function leaseOf({ id, ttl }: LeaseResponseMessage): Lease {

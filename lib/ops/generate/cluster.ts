@@ -19,7 +19,7 @@ import {
 } from './small-objects.ts'
 import { storedBytes } from './stored.ts'
 import { type PodRecord, Topology, type Workload } from './topology.ts'
-import { deploymentObject, replicaSetObject } from './workloads.ts'
+import { storedDeployment, storedReplicaSet } from './workloads.ts'
 
 /** A change to make in etcd. */
 export type GeneratedChange =
@@ -198,12 +198,14 @@ export class Cluster {
   }
 
   #deployment(workload: Workload, nowMs: number): GeneratedChange {
-    return this.#put(this.#nameIn('deployments', workload), deploymentObject(workload, nowMs))
+    const key = this.#key(this.#nameIn('deployments', workload))
+    return { type: 'put', key, value: storedDeployment(workload, nowMs) }
   }
 
   #replicaSet(workload: Workload, nowMs: number): GeneratedChange {
     const named = { ...workload, name: `${workload.name}-${workload.template.hash}` }
-    return this.#put(this.#nameIn('replicasets', named), replicaSetObject(workload, nowMs))
+    const key = this.#key(this.#nameIn('replicasets', named))
+    return { type: 'put', key, value: storedReplicaSet(workload, nowMs) }
   }
 
   #pod(pod: PodRecord): GeneratedChange {

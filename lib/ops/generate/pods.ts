@@ -1,62 +1,67 @@
 /** Pods as a kubelet and the controllers leave them. */
 
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { markedTemplate, markedWorkload, markNumber, shapeName, variablesOf } from './marks.ts'
 import { timeText } from './names.ts'
 import { Stamp, type Variables } from './stamp.ts'
 import { storedBytes } from './stored.ts'
 import type { PodHealth, PodRecord, PodTemplate, Workload } from './topology.ts'
 
-/** The stored bytes of a pod. Those that run and never restarted are most, and differ in a few places only. */
+/** The stored bytes of a pod. */
 export function storedPod(pod: PodRecord): Uint8Array {
-  if (pod.health !== 'running' || pod.restarts > 0) return storedBytes(podObject(pod))
-  const { template } = pod
-  let stamp = stamps.get(template)
+  const shape = `${shapeName(pod.workload)} ${pod.health} ${pod.restarts > 0}`
+  let stamp = stamps.get(shape)
   if (stamp === undefined) {
-    const marked = {
-      ...pod,
-      ...marks,
-      name: `${pod.workload.name}-${template.hash}-${marks.suffix}`,
-    }
-    stamp = new Stamp(storedBytes(podObject(marked)), variablesOf(marked))
-    stamps.set(template, stamp)
+    const marked = markedPod(pod)
+    const object = podObject({ ...marked, restarts: pod.restarts > 0 ? marked.restarts : 0 })
+    stamp = new Stamp(storedBytes(object), 'core/v1.Pod', podVariables(marked))
+    stamps.set(shape, stamp)
   }
-  return stamp.fill(variablesOf(pod))
+  return stamp.fill(podVariables(pod))
 }
 
-const stamps = new WeakMap<PodTemplate, Stamp>()
+/** By shape, of which there are some hundreds. */
+const stamps = new Map<string, Stamp>()
 
-/** Stand-ins of the right length for what differs between the pods of a template. */
-const marks = {
-  suffix: '!!!!!',
-  uid: '########-####-####-####-############',
-  address: '100.!!!.!!!.!!!',
-  createdMs: 1_111_111_111_000,
-  updatedMs: 1_222_222_222_000,
-  node: {
-    name: '!!!!!!!!!!!!!!!!!',
-    address: '192.!!!.!!!.!!!',
-    uid: '',
-    number: 0,
-    zone: '',
-    createdMs: 0,
-    leaseUid: '',
-    pods: 0,
-  },
-} as const
-
-function variablesOf({ name, uid, address, node, createdMs, updatedMs }: PodRecord): Variables {
+function markedPod(pod: PodRecord): PodRecord {
+  const workload = markedWorkload(pod.workload)
   return {
-    texts: [
-      name.slice(-marks.suffix.length),
-      uid,
-      uid.replaceAll('-', ''),
-      address,
-      node.name,
-      node.address,
-    ],
-    seconds: [createdMs, createdMs + scheduledAfterMs, updatedMs].map(ms => Math.floor(ms / 1000)),
+    ...pod,
+    workload,
+    template: markedTemplate,
+    name: `${workload.name}-${markedTemplate.hash}-@!!@`,
+    // The ids of its containers are made of it, without dashes.
+    uid: '@20-20@',
+    address: '@21@',
+    node: { ...pod.node, name: '@22@', address: '@23@' },
+    createdMs: markNumber(10) * 1_000,
+    updatedMs: markNumber(11) * 1_000,
+    restarts: markNumber(12),
   }
 }
+
+function podVariables(pod: PodRecord): Variables {
+  const { workload, template, name, uid, address, node, createdMs, updatedMs, restarts } = pod
+  const { texts, numbers } = variablesOf(workload, template)
+  const suffix = name.slice(workload.name.length + template.hash.length + 2)
+  return {
+    texts: [...texts, suffix, uid, uid.replaceAll('-', ''), address, node.name, node.address],
+    numbers: [
+      ...numbers,
+      ...[createdMs, createdMs + scheduledAfterMs].map(seconds),
+      ...[updatedMs, updatedMs - restartedBeforeMs, updatedMs - endedBeforeMs].map(seconds),
+      restarts,
+    ],
+  }
+}
+
+function seconds(ms: number): number {
+  return Math.floor(ms / 1_000)
+}
+
+/** How long before the last change of its status a container that crashed had begun, and ended. */
+const restartedBeforeMs = 60_000
+const endedBeforeMs = 30_000
 
 /** How long after its creation the sandbox of a pod is ready. */
 const scheduledAfterMs = 2_000
@@ -287,8 +292,8 @@ function containerStatus(
     terminated: {
       exitCode: 1,
       reason: 'Error',
-      startedAt: timeText(pod.updatedMs - 60_000),
-      finishedAt: timeText(pod.updatedMs - 30_000),
+      startedAt: timeText(pod.updatedMs - restartedBeforeMs),
+      finishedAt: timeText(pod.updatedMs - endedBeforeMs),
       containerID: id,
     },
   }

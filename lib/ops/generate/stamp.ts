@@ -1,57 +1,202 @@
-/** Many objects that differ in a few places of fixed width: encoded once with marks in these places, then copied and filled in.
- *  Encoding each pod anew takes 50 times as long, and made 100,000 pods a matter of half a minute. */
+/** Many objects of one shape that differ in names, ids, times and counts: encoded once with marks in these places, then written out
+ *  with values in place of the marks. Building and encoding each of them anew takes 30 times as long, and made 100,000 pods a matter
+ *  of half a minute.
+ *
+ *  Values may be longer or shorter than their marks. A message in protobuf begins with its length, so those that hold a mark are
+ *  kept apart, as groups whose length is known when they are filled in:
+ *
+ *      bytes | length( bytes | text 3 | bytes | length( number 0 ) | bytes ) | bytes
+ */
 
-import { assert } from '../../base/assert.ts'
+import { AssertionError } from '../../base/assert.ts'
+import { messageType } from '../../codec/schema.ts'
+import { WireReader, wireBytes, wireVarint } from '../../codec/wire-reader.ts'
 
-/** What differs between the objects: texts, each as long as its mark, and times in seconds since 1970. */
+/** What differs between the objects. Marks are values, too: texts and numbers that stand in an object nowhere by chance. */
 export interface Variables {
   readonly texts: readonly string[]
-  readonly seconds: readonly number[]
+  /** Not negative. */
+  readonly numbers: readonly number[]
 }
 
-export class Stamp {
-  readonly #bytes: Buffer
-  /** Where each text and each time stands. */
-  readonly #texts: readonly (readonly number[])[]
-  readonly #seconds: readonly (readonly number[])[]
+type Part =
+  | { readonly type: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly type: 'text' | 'number'; readonly index: number }
+  | Group
 
-  /** `bytes` is the encoded object with marks for its variables; no mark may stand in it by chance. */
-  constructor(bytes: Uint8Array, marks: Variables) {
-    this.#bytes = Buffer.from(bytes)
-    this.#texts = marks.texts.map(text => placesOf(this.#bytes, Buffer.from(text)))
-    this.#seconds = marks.seconds.map(seconds => placesOf(this.#bytes, secondsField(seconds)))
+interface Group {
+  readonly type: 'group'
+  readonly parts: readonly Part[]
+  /** Of the object that is being written. */
+  size: number
+}
+
+/** What a field with a length is: text, or a message with fields of its own. */
+type Shape = 'leaf' | ((field: number) => Shape)
+
+export class Stamp {
+  readonly #parts: readonly Part[]
+
+  /** `bytes` is the stored object, a message of that name in its envelope, with marks for its variables. */
+  constructor(bytes: Uint8Array, messageName: string, marks: Variables) {
+    const magicBytes = 4
+    const object = new Marked(bytes, marks)
+    const envelope: Shape = field => (field === 2 ? shapeOf(messageName) : 'leaf')
+    this.#parts = [
+      { type: 'bytes', bytes: bytes.slice(0, magicBytes) },
+      ...object.partsOf(magicBytes, bytes.length, envelope),
+    ]
   }
 
   /** The object with the variables in place of the marks. */
-  fill({ texts, seconds }: Variables): Uint8Array {
-    const copy = Buffer.from(this.#bytes)
-    for (const [i, places] of this.#texts.entries()) {
-      for (const place of places) copy.write(texts[i] ?? '', place, 'latin1')
+  fill(variables: Variables): Uint8Array {
+    const size = sizeOf(this.#parts, variables)
+    if (size > slab.length - slabUsed) {
+      slab = Buffer.allocUnsafeSlow(Math.max(size, slabBytes))
+      slabUsed = 0
     }
-    for (const [i, places] of this.#seconds.entries()) {
-      if (places.length === 0) continue
-      const field = secondsField(seconds[i] ?? 0)
-      for (const place of places) copy.set(field, place)
-    }
-    return copy
+    const start = slabUsed
+    slabUsed = write(slab, start, { parts: this.#parts, variables })
+    return slab.subarray(start, slabUsed)
   }
 }
 
-/** The field of a protobuf Time that holds its seconds. Five bytes of varint reach from 1978 to 3058. */
-function secondsField(seconds: number): Uint8Array {
-  assert(seconds >= 2 ** 28 && seconds < 2 ** 35, `time ${seconds} has another width`)
-  const field = new Uint8Array(6)
-  field[0] = 0x08
-  for (let i = 0, rest = Math.floor(seconds); i < 5; i++, rest = Math.floor(rest / 128)) {
-    field[i + 1] = (rest % 128) | (i < 4 ? 0x80 : 0)
+/** An array of its own for each object is the dearest part of it, and what it takes to be collected. */
+const slabBytes = 256 * 1024
+let slab: Buffer = Buffer.alloc(0)
+let slabUsed = 0
+
+const scalars = new Set(['string', 'bool', 'int32', 'int64', 'float64', 'bytes', 'any'])
+
+function shapeOf(type: string): Shape {
+  if (scalars.has(type)) return 'leaf'
+  // Times, quantities and the like: messages of texts and numbers.
+  if (!type.includes('.')) return () => 'leaf'
+  return number => {
+    const field = messageType(type).fields.find(one => one.number === number)
+    if (field === undefined) return 'leaf'
+    const value = shapeOf(field.type)
+    return field.container === 'map' ? member => (member === 1 ? 'leaf' : value) : value
   }
-  return field
 }
 
-function placesOf(bytes: Buffer, mark: Uint8Array): number[] {
-  const places: number[] = []
-  for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + mark.length)) {
-    places.push(at)
+/** An encoded object with marks, taken apart. */
+class Marked {
+  readonly #bytes: Uint8Array
+  readonly #marks: Variables
+  readonly #texts: RegExp
+
+  constructor(bytes: Uint8Array, marks: Variables) {
+    this.#bytes = bytes
+    this.#marks = marks
+    this.#texts = new RegExp(`(${marks.texts.join('|')})`)
   }
-  return places
+
+  /** A message as parts; a single one of bytes if it has no mark. */
+  partsOf(start: number, end: number, shape: Exclude<Shape, 'leaf'>): Part[] {
+    const parts: Part[] = []
+    let from = start
+    const push = (to: number, part: Part, next: number): void => {
+      if (to > from) parts.push({ type: 'bytes', bytes: this.#bytes.slice(from, to) })
+      parts.push(part)
+      from = next
+    }
+    const reader = new WireReader()
+    reader.reset(this.#bytes, start, end)
+    while (reader.nextField()) {
+      const { at } = reader
+      if (reader.wire === wireVarint) {
+        const index = this.#marks.numbers.indexOf(reader.readVarint())
+        if (index >= 0) push(at, { type: 'number', index }, reader.at)
+      } else if (reader.wire === wireBytes && reader.readWindow()) {
+        const inner = shape(reader.field)
+        const group =
+          inner === 'leaf'
+            ? this.#textOf(reader.start, reader.at)
+            : this.partsOf(reader.start, reader.at, inner)
+        const isMarked = group.some(({ type }) => type !== 'bytes')
+        if (isMarked) push(at, { type: 'group', parts: group, size: 0 }, reader.at)
+      } else reader.skip()
+    }
+    if (reader.isMalformed) throw new AssertionError('a generated object is malformed')
+    if (end > from) parts.push({ type: 'bytes', bytes: this.#bytes.slice(from, end) })
+    return parts
+  }
+
+  #textOf(start: number, end: number): Part[] {
+    const text = Buffer.from(this.#bytes.subarray(start, end)).toString('latin1')
+    return text.split(this.#texts).flatMap((piece): Part[] => {
+      if (piece === '') return []
+      const index = this.#marks.texts.indexOf(piece)
+      return [
+        index < 0
+          ? { type: 'bytes', bytes: Buffer.from(piece, 'latin1') }
+          : { type: 'text', index },
+      ]
+    })
+  }
+}
+
+/** Bytes of the parts when they are filled in; notes those of each group. */
+function sizeOf(parts: readonly Part[], variables: Variables): number {
+  let size = 0
+  for (const part of parts) {
+    switch (part.type) {
+      case 'bytes':
+        size += part.bytes.length
+        break
+      case 'text':
+        size += (variables.texts[part.index] as string).length
+        break
+      case 'number':
+        size += varintSize(variables.numbers[part.index] as number)
+        break
+      case 'group':
+        part.size = sizeOf(part.parts, variables)
+        size += varintSize(part.size) + part.size
+    }
+  }
+  return size
+}
+
+interface Filling {
+  readonly parts: readonly Part[]
+  readonly variables: Variables
+}
+
+/** Writes the parts at a place; the place behind them. */
+function write(out: Buffer, start: number, { parts, variables }: Filling): number {
+  let at = start
+  for (const part of parts) {
+    switch (part.type) {
+      case 'bytes':
+        out.set(part.bytes, at)
+        at += part.bytes.length
+        break
+      case 'text':
+        at += out.write(variables.texts[part.index] as string, at, 'latin1')
+        break
+      case 'number':
+        at = writeVarint(out, at, variables.numbers[part.index] as number)
+        break
+      case 'group':
+        at = writeVarint(out, at, part.size)
+        at = write(out, at, { parts: part.parts, variables })
+    }
+  }
+  return at
+}
+
+function varintSize(value: number): number {
+  let size = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
+  return size
+}
+
+function writeVarint(out: Buffer, start: number, value: number): number {
+  let at = start
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out[at++] = (rest % 0x80) | 0x80
+  out[at++] = rest
+  return at
 }

@@ -2,6 +2,7 @@
  *  enough to keep for a million pods, because churn needs it. */
 
 import { type Random, randomInt, randomItem } from '../../base/random.ts'
+import { imageOf } from './marks.ts'
 import { address, digest, nameSuffix, templateHash, uid, workloadName } from './names.ts'
 import type { Plan } from './plan.ts'
 
@@ -125,7 +126,7 @@ export class Topology {
     return {
       hash: templateHash(random),
       replicaSetUid: uid(random),
-      image: `registry.example.com/shop/${name}:v1.${revision}.0`,
+      image: imageOf(name, `v1.${revision}.0`),
       imageDigest: digest(random),
     }
   }

@@ -1,13 +1,78 @@
 /** Deployments and their replica sets. */
 
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
+import { markedWorkload, markNumber, shapeName, surgeOf, variablesOf } from './marks.ts'
 import { timeText } from './names.ts'
 import { podLabels, templateSpec } from './pods.ts'
-import type { Workload } from './topology.ts'
+import { Stamp, type Variables } from './stamp.ts'
+import { storedBytes } from './stored.ts'
+import type { PodRecord, Workload } from './topology.ts'
 
 const controller = 'kube-controller-manager'
 
-export function deploymentObject(workload: Workload, nowMs: number): JsonObject {
+/** The stored bytes of a deployment. */
+export function storedDeployment(workload: Workload, nowMs: number): Uint8Array {
+  const shape = shapeName(workload)
+  let stamp = deploymentStamps.get(shape)
+  if (stamp === undefined) {
+    const marked = markedWorkload(workload)
+    const object = deploymentObject(marked, countMarks, nowMark)
+    const marks = countedVariables(marked, countMarks, nowMark)
+    stamp = new Stamp(storedBytes(object), 'apps/v1.Deployment', marks)
+    deploymentStamps.set(shape, stamp)
+  }
+  const counts = countsOf(workload, workload.pods)
+  return stamp.fill(countedVariables(workload, counts, nowMs))
+}
+
+/** The stored bytes of the newest replica set of a deployment. */
+export function storedReplicaSet(workload: Workload, nowMs: number): Uint8Array {
+  const shape = shapeName(workload)
+  let stamp = replicaSetStamps.get(shape)
+  if (stamp === undefined) {
+    const marked = markedWorkload(workload)
+    const object = replicaSetObject(marked, countMarks, nowMark)
+    const marks = countedVariables(marked, countMarks, nowMark)
+    stamp = new Stamp(storedBytes(object), 'apps/v1.ReplicaSet', marks)
+    replicaSetStamps.set(shape, stamp)
+  }
+  const own = workload.pods.filter(pod => pod.template === workload.template)
+  return stamp.fill(countedVariables(workload, countsOf(workload, own), nowMs))
+}
+
+const deploymentStamps = new Map<string, Stamp>()
+const replicaSetStamps = new Map<string, Stamp>()
+
+/** How the pods of a workload are. */
+export interface PodCounts {
+  readonly all: number
+  readonly updated: number
+  readonly ready: number
+  readonly unready: number
+}
+
+export function countsOf({ template }: Workload, pods: readonly PodRecord[]): PodCounts {
+  const ready = pods.filter(({ health }) => health === 'running').length
+  const updated = pods.filter(pod => pod.template === template).length
+  return { all: pods.length, updated, ready, unready: pods.length - ready }
+}
+
+const countMarks: PodCounts = {
+  all: markNumber(3),
+  updated: markNumber(4),
+  ready: markNumber(5),
+  unready: markNumber(6),
+}
+const nowMark = markNumber(7) * 1_000
+
+function countedVariables(workload: Workload, counts: PodCounts, nowMs: number): Variables {
+  const { texts, numbers } = variablesOf(workload, workload.template)
+  const { all, updated, ready, unready } = counts
+  const now = Math.floor(nowMs / 1_000)
+  return { texts, numbers: [...numbers, all, updated, ready, unready, now] }
+}
+
+export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: number): JsonObject {
   const { name, namespace } = workload
   const spec = {
     replicas: workload.replicas,
@@ -20,14 +85,13 @@ export function deploymentObject(workload: Workload, nowMs: number): JsonObject 
     revisionHistoryLimit: 10,
     progressDeadlineSeconds: 600,
   }
-  const ready = workload.pods.filter(pod => pod.health === 'running').length
   const status = {
     observedGeneration: workload.revision,
-    replicas: workload.pods.length,
-    updatedReplicas: workload.pods.filter(pod => pod.template === workload.template).length,
-    readyReplicas: ready,
-    availableReplicas: ready,
-    unavailableReplicas: workload.pods.length - ready,
+    replicas: counts.all,
+    updatedReplicas: counts.updated,
+    readyReplicas: counts.ready,
+    availableReplicas: counts.ready,
+    unavailableReplicas: counts.unready,
     conditions: [
       condition('Available', 'MinimumReplicasAvailable', workload.createdMs, nowMs),
       condition('Progressing', 'NewReplicaSetAvailable', workload.createdMs, nowMs),
@@ -72,7 +136,7 @@ export function deploymentObject(workload: Workload, nowMs: number): JsonObject 
   }
 }
 
-export function replicaSetObject(workload: Workload, nowMs: number): JsonObject {
+export function replicaSetObject(workload: Workload, counts: PodCounts, nowMs: number): JsonObject {
   const { name, namespace, template } = workload
   const { hash } = template
   const labels = { ...templateLabels(workload), 'pod-template-hash': hash }
@@ -81,13 +145,11 @@ export function replicaSetObject(workload: Workload, nowMs: number): JsonObject 
     selector: { matchLabels: { app: name, 'pod-template-hash': hash } },
     template: { metadata: { labels }, spec: templateSpec(workload, workload.template) },
   }
-  const own = workload.pods.filter(pod => pod.template === template)
-  const ready = own.filter(pod => pod.health === 'running').length
   const status = {
-    replicas: own.length,
-    fullyLabeledReplicas: own.length,
-    readyReplicas: ready,
-    availableReplicas: ready,
+    replicas: counts.all,
+    fullyLabeledReplicas: counts.all,
+    readyReplicas: counts.ready,
+    availableReplicas: counts.ready,
     observedGeneration: 1,
   }
   const manager = {
@@ -108,7 +170,7 @@ export function replicaSetObject(workload: Workload, nowMs: number): JsonObject 
       labels,
       annotations: {
         'deployment.kubernetes.io/desired-replicas': String(workload.replicas),
-        'deployment.kubernetes.io/max-replicas': String(Math.ceil(workload.replicas * 1.25)),
+        'deployment.kubernetes.io/max-replicas': String(surgeOf(workload.replicas)),
         'deployment.kubernetes.io/revision': String(workload.revision),
       },
       ownerReferences: [
