@@ -66,6 +66,7 @@ t.test('events come from another etcd, and what is excluded is not served', asyn
 t.test('options name resources as kubectl does', async t => {
   t.same(planOf('--exclude', 'secrets,leases.coordination.k8s.io', '--exclude', 'a.example.com'), {
     others: new Map(),
+    neverCache: [],
     excluded: ['/registry/secrets/', '/registry/leases/', '/registry/example.com/a/'],
   })
   const { others } = planOf(
