@@ -17,6 +17,7 @@ import {
 } from './segments.ts'
 import { type OutputKind, apiVersionOf } from './output-kind.ts'
 import type { KeyValue } from '../store/event.ts'
+import { agesHold, noteAges } from './table/format.ts'
 import type { SegmentCache } from '../store/segments.ts'
 import { yamlFromJson } from './yaml.ts'
 
@@ -80,13 +81,13 @@ function* sortedPieces(
   return yield* pieces(forms, { ...request, runs })
 }
 
-/** How the items of a list are written. Rows show ages, so they are never kept. */
+/** How the items of a list are written. */
 function itemForm(forms: Forms, shown: Shown): ItemForm {
-  const isKept = shown.view !== 'Table'
-  return {
-    append: appendItem(forms, shown),
-    segmentName: isKept ? formName(forms, shown) : undefined,
-  }
+  const append = appendItem(forms, shown)
+  const name = formName(forms, shown)
+  if (shown.view !== 'Table') return { append, segmentName: name }
+  const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
+  return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
 }
 
 /** Equal for objects that are written alike: the name of what is kept of them. */
@@ -207,7 +208,8 @@ function* itemPieces(
   { shown, runs, segments, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const form = itemForm(forms, shown)
-  const isNoted = isZipped && form.segmentName !== undefined
+  // What ages is not worth being kept in yet another form.
+  const isNoted = isZipped && form.aging === undefined && form.segmentName !== undefined
   for (const run of runs) {
     if (run.isKept === true && segments !== undefined) {
       yield* itemsOfPicked(run, form, segments)

@@ -14,8 +14,17 @@ export interface Segment {
   readonly ends: Uint32Array
   /** Stand for the entries that were picked out, in this order. Not the entries, which would keep their values in memory. */
   readonly of?: readonly SegmentHolder[] | undefined
+  /** Of items that age: from when until when each may be shown, in milliseconds of the wall clock. */
+  readonly ages?: Ages | undefined
   /** What a compressed run says of itself. */
   readonly zipped?: ZippedRun | undefined
+}
+
+/** Times of the wall clock, one for each item. */
+export interface Ages {
+  readonly from: Float64Array
+  /** Not shown then any more. */
+  readonly until: Float64Array
 }
 
 /** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected entries. */
@@ -36,6 +45,18 @@ export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefi
 export interface ItemForm {
   readonly append: AppendItem
   readonly segmentName: string | undefined
+  /** Of items that show ages. */
+  readonly aging?: Aging | undefined
+}
+
+/** How long items that show ages stay as they are. */
+export interface Aging {
+  /** The wall clock. */
+  readonly now: number
+  /** Called before an item is written. */
+  readonly begin: () => void
+  /** Asked after an item was written: for how many milliseconds it stays as it is. */
+  readonly holdsMs: () => number
 }
 
 /** The items of a run as one piece, without a copy where the segment is there. A part of a leaf is not made whole for its own
@@ -48,12 +69,13 @@ export function itemsOfRun(
   const { leaf, from, to } = run
   const name = form.segmentName
   const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
-  if (kept !== undefined) return partOf(kept, from, to)
-  const made = makeSegment(run, form.append)
+  if (kept !== undefined && isOfNow(kept, form.aging, run)) return partOf(kept, from, to)
+  const made = makeSegment(run, form, kept)
   if (made instanceof NotExact) return made
   const isWhole = from === 0 && to === run.entries.length
   if (isWhole && leaf !== undefined && name !== undefined) {
-    cache?.set(leaf, name, made, made.bytes.length + made.ends.byteLength + overheadBytes)
+    const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
+    cache?.set(leaf, name, made, made.bytes.length + tables + overheadBytes)
   }
   return made.bytes
 }
@@ -79,7 +101,8 @@ export function* itemsOfPicked(
   form: ItemForm,
   cache: SegmentCache<Segment>,
 ): Generator<Uint8Array | NotExact, void, undefined> {
-  const name = form.segmentName
+  // What ages is kept item by item only.
+  const name = form.aging === undefined ? form.segmentName : undefined
   const holders = entries.slice(from, to).map(holderOf)
   const [first] = holders
   if (first === undefined) return
@@ -145,15 +168,50 @@ function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array 
   return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
 }
 
-function makeSegment({ entries, from, to }: Run, append: AppendItem): Segment | NotExact {
+/** Items that have not aged since they were kept are taken from there. */
+function makeSegment(
+  { entries, from, to }: Run,
+  { append, aging }: ItemForm,
+  kept: Segment | undefined,
+): Segment | NotExact {
   const ends = new Uint32Array(to - from)
+  const ages = aging === undefined ? undefined : emptyAges(to - from)
   scratch.clear()
   for (let i = from; i < to; i++) {
-    const problem = append(scratch, entries[i] as KeyValue)
-    if (problem !== undefined) return problem
+    if (kept?.ages !== undefined && aging !== undefined && isAgeOfNow(kept.ages, i, aging.now)) {
+      scratch.append(kept.bytes, i === 0 ? 0 : (kept.ends[i - 1] as number), kept.ends[i])
+      noteAge(ages, i - from, kept.ages.from[i] as number, kept.ages.until[i] as number)
+    } else {
+      aging?.begin()
+      const problem = append(scratch, entries[i] as KeyValue)
+      if (problem !== undefined) return problem
+      if (aging !== undefined) noteAge(ages, i - from, aging.now, aging.now + aging.holdsMs())
+    }
     ends[i - from] = scratch.length
   }
-  return { bytes: scratch.copy(), ends }
+  return { bytes: scratch.copy(), ends, ages }
+}
+
+function emptyAges(items: number): Ages {
+  return { from: new Float64Array(items), until: new Float64Array(items) }
+}
+
+function noteAge(ages: Ages | undefined, index: number, from: number, until: number): void {
+  if (ages === undefined) return
+  ages.from[index] = from
+  ages.until[index] = until
+}
+
+/** Whether all of the run's items are in the segment as they have to be shown now. */
+function isOfNow({ ages }: Segment, aging: Aging | undefined, { from, to }: Run): boolean {
+  if (ages === undefined || aging === undefined) return true
+  for (let i = from; i < to; i++) if (!isAgeOfNow(ages, i, aging.now)) return false
+  return true
+}
+
+/** The clock may have been put back since. */
+function isAgeOfNow({ from, until }: Ages, index: number, now: number): boolean {
+  return (from[index] as number) <= now && now < (until[index] as number)
 }
 
 const scratch = new ByteWriter()

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
 import { Forms, type Shown } from '../../lib/codec/forms.ts'
 import { formName, listBody } from '../../lib/codec/list-body.ts'
@@ -12,6 +14,7 @@ import {
   configMaps,
   drained,
   entryOf,
+  now,
   runsOf,
   shownAs,
   stored,
@@ -168,11 +171,84 @@ t.test('segments are made once and shared by all lists of one form', async t => 
     `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"99"},"items":[${named('b', 12)},${named('c', 13)}]}\n`,
   )
   t.equal(segments.count, 3)
-  body({ view: 'Table' }, runs)
-  t.equal(segments.count, 3, 'rows show ages')
   body({ view: 'PartialObjectMetadataList' }, runs)
   body({ encoding: 'yaml' }, runs)
   t.equal(segments.count, 9)
+})
+
+t.test('rows are kept, but for those that have aged', async t => {
+  const segments = new SegmentCache<Segment>(1_000_000)
+  const old = Array.from({ length: 4 }, (_, i) => configMap(`old-${i}`))
+  const young = configMap('young', {
+    metadata: { name: 'young', creationTimestamp: '2026-01-01T23:59:00Z' },
+  })
+  const runs = runsOf([...old, young], 5)
+  const table = (at: number, includeObject: Shown['includeObject'] = 'Metadata') =>
+    drained(
+      listBody(forms, {
+        shown: shownAs({ view: 'Table', includeObject, now: at }),
+        isPretty: false,
+        meta,
+        runs,
+        segments,
+      }),
+    )
+  const first = table(now)
+  t.match(first.text, /"cells":\["old-0",1,"24h"\].*"cells":\["young",1,"60s"\]/)
+  t.equal(table(now + 999).pieces[1]?.buffer, first.pieces[1]?.buffer, 'the very same bytes')
+  t.match(table(now + 1000).text, /"cells":\["old-0",1,"24h"\].*"cells":\["young",1,"61s"\]/)
+  t.match(table(now).text, /"young",1,"60s"/, 'also when the clock is put back')
+  t.equal(segments.count, 1)
+  t.match(table(now, 'None').text, /"young",1,"60s"\],"object":null/)
+  t.equal(segments.count, 2, 'what rows carry makes them others')
+})
+
+t.test('a Table out of what is kept is the Table that would be made', async () => {
+  const ages = fc.array(fc.oneof(fc.nat(600), fc.nat(40_000), fc.nat(5_000_000)), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  const requests = fc.array(
+    fc.record({ atSeconds: fc.nat(200_000), from: fc.nat(4), isPicked: fc.boolean() }),
+    { maxLength: 12 },
+  )
+  fc.assert(
+    fc.property(ages, requests, fc.nat(20_000), (seconds, asked, budget) => {
+      const all = seconds.map((age, i) => {
+        const creationTimestamp = new Date(now - age * 1000).toISOString().replace('.000', '')
+        return configMap(`c${i}`, { metadata: { name: `c${i}`, creationTimestamp } })
+      })
+      const runs = runsOf(all, 4)
+      const segments = new SegmentCache<Segment>(budget)
+      for (const { atSeconds, from, isPicked } of asked) {
+        const shown = shownAs({ view: 'Table', now: now + atSeconds * 1000 })
+        const part = isPicked
+          ? [{ entries: all, from: 0, to: all.length, leaf: undefined, isKept: true }]
+          : runs.map(run => ({ ...run, from: Math.min(from, run.to) }))
+        const request = { shown, isPretty: false, meta, runs: part }
+        const kept = drained(listBody(forms, { ...request, segments }))
+        assert.equal(kept.text, drained(listBody(forms, request)).text)
+      }
+    }),
+  )
+})
+
+t.test('entries that are picked again come in one piece, while they are the same', async t => {
+  const segments = new SegmentCache<Segment>(1_000_000)
+  const body = (picked: readonly KeyValue[]) => {
+    const runs = [{ entries: picked, from: 0, to: picked.length, leaf: undefined, isKept: true }]
+    const request = { shown: shownAs(), isPretty: false, meta, runs }
+    const made = drained(listBody(forms, { ...request, segments }))
+    t.equal(made.text, drained(listBody(forms, request)).text)
+    return made.pieces.length
+  }
+  t.equal(body(entries), 7)
+  t.equal(body(entries), 3)
+  const [first, second, ...rest] = entries as [KeyValue, KeyValue, ...KeyValue[]]
+  t.equal(body([first, ...rest]), 6, 'fewer')
+  t.equal(body([first, configMap('b', {}, 50), ...rest]), 7, 'one has changed')
+  t.equal(body([first, second, ...rest]), 7, 'the same as at first, but not as before')
+  t.equal(body([first, second, ...rest]), 3)
 })
 
 t.test('a part of a leaf is not kept', async t => {

@@ -13,8 +13,32 @@ export function since(time: number | null | undefined, now: number): string {
   return time === null || time === undefined ? unknown : humanDuration(now - time)
 }
 
+/** Forgets what was noted: what is written from now on is noted anew. */
+export function noteAges(): void {
+  agesHoldMs = Infinity
+}
+
+/** For how long the durations that were written since `noteAges` stay as they are, if their ends move on with the clock. */
+export function agesHold(): number {
+  return agesHoldMs
+}
+
+/** One for all: rows are made one after the other, and their cells have no other way to say it. */
+let agesHoldMs = Infinity
+
+/** Every form but that of many years ends with a whole number of these, and changes into the next where they end, too. */
+function unitOf(seconds: number): number {
+  if (seconds < 600) return 1_000
+  if (seconds < 8 * 3_600) return 60_000
+  return seconds < 8 * 86_400 ? 3_600_000 : 86_400_000
+}
+
 /** A duration in milliseconds, roughly. */
 export function humanDuration(milliseconds: number): string {
+  const unitMs = unitOf(milliseconds / 1000)
+  // What lies in the future is not looked at closely.
+  const holdsMs = milliseconds < 0 ? 0 : unitMs - (milliseconds % unitMs)
+  if (holdsMs < agesHoldMs) agesHoldMs = holdsMs
   const seconds = Math.trunc(Math.max(-maxSeconds, Math.min(maxSeconds, milliseconds / 1000)))
   if (seconds < -1) return '<invalid>'
   if (seconds < 0) return '0s'

@@ -3,10 +3,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { millisecondsFromText, textFromMilliseconds } from '../../../lib/codec/table/calendar.ts'
 import {
+  agesHold,
   flagText,
   formatSelector,
   humanDuration,
   labelsText,
+  noteAges,
   selectorText,
   shortList,
   since,
@@ -130,4 +132,35 @@ t.test('times have fractions and zones, and a zero', async () => {
     strictEqual(millisecondsFromText(wrong), undefined, wrong)
   }
   strictEqual(millisecondsFromText('2000-02-29T00:00:00Z'), Date.UTC(2000, 1, 29))
+})
+
+t.test('a duration says for how long it stays as it is', async () => {
+  fc.assert(
+    fc.property(
+      fc.oneof(fc.nat(10 * minute), fc.nat(9 * hour), fc.nat(9 * day), fc.nat(20 * year)),
+      fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+      (milliseconds, share) => {
+        noteAges()
+        const text = humanDuration(milliseconds)
+        const holdsMs = agesHold()
+        strictEqual(holdsMs >= 1, true)
+        strictEqual(humanDuration(milliseconds + Math.floor(share * holdsMs)), text)
+        if (milliseconds < 8 * year) {
+          strictEqual(humanDuration(milliseconds + holdsMs) === text, false, 'and no longer')
+        }
+      },
+    ),
+  )
+})
+
+t.test('of several durations, the one that changes first counts', async t => {
+  noteAges()
+  t.equal(agesHold(), Infinity, 'what shows no time stays for ever')
+  humanDuration(3 * hour)
+  t.equal(agesHold(), minute)
+  humanDuration(1500)
+  humanDuration(30 * day)
+  t.equal(agesHold(), 500)
+  since(2000, 1000)
+  t.equal(agesHold(), 0, 'what lies in the future is made anew')
 })
