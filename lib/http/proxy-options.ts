@@ -2,6 +2,7 @@
 
 import type { DecisionPolicy, PassReason } from '../kube/decide.ts'
 import type { Exchange } from './exchange.ts'
+import type { InexactEvents } from './inexact.ts'
 import type { Slots } from './slots.ts'
 import type { Upstream, UpstreamIdentity } from './upstream.ts'
 
@@ -25,6 +26,8 @@ export interface ProxyOptions {
   readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
   /** Beside X-Remote-*, which never pass. */
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** What watches cannot be told. */
+  readonly inexact: InexactEvents
   /** For reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -37,6 +37,7 @@ import { withDeadline } from './deadline.ts'
 import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
 import { holdFor, inTurn } from './fair-share.ts'
+import { problemIn } from './inexact.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -212,17 +213,23 @@ async function answerList(
   const meta = listMeta(plan, page, options.seal)
   const { segments } = options
   const isZipped = reply.takesGzip
-  const body = listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments, isZipped })
+  const makeBody = (): Body =>
+    listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments, isZipped })
+  const body = makeBody()
   const start = await beginning(body, context)
+  // The upstream answers the whole list if there is one object that we cannot show.
+  const isSentAsMade = start.isWhole || options.proxy === undefined
+  const problem = isSentAsMade ? start.problem : await problemIn(body, context)
   if (context.isOver) return
-  if (start.problem !== undefined) throw notExactly(resource, start.problem.reason)
+  if (problem !== undefined) throw notExactly(resource, problem.reason)
   holdFor(context, start.bytes, 'list')
   const response = reply.response(200, contentType(encoding))
   if (start.isWhole && start.bytes <= writtenAtOnceMaxBytes) {
     await reply.body(response, ...start.pieces)
     return
   }
-  await reply.pieces(response, continued(start.pieces, body, resource))
+  const [first, rest] = isSentAsMade ? [start.pieces, body] : [[], makeBody()]
+  await reply.pieces(response, continued(first, rest, resource))
 }
 
 /** What is shown, and how. Refuses views that do not go with what was asked for. */

@@ -1,5 +1,7 @@
 /** Which watches see a change alike, which changes concern them, and the frame of each, made once for all of them. */
 
+import type { Key } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { type Filter, nameOfKey } from '../kube/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../kube/index-choice.ts'
@@ -27,7 +29,7 @@ export function selectionOf(context: RequestContext, watch: SelectedWatch): Sele
     id: JSON.stringify([name, range.start, range.end, ...selectors]),
     range,
     requires: requiredTerms(context, plan),
-    frameOf: frameMaker(context, { framing, filter, name }),
+    frameOf: frameMaker(context, { framing, filter, name, keyspace: plan.keyspace }),
   }
 }
 
@@ -35,16 +37,18 @@ interface Making {
   readonly framing: WatchFraming
   readonly filter: Filter | undefined
   readonly name: string
+  readonly keyspace: Key
 }
 
 function frameMaker(
   { options }: RequestContext,
-  { framing, filter, name }: Making,
+  { framing, filter, name, keyspace }: Making,
 ): Selection['frameOf'] {
-  const { clock, logger } = options
+  const { clock, logger, proxy } = options
   const frames: FrameCache | undefined = framing.canKeep ? options.watches.frames : undefined
   const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
-  const inexact = ({ reason }: NotExact): 'inexact' => {
+  const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
+    proxy?.inexact.note(keyspace, key, revision)
     const { resource } = framing.resource
     logger.warn('watches end at an object that cannot be shown exactly', { resource, reason })
     return 'inexact'
@@ -52,11 +56,11 @@ function frameMaker(
   return (event, revision) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
-    if (told instanceof NotExact) return inexact(told)
+    if (told instanceof NotExact) return inexact(told, event.key, revision)
     const kept = frames?.get(event, names[told.type])
     if (kept !== undefined) return kept
     const made = framing.event(told, clock.wallMs())
-    if (made instanceof NotExact) return inexact(made)
+    if (made instanceof NotExact) return inexact(made, event.key, revision)
     frames?.set(event, names[told.type], made)
     return made
   }

@@ -14,6 +14,7 @@ import type { WatchPlan } from '../kube/read-plan.ts'
 import { notExactly, statusFromError, statusObjectJson } from '../kube/status.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
+import { checkWatch, problemIn } from './inexact.ts'
 import type { RequestContext } from './request-context.ts'
 import { writable } from './respond.ts'
 import { WatchConnection } from './watch-connection.ts'
@@ -41,6 +42,8 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   const hasState = start.type === 'state'
   // Thousands may come at once: each begins in its turn.
   if (hasState) await clock.yield()
+  checkWatch(context, plan, snapshot)
+  if (hasState) await checkState(context, answer, filter)
   if (signal.aborted) return
   const frames = hasState ? initialFrames(context, answer, filter) : [][Symbol.iterator]()
   const beginning = frames.next()
@@ -66,6 +69,17 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
     timeoutSeconds,
     allowBookmarks,
   })
+}
+
+/** With an upstream, what cannot be shown is found before anything is sent. */
+async function checkState(
+  context: RequestContext,
+  answer: WatchAnswer,
+  filter: Filter | undefined,
+): Promise<void> {
+  if (context.options.proxy === undefined || isUnanswerable(answer.shown)) return
+  const problem = await problemIn(initialFrames(context, answer, filter), context)
+  if (problem !== undefined) throw notExactly(answer.plan.resource, problem.reason)
 }
 
 /** Ends a watch before its first event: upstream says in the stream that its revision has expired, or is still to come. */

@@ -5,6 +5,7 @@ import { CacheError } from '../../base/errors.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { HealthCheck } from '../../http/health.ts'
+import { InexactEvents } from '../../http/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../../http/proxy-options.ts'
 import { ReadSwitch } from '../../http/read-switch.ts'
 import { Slots } from '../../http/slots.ts'
@@ -85,6 +86,7 @@ export class UpstreamFace {
       policy: () => policy,
       passed,
       isIdentityHeader,
+      inexact: new InexactEvents(),
       slots: new Slots(elsewhereMax),
       metrics,
     }

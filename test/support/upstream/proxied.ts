@@ -31,6 +31,7 @@ export interface ProxiedOptions {
   readonly otherUrls?: readonly string[] | undefined
   /** Objects that are there from the beginning: bodies of POST by path. */
   readonly objects?: readonly (readonly [path: string, object: unknown])[] | undefined
+  readonly compatibleMinors?: ReadonlySet<number> | undefined
   readonly token?: (() => Promise<string>) | undefined
   /** The service authorizes what it answers, by what the upstream says. */
   readonly access?: FrontAccess | undefined
@@ -61,6 +62,7 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
   const upstream = await TestUpstream.start({ client: createClient(), ...options.upstream })
   await upstreamReady(upstream)
   for (const [path, object] of options.objects ?? []) await created(upstream.port, path, object)
+  if (options.upstream?.isDown === true) await upstream.down()
   const service = await startFront(createClient(), upstream, options)
   t.teardown(async () => {
     await service.stop()
@@ -76,8 +78,9 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
 export function startFront(
   client: Client,
   upstream: TestUpstream,
-  { service, timeouts, tls, otherUrls = [], token, access }: ProxiedOptions = {},
+  options: ProxiedOptions = {},
 ): Promise<Service> {
+  const { service, timeouts, tls, otherUrls = [], token, access, compatibleMinors } = options
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
   const servers = new UpstreamServers({
@@ -93,7 +96,11 @@ export function startFront(
     listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
     prefix: '/registry',
     logger: silentLogger,
-    upstream: { servers, passed: callers && (exchange => callers.passed(exchange)) },
+    upstream: {
+      servers,
+      passed: callers && (exchange => callers.passed(exchange)),
+      compatibleMinors,
+    },
     authorization: access &&
       callers && { mode: access.mode, canPass: true, server: servers, callers },
     ...service,

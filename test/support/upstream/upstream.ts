@@ -29,6 +29,12 @@ export interface UpstreamOptions {
   readonly before?: Before | undefined
   /** What is different about this API server: its etcd prefix, events elsewhere. */
   readonly service?: Partial<ServiceOptions> | undefined
+  /** What /version says instead of the truth. */
+  readonly minor?: string | undefined
+  /** False: discovery has no aggregated documents. */
+  readonly hasAggregated?: boolean | undefined
+  /** It does not listen, until `listen` is called. */
+  readonly isDown?: boolean | undefined
 }
 
 export class TestUpstream {
@@ -39,17 +45,20 @@ export class TestUpstream {
   fault: (request: SeenRequest) => Fault | undefined = () => undefined
   /** Group versions that are not served, such as `batch/v1`. */
   switchedOff: ReadonlySet<string> = new Set()
-  /** What /version says instead of the truth. */
-  minor: string | undefined = undefined
+  readonly #minor: string | undefined
+  readonly #hasAggregated: boolean
   readonly #server: http.Server | http2.Http2SecureServer
   readonly #sockets = new Set<Socket>()
   readonly #writer: Writer
   readonly #isSecure: boolean
+  #port = 0
 
   private constructor(service: Service, options: UpstreamOptions) {
     const { tls = false, before, client } = options
     this.service = service
     this.before = before
+    this.#minor = options.minor
+    this.#hasAggregated = options.hasAggregated ?? true
     this.#isSecure = tls
     this.#writer = new Writer(client, service)
     this.#server = tls ? this.#createSecure() : http.createServer({ keepAliveTimeout: 60_000 })
@@ -77,7 +86,7 @@ export class TestUpstream {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port
+    return this.#port
   }
 
   get url(): string {
@@ -88,7 +97,10 @@ export class TestUpstream {
   listen(port: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject)
-      this.#server.listen(port, '127.0.0.1', () => resolve())
+      this.#server.listen(port, '127.0.0.1', () => {
+        this.#port = (this.#server.address() as AddressInfo).port
+        resolve()
+      })
     })
   }
 
@@ -172,11 +184,12 @@ export class TestUpstream {
     const fault = this.fault(seen)
     if (fault !== undefined && applyFault(fault, request, response) === 'over') return
     const direct = await this.before?.(seen, () => bodyOf(request))
+    if (!this.#hasAggregated && isDiscovery(seen.url)) request.headers.accept = 'application/json'
     if (direct !== undefined) send(response, direct)
     else if (isSwitchedOff(seen.url, this.switchedOff)) send(response, notThere)
     else if (seen.url.startsWith('/echo')) await answerEcho(seen, request, response)
-    else if (seen.url === '/version' && this.minor !== undefined) {
-      send(response, json({ major: '1', minor: this.minor, gitVersion: `v1.${this.minor}.0` }))
+    else if (seen.url === '/version' && this.#minor !== undefined) {
+      send(response, json({ major: '1', minor: this.#minor, gitVersion: `v1.${this.#minor}.0` }))
     } else if (isDiscovery(seen.url) && this.switchedOff.size > 0) {
       send(response, await filteredDiscovery(this.service, seen, this.switchedOff))
     } else {
