@@ -334,3 +334,36 @@ t.test('health is told check by check', async t => {
     t.equal(answer.body.toString(), body, path)
   }
 })
+
+t.test('what is served and how long it took is shown as metrics', async t => {
+  const served = await startServed(t)
+  await caughtUp(served, await putConfigMap(served, 'a'))
+  await get(served, '/api/v1/configmaps?labelSelector=app%3Da')
+  await get(served, '/api/v1/namespaces/a/configmaps/b')
+  await get(served, '/api/v1/nothing')
+  await get(served, '/apis')
+  const text = (await get(served, '/metrics')).body.toString()
+  const labels = (more: string): string => `watchglass_requests_total{${more}} 1`
+  for (const line of [
+    labels(
+      'verb="list",group="",version="v1",resource="configmaps",code="200",source="mirror",label_selector="true",field_selector="false"',
+    ),
+    labels(
+      'verb="get",group="",version="v1",resource="configmaps",code="404",source="mirror",label_selector="false",field_selector="false"',
+    ),
+  ]) {
+    t.ok(text.includes(line), line)
+  }
+  for (const name of [
+    'watchglass_requests_total{verb="",.*code="404",source="refused"',
+    'watchglass_requests_total{verb="",.*code="200",source="own"',
+    'watchglass_request_duration_seconds_count{.*verb="list".*} 1',
+    'watchglass_mirror_read_wait_seconds_count{freshness="consistent"} 2',
+    'watchglass_segments \\d+',
+    'watchglass_segments_bytes \\d+',
+    'nodejs_eventloop_lag_p99_seconds',
+    'process_resident_memory_bytes',
+  ]) {
+    t.match(text, new RegExp(`^${name.replace('{', '\\{')}`, 'm'))
+  }
+})
