@@ -136,10 +136,22 @@ export async function answerPath(context: RequestContext, path: string): Promise
 }
 
 async function answerOpenApi(context: RequestContext, path: string): Promise<void> {
+  const { reply, state, exchange } = context
   const document = openApiDocument(context, path)
-  if (document === undefined) context.reply.text(404, unknownPathText)
-  else if (takesJson(context.exchange.headers.accept ?? '')) await json(context, document)
-  else throw notAcceptable('OpenAPI documents are served as application/json only', false)
+  if (document === undefined) {
+    reply.text(404, unknownPathText)
+    return
+  }
+  const isVersion2 = path === '/openapi/v2'
+  const form = openApiForm(exchange.headers.accept ?? '', isVersion2)
+  if (form === undefined) {
+    throw notAcceptable('OpenAPI documents are served as application/json only', false)
+  }
+  if (form === 'json') await json(context, document)
+  else {
+    const response = reply.response(200, `application/${openApiProtobufName}`, { vary: 'Accept' })
+    await reply.body(response, state.openApi.allAsProtobuf())
+  }
 }
 
 function openApiDocument({ state }: RequestContext, path: string): string | undefined {
@@ -152,10 +164,16 @@ function openApiDocument({ state }: RequestContext, path: string): string | unde
   return root === 'apis' && rest.length === 2 ? openApi.document(group, version) : undefined
 }
 
-function takesJson(accept: string): boolean {
-  if (accept === '') return true
-  return acceptClauses(accept).some(
-    ({ type, subtype }) =>
-      (type === '*' || type === 'application') && (subtype === '*' || subtype === 'json'),
-  )
+/** The first clause that can be honoured decides. Clients use both names of protobuf, and get it under one. */
+function openApiForm(accept: string, isVersion2: boolean): 'json' | 'protobuf' | undefined {
+  if (accept === '') return 'json'
+  for (const { type, subtype } of acceptClauses(accept)) {
+    if (type !== '*' && type !== 'application') continue
+    if (subtype === '*' || subtype === 'json') return 'json'
+    const isProtobuf = subtype.replace('@', '.') === openApiProtobufName
+    if (isVersion2 && isProtobuf) return 'protobuf'
+  }
+  return undefined
 }
+
+const openApiProtobufName = 'com.github.proto-openapi.spec.v2.v1.0+protobuf'

@@ -2,6 +2,7 @@
  *  what clients look up in them: the kinds with their fields, which fields can be selected, and which paths there are to read. */
 
 import type { Digests } from './discovery.ts'
+import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from './resources.ts'
 import { type ReferencePrefix, type Schema, SchemaSet } from './openapi-schemas.ts'
 import { groupVersionText, type Resource } from './resource.ts'
@@ -17,6 +18,7 @@ export interface OpenApiOptions {
 export class OpenApi {
   readonly #options: OpenApiOptions
   readonly #documents = new Map<string, string>()
+  #protobuf: Uint8Array | undefined = undefined
 
   constructor(options: OpenApiOptions) {
     this.#options = options
@@ -51,6 +53,12 @@ export class OpenApi {
       const { schemas, paths } = describe(this.#options.registry.resources, '#/definitions/')
       return JSON.stringify({ swagger: '2.0', info: this.#info(), paths, definitions: schemas })
     })
+  }
+
+  /** /openapi/v2 as protobuf. */
+  allAsProtobuf(): Uint8Array {
+    this.#protobuf ??= openApiProtobuf(this.all())
+    return this.#protobuf
   }
 
   #info(): Schema {

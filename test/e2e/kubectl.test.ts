@@ -133,7 +133,12 @@ t.test(
     const widgets = await kubectl(address, 'get', 'widgets.example.com', '-A')
     t.match(widgets.out, /^NAMESPACE +NAME +/)
     t.match(widgets.out, /^shop +blue +/m)
-    t.match((await kubectl(address, 'explain', 'widgets.example.com')).out, /^KIND: +Widget$/m)
+    // The second form asks for OpenAPI version 2 as protobuf.
+    for (const form of ['plaintext', 'plaintext-openapiv2']) {
+      const said = await kubectl(address, 'explain', 'widgets.example.com', '--output', form)
+      t.match(said.out, /^KIND: +Widget$/m, form)
+      t.match(said.out, /^ +spec\t<Object>/m, form)
+    }
     t.match(
       (await kubectl(address, 'describe', 'widget', 'blue', '-n', 'shop')).out,
       /^Kind: +Widget$/m,
