@@ -311,6 +311,8 @@ function* protobufList(forms: Forms, request: ListRequest): Pieces {
     itemBytes += items.length
     held?.push(items)
     if (itemBytes > heldMaxBytes) held = undefined
+    // Nothing to send yet, but whoever sends it may have something else to do.
+    if (request.segments !== undefined) yield noItems
   }
   const [kind, apiVersion] = listNames({ kind: forms.kind, shown: request.shown })
   yield protobufHead({ kind, apiVersion, meta: request.meta, itemBytes })

@@ -38,6 +38,8 @@ import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
 import { holdFor, inTurn } from './fair-share.ts'
 import { problemIn } from './inexact.ts'
+import type { LeafSlice } from '../store/btree.ts'
+import type { KeyValue } from '../store/event.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -282,9 +284,9 @@ const runEntries = 64
 /** So few are kept: what one client selects again and again, such as the pods of its node. */
 const keptEntriesMax = 500
 
-function runsOf({ content }: Page): Run[] {
+function runsOf({ content }: Page): Iterable<Run> {
   if (content.type === 'slices') {
-    return content.slices.map(({ leaf, from, to }) => ({ entries: leaf.entries, from, to, leaf }))
+    return { [Symbol.iterator]: () => runsOfSlices(content.slices) }
   }
   const { entries } = content
   if (entries.length <= keptEntriesMax) {
@@ -296,6 +298,10 @@ function runsOf({ content }: Page): Run[] {
     runs.push({ entries, from, to, leaf: undefined })
   }
   return runs
+}
+
+function* runsOfSlices(slices: Iterable<LeafSlice<KeyValue>>): Generator<Run, void, undefined> {
+  for (const { leaf, from, to } of slices) yield { entries: leaf.entries, from, to, leaf }
 }
 
 type Body = ReturnType<typeof listBody>
@@ -320,7 +326,7 @@ async function beginning(body: Body, context: RequestContext): Promise<Beginning
   while (bytes < beginningMaxBytes && !context.isOver) {
     const next = body.next()
     if (next.done === true) return { pieces, bytes, isWhole: true, problem: next.value }
-    pieces.push(next.value)
+    if (next.value.length > 0) pieces.push(next.value)
     bytes += next.value.length
     if (clock.monotonicMs() < sliceEndMs) continue
     await clock.yield()

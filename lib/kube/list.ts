@@ -17,7 +17,7 @@ import type { ListPlan } from './read-plan.ts'
 
 /** What is on a page, in the order of keys: leaves as they are, so that what is kept with them is of use, or selected entries. */
 export type PageContent =
-  | { readonly type: 'slices'; readonly slices: readonly LeafSlice<KeyValue>[] }
+  | { readonly type: 'slices'; readonly slices: Iterable<LeafSlice<KeyValue>> }
   | { readonly type: 'entries'; readonly entries: readonly KeyValue[] }
 
 export interface Page {
@@ -108,8 +108,14 @@ export function readPage(options: PageOptions): Page | NotExact {
 }
 
 function unfilteredPage({ plan, snapshot }: PageOptions): Page {
+  if (plan.limit === 0) {
+    // Leaves are looked up as the list is written: all at once would take long where there are many.
+    const slices = { [Symbol.iterator]: () => snapshot.leaves(plan.range)[Symbol.iterator]() }
+    const { revision } = snapshot
+    return { content: { type: 'slices', slices }, revision, last: undefined, remaining: undefined }
+  }
   const slices: LeafSlice<KeyValue>[] = []
-  let room = plan.limit === 0 ? Infinity : plan.limit
+  let room = plan.limit
   let last: Key | undefined
   for (const slice of snapshot.leaves(plan.range)) {
     const to = Math.min(slice.to, slice.from + room)
