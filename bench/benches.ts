@@ -6,6 +6,7 @@ import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
+import { proxyBench } from './proxy/proxy.ts'
 import { storeBench } from './store/store.ts'
 import { watchBench } from './watch/watch.ts'
 
@@ -17,4 +18,5 @@ export const benches: readonly Bench[] = [
   outputs,
   listBench,
   watchBench,
+  proxyBench,
 ]

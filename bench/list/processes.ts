@@ -45,6 +45,10 @@ export class Program implements Subject {
     throw new Error('the program has ended without a word')
   }
 
+  get process(): ChildProcess {
+    return this.#child
+  }
+
   async cpuSeconds(): Promise<number> {
     const text = (await this.get('/metrics', {})).toString()
     return Number(/^process_cpu_seconds_total (\S+)/m.exec(text)?.[1])

@@ -49,7 +49,7 @@ export interface HeaderRules {
   /** Says who somebody is, in any spelling. */
   readonly isIdentityHeader: (name: string) => boolean
   /** Not to be passed on as they were sent: in lower case. */
-  readonly replaced: Iterable<string>
+  readonly replaced: readonly string[]
   /** Ours, in lower case. */
   readonly added: Readonly<Record<string, string | string[]>>
 }
@@ -57,14 +57,15 @@ export interface HeaderRules {
 /** The headers of a request for the upstream: names and values in turn. */
 export function requestHeaders(client: ClientHeaders, rules: HeaderRules): string[] {
   const { rawHeaders, hasBody } = client
-  const dropped = new Set([...namedByConnection(rawHeaders), ...rules.replaced])
+  const named = namedByConnection(rawHeaders)
+  const { replaced } = rules
   const passed: string[] = []
   const addresses: string[] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? ''
     const value = rawHeaders[i + 1] ?? ''
     const plain = name.toLowerCase()
-    if (dropped.has(plain)) continue
+    if (named.has(plain) || replaced.includes(plain)) continue
     if (plain === 'x-forwarded-for') addresses.push(value)
     if (plain === 'te' && /\btrailers\b/i.test(value)) passed.push('TE', 'trailers')
     const isKept =
@@ -103,7 +104,8 @@ export function answerHeaders(
 function withoutConnection(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const named = tokensOf([headers.connection ?? ''].flat())
   const passed: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(headers)) {
+  for (const name in headers) {
+    const value = headers[name]
     if (value === undefined || connectionHeaders.has(name) || named.has(name)) continue
     passed[name] = value
   }
@@ -116,7 +118,7 @@ export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders |
   return Object.keys(passed).length === 0 ? undefined : passed
 }
 
-function namedByConnection(rawHeaders: readonly string[]): Set<string> {
+function namedByConnection(rawHeaders: readonly string[]): ReadonlySet<string> {
   const values: string[] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.toLowerCase() === 'connection') values.push(rawHeaders[i + 1] ?? '')
@@ -124,7 +126,12 @@ function namedByConnection(rawHeaders: readonly string[]): Set<string> {
   return tokensOf(values)
 }
 
-function tokensOf(values: readonly string[]): Set<string> {
+const noTokens: ReadonlySet<string> = new Set()
+
+/** What most clients and servers send, or nothing at all, names no header. */
+function tokensOf(values: readonly string[]): ReadonlySet<string> {
+  const [first = '', ...rest] = values
+  if (rest.length === 0 && (first === '' || first === 'keep-alive')) return noTokens
   const tokens = values.flatMap(value => value.split(','))
   return new Set(tokens.map(token => token.trim().toLowerCase()).filter(token => token !== ''))
 }

@@ -1,5 +1,7 @@
 /** The upstream's answer on its way to the client, no faster than the client takes it.
  *
+ *  A small answer of known length mostly comes with its headers, and then goes out with them in one write.
+ *
  *  When the client is full, the upstream is not paused at once but with the next read of its socket: what the parser holds of this one
  *  is passed on whole. Pausing in the middle of a read would put the rest back, and take another read with each piece that the
  *  client takes, so that the answer would pile up here (measured: 24 MB in chunks of 16 KB, all of it, and in quadratic time). */
@@ -8,6 +10,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Exchange } from './exchange.ts'
 import { answerTrailers } from './forwarded-headers.ts'
 import type { ForwardControl, ForwardSink } from './upstream.ts'
+
+/** What one read of a socket takes. */
+const heldMaxBytes = 64 * 1024
 
 export interface RelayHooks {
   /** Begins the client's answer. */
@@ -22,6 +27,9 @@ export class Relay implements ForwardSink {
   readonly #exchange: Exchange
   readonly #hooks: RelayHooks
   #isWritten = false
+  /** A small answer may become whole before anything else happens. */
+  #mayHold = false
+  #held: Uint8Array | undefined = undefined
   #isFull = false
   #isPauseDue = false
   #isPaused = false
@@ -33,13 +41,25 @@ export class Relay implements ForwardSink {
 
   started(code: number, headers: IncomingHttpHeaders): void {
     this.#hooks.started(code, headers)
-    // What comes at once goes out with the headers; what does not must not hold them back.
-    queueMicrotask(() => {
-      if (!this.#isWritten) this.#exchange.flush()
-    })
+    this.#mayHold = Number(headers['content-length'] ?? Infinity) <= heldMaxBytes
+    queueMicrotask(this.#flush)
+  }
+
+  /** What comes at once goes out with the headers; what does not must not hold them back. */
+  readonly #flush = (): void => {
+    this.#mayHold = false
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.data(held)
+    else if (!this.#isWritten) this.#exchange.flush()
   }
 
   data(piece: Uint8Array): boolean {
+    if (this.#mayHold && this.#held === undefined) {
+      this.#held = piece
+      return true
+    }
+    if (this.#held !== undefined) this.#flush()
     this.#isWritten = true
     if (!this.#exchange.write(piece) && !this.#isFull) {
       this.#isFull = true
@@ -54,12 +74,15 @@ export class Relay implements ForwardSink {
 
   ended(trailers: IncomingHttpHeaders): void {
     this.#isWritten = true
-    this.#exchange.end(undefined, answerTrailers(trailers))
+    const held = this.#held
+    this.#held = undefined
+    this.#exchange.end(held, answerTrailers(trailers))
     this.#hooks.over(undefined)
   }
 
   failed(failure: Error): void {
     this.#isWritten = true
+    this.#held = undefined
     this.#hooks.over(failure)
   }
 

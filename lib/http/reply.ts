@@ -104,8 +104,8 @@ export class Reply {
   /** Headers of an answer that is not ours. */
   passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
     this.#code = code
-    if (this.origin === undefined) return headers
-    return { ...headers, [originHeader]: this.origin }
+    if (this.origin !== undefined) headers[originHeader] = this.origin
+    return headers
   }
 
   /** A body that is at hand, be it in pieces; compressed if it is large and the client takes it so. */

@@ -1,0 +1,205 @@
+/** What passes through the proxy, against asking the upstream oneself: gets that cannot be answered here, a list of 40 MB, and what a
+ *  hundred long streams that nobody reads take. The upstream, the proxy and who asks are processes of their own, with TLS between
+ *  all of them. */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type TLSSocket } from 'node:tls'
+import { fileURLToPath } from 'node:url'
+import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
+import { compare, type Comparison, type Pace, type Question } from '../list/compare.ts'
+import { Http1Client } from '../list/http1-client.ts'
+import { Load, Program } from '../list/processes.ts'
+import { ProcessUsage } from './process-usage.ts'
+import type { UpstreamReport } from './upstream.ts'
+
+export const proxyBench: Bench = {
+  name: 'proxy',
+  summary: 'what passes to the upstream, against asking the upstream oneself',
+  run,
+}
+
+interface Size {
+  readonly pods: number
+  readonly streams: number
+  readonly pace: Pace
+}
+
+const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
+  small: { pods: 300, streams: 4, pace: { rounds: 1, roundMs: 50 } },
+  full: { pods: 10_000, streams: 100, pace: { rounds: 7, roundMs: 1500 } },
+}
+
+/** A parameter that we do not know passes a request; the upstream does not know it either, and ignores it. */
+const passing = 'passed=1'
+
+async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+  const { pods, streams, pace } = sizes[size]
+  progress(`an upstream with ${pods} pods`)
+  const { child, report } = await startUpstream(pods)
+  const proxy = await Program.start([
+    `--etcd=${report.etcd}`,
+    `--upstream=${report.url}`,
+    '--upstream-ca=test/support/certs/ca.pem',
+    '--admin-listen=none',
+    '--auth=none',
+  ])
+  const load = new Load()
+  const upstream = new ProcessUsage(child, Number(new URL(report.url).port))
+  try {
+    const [path, list] = await pathsOf(proxy)
+    const hash = await hashOf(proxy, upstream, [path, list])
+    // Before the rest, whose garbage would hide it.
+    progress(`${streams} streams that nobody reads`)
+    const grownBytes = await grownBy(proxy, { path: list, streams })
+    const rows: Row[] = []
+    for (const [name, question, limit] of [
+      ['get of a pod', { paths: [path], headers: {}, inFlight: 16 }, 0.6],
+      ['list of all pods', { paths: [list], headers: {}, inFlight: 2 }, 0.7],
+    ] as const) {
+      progress(name)
+      const match = { load, version: '1.1' as const, pace }
+      const ours = { ...question, subject: new ProcessUsage(proxy.process, proxy.port) }
+      const theirs = { ...question, subject: upstream }
+      rows.push({ name, question, limit, ...(await compare(ours, theirs, match)) })
+    }
+    return {
+      tables: [tableOf(rows), memoryTable(streams, grownBytes)],
+      floors: [...rows.map(floorOf), memoryFloor(streams, grownBytes)],
+      resultHash: hash,
+    }
+  } finally {
+    await load.stop()
+    await proxy.stop()
+    const exited = once(child, 'exit')
+    child.disconnect()
+    await exited
+  }
+}
+
+async function startUpstream(
+  pods: number,
+): Promise<{ child: ChildProcess; report: UpstreamReport }> {
+  const child = fork(fileURLToPath(new URL('upstream.js', import.meta.url)))
+  child.send(pods)
+  const [report] = (await once(child, 'message')) as [UpstreamReport]
+  return { child, report }
+}
+
+/** Of one pod, and of all of them. */
+async function pathsOf(proxy: Program): Promise<[string, string]> {
+  const page = (await proxy.get('/api/v1/pods?limit=1', {})).toString()
+  const { items } = JSON.parse(page) as { items: { metadata: Record<string, string> }[] }
+  const { namespace, name } = items[0]!.metadata
+  return [`/api/v1/namespaces/${namespace}/pods/${name}?${passing}`, `/api/v1/pods?${passing}`]
+}
+
+/** The digest of what both answer, who must not differ. */
+async function hashOf(
+  proxy: Program,
+  upstream: ProcessUsage,
+  paths: readonly string[],
+): Promise<string> {
+  const hash = createHash('sha256')
+  for (const path of paths) {
+    const ours = await proxy.get(path, {})
+    const client = await Http1Client.connect(upstream.port)
+    const { pieces } = await client.get(path, {}, true)
+    client.close()
+    if (!ours.equals(Buffer.concat(pieces))) throw new Error(`${path} is not the same both ways`)
+    // Ages and versions of objects are of this run.
+    hash.update(String(ours.length > 0))
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+interface Row extends Comparison {
+  readonly name: string
+  readonly question: Question
+  readonly limit: number
+}
+
+function ratioOf({ ratio }: Row): number {
+  return ratio
+}
+
+function floorOf(row: Row): Floor {
+  return {
+    name: `${row.name}, passed / direct`,
+    value: ratioOf(row),
+    bound: 'at least',
+    limit: row.limit,
+    unit: 'x',
+  }
+}
+
+const megabyte = 1024 * 1024
+
+function tableOf(rows: readonly Row[]): BenchTable {
+  return {
+    title: 'passed through, and direct',
+    columns: ['', 'passed/s', 'direct/s', 'MB/s passed', 'MB/s direct', 'ratio', 'proxy ms each'],
+    rows: rows.map(row => [
+      row.name,
+      Math.round(row.ours.requestsPerSecond),
+      Math.round(row.theirs.requestsPerSecond),
+      (row.ours.bytesPerSecond / megabyte).toFixed(1),
+      (row.theirs.bytesPerSecond / megabyte).toFixed(1),
+      ratioOf(row).toFixed(2),
+      row.ours.cpuMs.toFixed(3),
+    ]),
+  }
+}
+
+function memoryTable(streams: number, grownBytes: number): BenchTable {
+  return {
+    title: `memory of the proxy while ${streams} lists pass that nobody reads`,
+    columns: ['streams', 'grown MB', 'MB each'],
+    rows: [
+      [streams, (grownBytes / megabyte).toFixed(1), (grownBytes / megabyte / streams).toFixed(2)],
+    ],
+  }
+}
+
+/** What is on its way: the buffers of two sockets, of their TLS, and of one read. */
+const streamMaxMegabytes = 1.5
+
+function memoryFloor(streams: number, grownBytes: number): Floor {
+  return {
+    name: 'memory of a stream that nobody reads',
+    value: Math.max(0.01, grownBytes / megabyte / streams),
+    bound: 'at most',
+    limit: streamMaxMegabytes,
+    unit: 'MB',
+  }
+}
+
+/** By how much the proxy's memory grows when clients ask for a list and read nothing but its beginning. */
+async function grownBy(
+  proxy: Program,
+  { path, streams }: { readonly path: string; readonly streams: number },
+): Promise<number> {
+  const usage = new ProcessUsage(proxy.process, proxy.port)
+  const before = usage.residentBytes()
+  const sockets = await Promise.all(
+    Array.from({ length: streams }, () => beginning(proxy.port, path)),
+  )
+  // Until nothing more moves: what is on its way has then filled whatever holds it.
+  let last = -1
+  for (let now = usage.residentBytes(); Math.abs(now - last) > megabyte;) {
+    last = now
+    await new Promise(resolve => setTimeout(resolve, 300))
+    now = usage.residentBytes()
+  }
+  for (const socket of sockets) socket.destroy()
+  return Math.max(0, last - before)
+}
+
+async function beginning(port: number, path: string): Promise<TLSSocket> {
+  const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+  await once(socket, 'readable')
+  return socket
+}

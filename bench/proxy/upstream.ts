@@ -1,0 +1,57 @@
+/** A process of its own: the API server of tests with TLS, over an embedded etcd full of pods whose doors others may use, too. */
+
+import { sleep } from '../../lib/base/clock.ts'
+import { silentLogger } from '../../lib/base/logger.ts'
+import { createRandom } from '../../lib/base/random.ts'
+import { EngineClient } from '../../lib/etcd/engine/client.ts'
+import { Engine } from '../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
+import { startEtcdServer } from '../../lib/etcd/server.ts'
+import { Cluster } from '../../lib/ops/generate/cluster.ts'
+import { parsePlan } from '../../lib/ops/generate/plan.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
+
+/** Where it is. */
+export interface UpstreamReport {
+  readonly url: string
+  readonly etcd: string
+}
+
+async function start(pods: number): Promise<UpstreamReport> {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const client = new EngineClient({ engine, network: new DirectNetwork(scheduler) })
+  const cluster = new Cluster({
+    plan: parsePlan(`pods=${pods}`),
+    random: createRandom(1),
+    nowMs: systemClock.wallMs(),
+    prefix: '/registry',
+  })
+  for (const change of cluster.objects()) {
+    if (change.type === 'put') await client.txn({ compares: [], success: [change], failure: [] })
+  }
+  const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
+  const upstream = await TestUpstream.start({
+    client,
+    tls: true,
+    service: { logger: silentLogger },
+  })
+  await upstreamReady(upstream)
+  // What it has seen is of no interest here, and would be a million requests.
+  void forget(upstream)
+  return { url: upstream.url, etcd: `http://${server.address}` }
+}
+
+async function forget(upstream: TestUpstream): Promise<void> {
+  for (;;) {
+    upstream.seen.length = 0
+    await sleep(systemClock, 100)
+  }
+}
+
+process.on('message', (pods: number) => {
+  void start(pods).then(report => process.send?.(report))
+})
+process.on('disconnect', () => process.exit(0))
