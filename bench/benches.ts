@@ -1,6 +1,7 @@
 /** Every benchmark, in the order of the layers. */
 
 import type { Bench } from './bench.ts'
+import { authBench } from './auth/auth.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
@@ -19,4 +20,5 @@ export const benches: readonly Bench[] = [
   listBench,
   watchBench,
   proxyBench,
+  authBench,
 ]

@@ -1,0 +1,36 @@
+/** An API server that allows everything to everybody, and counts how often it is asked: as quick as one can be. */
+
+import * as http from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export class ReviewCounter {
+  /** How often it was asked. */
+  reviews = 0
+  readonly #server: http.Server
+
+  private constructor() {
+    this.#server = http.createServer((request, response) => {
+      request.resume()
+      request.on('end', () => {
+        if (request.method === 'POST') this.reviews++
+        response.writeHead(201, { 'content-type': 'application/json' })
+        response.end('{"status":{"allowed":true}}')
+      })
+    })
+  }
+
+  static async start(): Promise<ReviewCounter> {
+    const counter = new ReviewCounter()
+    await new Promise<void>(resolve => counter.#server.listen(0, '127.0.0.1', resolve))
+    return counter
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise(resolve => this.#server.close(resolve))
+  }
+}
