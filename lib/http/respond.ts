@@ -65,6 +65,8 @@ export async function sendPieces(
     if (isFull) {
       const outcome = await writable(exchange, clock, endMs)
       if (outcome !== 'sent') return outcome
+      // Many sockets may be drained at once: each goes on in its turn.
+      await clock.yield()
       sliceEndMs = clock.monotonicMs() + sliceMs
     } else if (clock.monotonicMs() >= sliceEndMs) {
       await clock.yield()

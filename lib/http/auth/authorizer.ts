@@ -61,23 +61,30 @@ export class Authorizer {
     this.#options = options
   }
 
-  /** Fails with `overloaded` only. */
-  async authorize(exchange: Exchange, attributes: Attributes): Promise<Verdict> {
-    const caller = this.#options.callers.callerOf(exchange)
+  /** Answers at once when the decision is known. Fails with `overloaded` only. */
+  authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict> {
+    const { callers, decisions } = this.#options
+    const caller = callers.callerOf(exchange)
     if (isImpersonating(exchange)) return this.#object({ type: 'impersonation' })
     if (caller === undefined || !this.#isKnown(caller)) {
       return this.#object({ type: 'unauthenticated' })
     }
-    const question = this.#questionOf(caller, attributes)
+    const key = keyOf(caller, attributes)
+    const known = decisions.known(key)
+    if (known?.type === 'allowed') return this.#granted({ caller, attributes, key })
+    return this.#decide({ caller, attributes, key })
+  }
+
+  async #decide(question: Question): Promise<Verdict> {
     const { generation } = this.#options.decisions
-    const decision = await question().catch(failureOf)
+    const decision = await this.#ask(question).catch(failureOf)
     switch (decision.type) {
       case 'allowed':
-        return { type: 'granted', grant: this.#grant(caller, question, generation) }
-      case 'denied': {
-        const { canPass } = this.#options
-        return canPass ? this.#object(decision) : this.#deny(caller, attributes, decision.reason)
-      }
+        return this.#granted(question, generation)
+      case 'denied':
+        return this.#options.canPass
+          ? this.#object(decision)
+          : this.#deny(question.caller, question.attributes, decision.reason)
       case 'refused':
         return this.#object({ type: 'review-refused' })
       case 'failed':
@@ -118,27 +125,32 @@ export class Authorizer {
     return this.#options.mode === 'delegate' || identity !== undefined
   }
 
-  #questionOf(caller: Caller, attributes: Attributes): () => Promise<Decision> {
+  async #ask({ caller, attributes, key }: Question): Promise<Decision> {
     const { decisions, reviews, mode } = this.#options
-    const key = hashed([caller.key, Object.values(attributes)])
     const { identity } = caller
     const ask = (): Promise<Decision> =>
       mode === 'requestheader' && identity !== undefined
         ? reviews.subject(attributes, identity)
         : reviews.self(attributes, caller)
-    return async () => decisions.decide(key, ask, caller.expiresAtMs)
+    return decisions.decide(key, ask, caller.expiresAtMs)
   }
 
-  #grant(caller: Caller, question: () => Promise<Decision>, generation: number): Grant {
-    return {
+  #granted(question: Question, generation = this.#options.decisions.generation): Verdict {
+    const { caller } = question
+    const grant: Grant = {
       caller,
       identity: () => this.identityOf(caller),
       watch: end => {
         const { rechecks, decisions } = this.#options
-        const isStale = generation !== decisions.generation
-        return rechecks.add({ question, end, expiresAtMs: caller.expiresAtMs, isStale })
+        return rechecks.add({
+          question: () => this.#ask(question),
+          end,
+          expiresAtMs: caller.expiresAtMs,
+          isStale: generation !== decisions.generation,
+        })
       },
     }
+    return { type: 'granted', grant }
   }
 
   /** The request passes, or is refused without saying who may do what. */
@@ -166,6 +178,23 @@ export class Authorizer {
         : forbidden({ ...attributes, user, reason })
     return { type: 'refuse', status }
   }
+}
+
+interface Question {
+  readonly caller: Caller
+  readonly attributes: Attributes
+  /** Under which the decision is kept. */
+  readonly key: string
+}
+
+/** Everything about a question that the decision may depend on. */
+function keyOf(caller: Caller, attributes: Attributes): string {
+  if ('path' in attributes) return hashed([caller.key, attributes.verb, attributes.path])
+  const { verb, group, version, resource, subresource, namespace, name } = attributes
+  const texts = [caller.key, verb, group, version, resource, subresource, namespace, name]
+  const { fields, labels } = attributes
+  const selectors = fields.length + labels.length === 0 ? '' : JSON.stringify([fields, labels])
+  return hashed([...texts, selectors])
 }
 
 type Outcome = Decision | { readonly type: 'failed' }

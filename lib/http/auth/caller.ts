@@ -1,7 +1,7 @@
 /** Who sent a request, as far as it matters here: what tells them apart from others, how they are shown to the upstream, and until
  *  when their credentials last. Credentials are passed on and hashed; they are never kept, and never logged. */
 
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import type { Identity } from '../../kube/access-review.ts'
 import type { UpstreamIdentity } from '../upstream.ts'
 
@@ -23,11 +23,14 @@ export interface Caller {
 }
 
 /** Without it, who finds a hash could try guessed credentials against it. */
-const salt = randomBytes(16)
+const salt = randomBytes(16).toString('hex')
 
-/** What stands for credentials, and for questions about them, in maps. */
-export function hashed(parts: readonly unknown[]): string {
-  return createHash('sha256').update(salt).update(JSON.stringify(parts)).digest('base64')
+/** What stands for credentials, and for questions about them, in maps. Each text counts with its length, so that no two lists of texts
+ *  make the same. */
+export function hashed(texts: readonly string[]): string {
+  let all = salt
+  for (const text of texts) all += `${text.length}:${text}`
+  return hash('sha256', all, 'base64')
 }
 
 /** Somebody with an Authorization header, which is passed on as it is. Undefined if there is none, or one that upstream does not

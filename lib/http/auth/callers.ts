@@ -5,7 +5,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../kube/access-review.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, Peer } from '../exchange.ts'
 import { type Caller, hashed, tokenCaller } from './caller.ts'
 import { commonNameOf, expiryOf, identityOfCertificate, leadsTo } from './certificates.ts'
 import {
@@ -37,8 +37,14 @@ export interface CallersOptions {
   readonly passIdentity: PassIdentity | undefined
 }
 
+interface Bearer {
+  readonly authorization: string | undefined
+  readonly caller: Caller | undefined
+}
+
 export class Callers {
   readonly #options: CallersOptions
+  readonly #lastBearers = new WeakMap<Peer, Bearer>()
   readonly #trust = new WeakMap<DetailedPeerCertificate, Map<readonly X509Certificate[], boolean>>()
 
   constructor(options: CallersOptions) {
@@ -49,9 +55,7 @@ export class Callers {
   callerOf(exchange: Exchange): Caller | undefined {
     const certificate = exchange.peer.certificate()
     const known = certificate === undefined ? undefined : this.#known(exchange, certificate)
-    if (known === undefined || certificate === undefined) {
-      return tokenCaller(exchange.headers.authorization)
-    }
+    if (known === undefined || certificate === undefined) return this.#bearer(exchange)
     return this.#callerFrom(known, expiryOf(certificate))
   }
 
@@ -64,6 +68,16 @@ export class Callers {
       return caller
     }
     return { headers: authorization === undefined ? {} : { authorization }, as: 'caller' }
+  }
+
+  /** Connections mostly carry one token again and again, and it costs as much to hash as a small object to write. It is kept for no
+   *  longer than its connection. */
+  #bearer({ peer, headers: { authorization } }: Exchange): Caller | undefined {
+    const last = this.#lastBearers.get(peer)
+    if (last !== undefined && last.authorization === authorization) return last.caller
+    const caller = tokenCaller(authorization)
+    this.#lastBearers.set(peer, { authorization, caller })
+    return caller
   }
 
   #known(exchange: Exchange, certificate: DetailedPeerCertificate): Identity | undefined {
@@ -101,7 +115,7 @@ export class Callers {
   #callerFrom(identity: Identity, expiresAtMs: number): Caller {
     const { passIdentity } = this.#options
     const { user, uid, groups, extra } = identity
-    const key = hashed(['identity', user, uid, groups, extra])
+    const key = hashed(['identity', JSON.stringify([user, uid, groups, extra])])
     switch (passIdentity) {
       case undefined:
         return { key, identity, headers: {}, as: 'caller', expiresAtMs }
@@ -127,5 +141,6 @@ export class Callers {
 
 /** True if the request asks to be taken for somebody else's. */
 export function isImpersonating({ headers }: Exchange): boolean {
-  return Object.keys(headers).some(isImpersonationHeader)
+  for (const name in headers) if (name.startsWith('im') && isImpersonationHeader(name)) return true
+  return false
 }

@@ -79,9 +79,15 @@ export class Decisions<T = Decision> {
     ask: () => Promise<T>,
     expiresAtMs: number = Number.POSITIVE_INFINITY,
   ): T | Promise<T> {
+    return this.known(key) ?? this.#asked.get(key) ?? this.#ask(key, ask, expiresAtMs)
+  }
+
+  /** The decision, if it is kept. */
+  known(key: string): T | undefined {
     const kept = this.#kept.get(key)
-    if (kept !== undefined && this.#options.clock.monotonicMs() < kept.untilMs) return kept.answer
-    return this.#asked.get(key) ?? this.#ask(key, ask, expiresAtMs)
+    return kept !== undefined && this.#options.clock.monotonicMs() < kept.untilMs
+      ? kept.answer
+      : undefined
   }
 
   /** Rules have changed: nothing that was decided before is used again. */
