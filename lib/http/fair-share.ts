@@ -1,8 +1,9 @@
 /** What one request takes of what all share: see `Fairness`. */
 
+import type { CancelTimer, Clock } from '../base/clock.ts'
 import type { ListPlan, WatchPlan } from '../kube/read-plan.ts'
 import type { Snapshot } from '../store/snapshot.ts'
-import type { RequestKind } from './fairness.ts'
+import type { Fairness, RequestKind } from './fairness.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** Lists above this are whole lists, whatever they call themselves: twice the page that clients ask for, and about a slice of work. */
@@ -30,13 +31,56 @@ export async function inTurn(
   task: () => Promise<void>,
 ): Promise<void> {
   const { fairness } = context.options
-  if (fairness === undefined || !isLong(plan, snapshot)) return task()
-  const kind = plan.type
-  const free = await fairness.place(kind, userOf(context), context.signal)
+  if (fairness === undefined) return task()
+  const user = userOf(context)
+  if (!isLong(plan, snapshot)) {
+    fairness.noteSmall(user)
+    return task()
+  }
+  const free = await fairness.place(plan.type, user, context.signal)
+  if (plan.type === 'list')
+    {context.reply.clock = new PacedClock(context.options.clock, fairness, user)}
   try {
     if (!context.isOver) await task()
   } finally {
     free()
+  }
+}
+
+/** A get has come. */
+export function noteGet(context: RequestContext): void {
+  context.options.fairness?.noteSmall(userOf(context))
+}
+
+/** Gives way as whole lists do. */
+class PacedClock implements Clock {
+  readonly #clock: Clock
+  readonly #fairness: Fairness
+  readonly #user: string
+  #sinceMs: number
+
+  constructor(clock: Clock, fairness: Fairness, user: string) {
+    this.#clock = clock
+    this.#fairness = fairness
+    this.#user = user
+    this.#sinceMs = clock.monotonicMs()
+  }
+
+  wallMs(): number {
+    return this.#clock.wallMs()
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs()
+  }
+
+  setTimer(delayMs: number, task: () => void): CancelTimer {
+    return this.#clock.setTimer(delayMs, task)
+  }
+
+  async yield(): Promise<void> {
+    await this.#fairness.pace(this.#user, this.#clock.monotonicMs() - this.#sinceMs)
+    this.#sinceMs = this.#clock.monotonicMs()
   }
 }
 

@@ -5,7 +5,7 @@
  *  take turns. Gets and pages never wait for them: whatever is long gives way between its slices. Beyond every bound is a 429 that
  *  says when to come again. */
 
-import type { CancelTimer, Clock } from '../base/clock.ts'
+import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { tooManyRequests } from '../kube/status.ts'
 
 /** `small` is everything that is neither a whole list nor the beginning of a watch. */
@@ -37,8 +37,8 @@ export const defaultFairnessLimits: FairnessLimits = {
   requestsMax: 20_000,
   bytesPerUser: 512 * 1024 * 1024,
   bytesMax: 2 * 1024 * 1024 * 1024,
-  placesPerUser: 8,
-  placesMax: 32,
+  placesPerUser: 4,
+  placesMax: 16,
   waitingPerUser: 6_000,
   waitingMax: 20_000,
   waitMaxMs: 30_000,
@@ -53,12 +53,28 @@ export interface FairnessOptions {
 /** Who holds a place that long reads slowly: its place goes to the next, and its bytes still count. */
 const placeMaxMs = 5_000
 
+/** A list alone gives way often enough by itself. */
+const pacedLists = 3
+/** Others who have asked within this are likely to ask again. */
+const smallRecentMs = 50
+const sliceMinMs = 1
+const sliceMaxMs = 8
+
+interface Small {
+  readonly user: string
+  readonly atMs: number
+}
+
 export class Fairness {
   readonly #options: FairnessOptions
   readonly #limits: FairnessLimits
   readonly #requests: Tally
   readonly #bytes: Tally
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
+  #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
+  /** The last one that was another user's. */
+  #otherSmall: Small = this.#lastSmall
+  #nextSliceMs = 0
 
   constructor(options: FairnessOptions) {
     this.#options = options
@@ -77,6 +93,29 @@ export class Fairness {
   /** Memory is held for a user's answer. Call the answer when it is free. */
   hold(user: string, bytes: number, kind: RequestKind): () => void {
     return this.#count(this.#bytes, { user, amount: bytes, kind })
+  }
+
+  /** A user asks for something small, which must not wait for what others have in hand. */
+  noteSmall(user: string): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (this.#lastSmall.user !== user) this.#otherSmall = this.#lastSmall
+    this.#lastSmall = { user, atMs: nowMs }
+  }
+
+  /** Resolves when a whole list may go on, which has just worked for `workedMs`. While several are in hand and other users ask for
+   *  small things, lists together take half of the time: a loop that is never idle answers a get only between two slices, and its
+   *  clients' processes have to be heard, too. */
+  async pace(user: string, workedMs: number): Promise<void> {
+    const { clock } = this.#options
+    const nowMs = clock.monotonicMs()
+    const { user: last, atMs } = this.#lastSmall
+    const othersAtMs = last === user ? this.#otherSmall.atMs : atMs
+    if (this.#places.list.taken < pacedLists || nowMs - othersAtMs > smallRecentMs) {
+      return clock.yield()
+    }
+    const beginMs = Math.max(nowMs, this.#nextSliceMs)
+    this.#nextSliceMs = beginMs + Math.min(sliceMaxMs, Math.max(sliceMinMs, 2 * workedMs))
+    return sleep(clock, Math.max(1, beginMs - nowMs))
   }
 
   /** Waits for a place. Call the answer to give it back. Fails with `overloaded`; and with the reason of the signal. */
@@ -168,6 +207,10 @@ class Places {
   constructor(limits: FairnessLimits, clock: Clock) {
     this.#limits = limits
     this.#clock = clock
+  }
+
+  get taken(): number {
+    return this.#taken
   }
 
   /** Undefined when there is none in time, or too many wait. */

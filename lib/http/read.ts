@@ -36,7 +36,7 @@ import type { DirectSource, ReadRequest } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
-import { holdFor, inTurn } from './fair-share.ts'
+import { holdFor, inTurn, noteGet } from './fair-share.ts'
 import { problemIn } from './inexact.ts'
 import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -81,6 +81,7 @@ async function answerFrom(
 ): Promise<void> {
   noteRevision(context, snapshot)
   if (plan.type === 'get') {
+    noteGet(context)
     await answerGet(context, { plan, snapshot, mediaType })
   } else if (plan.type === 'list') {
     await inTurn(context, { plan, snapshot }, () =>
@@ -261,7 +262,7 @@ async function readPage(
   snapshot: Snapshot,
 ): Promise<Page | undefined> {
   const { state } = context
-  const { clock } = context.options
+  const { clock } = context.reply
   const walk = new PageWalk({ plan, snapshot, makeReader: state.makeReader })
   let sliceEndMs = clock.monotonicMs() + sliceMs
   while (!walk.advance(sliceEntries)) {
@@ -319,7 +320,7 @@ const beginningMaxBytes = 1024 * 1024
 const writtenAtOnceMaxBytes = 256 * 1024
 
 async function beginning(body: Body, context: RequestContext): Promise<Beginning> {
-  const { clock } = context.options
+  const { clock } = context.reply
   const pieces: Uint8Array[] = []
   let bytes = 0
   let sliceEndMs = clock.monotonicMs() + sliceMs

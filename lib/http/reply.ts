@@ -34,6 +34,8 @@ export class Reply {
   warnings: readonly string[] = []
   /** Who answers, and why: a header where there is an upstream. */
   origin: string | undefined = undefined
+  /** How the making of a long answer gives way to others. */
+  clock: Clock
   readonly #options: ReplyOptions
   #code = 0
 
@@ -41,6 +43,7 @@ export class Reply {
     const { headers } = exchange
     this.exchange = exchange
     this.#options = options
+    this.clock = options.clock
     this.offer = options.offer
     this.preference = {
       accept: headers.accept,
@@ -125,7 +128,7 @@ export class Reply {
     }
     return this.takesGzip
       ? this.#gzip(response, pieces)
-      : sendPieces(this.exchange, response, pieces, this.#options.clock)
+      : sendPieces(this.exchange, response, pieces, this.clock)
   }
 
   /** Upstream looks for the bare name: a quality makes it another one. */
@@ -140,7 +143,7 @@ export class Reply {
       status,
       headers: { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' },
     }
-    const { zipper, clock } = this.#options
-    return sendPieces(this.exchange, response, zipper.zip(pieces), clock)
+    const { zipper } = this.#options
+    return sendPieces(this.exchange, response, zipper.zip(pieces), this.clock)
   }
 }

@@ -113,3 +113,34 @@ t.test('who leaves the line leaves nothing behind', async t => {
   ;(await fairness.place('list', 'c', forever))()
   t.equal(clock.pendingTimers, 0)
 })
+
+t.test('several whole lists leave half of the time to those who ask for little', async t => {
+  const { clock, fairness } = setUp()
+  const isQuick = async (user: string, workedMs: number): Promise<boolean> => {
+    let isDone = false
+    void fairness.pace(user, workedMs).then(() => (isDone = true))
+    await settle()
+    return isDone
+  }
+  for (let i = 0; i < 2; i++) await fairness.place('list', 'a', forever)
+  fairness.noteSmall('b')
+  t.ok(await isQuick('a', 4), 'two lists give way by themselves')
+  await fairness.place('list', 'a', forever)
+  t.notOk(await isQuick('a', 3))
+  await clock.advance(1)
+  const startMs = clock.monotonicMs()
+  const slices = Promise.all([3, 3, 3].map(workedMs => fairness.pace('a', workedMs)))
+  await clock.advance(20)
+  await slices
+  let endMs = 0
+  void fairness.pace('a', 1).then(() => (endMs = clock.monotonicMs()))
+  await clock.advance(10)
+  t.ok(endMs - startMs >= 6 * 3 - 1, 'slices together are six apart')
+  await clock.advance(50)
+  t.ok(await isQuick('a', 4), 'nobody has asked for a while')
+  fairness.noteSmall('a')
+  t.ok(await isQuick('a', 4), 'it is nobody else')
+  fairness.noteSmall('b')
+  fairness.noteSmall('a')
+  t.notOk(await isQuick('a', 4), 'somebody else has asked before')
+})
