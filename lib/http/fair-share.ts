@@ -38,8 +38,9 @@ export async function inTurn(
     return task()
   }
   const free = await fairness.place(plan.type, user, context.signal)
-  if (plan.type === 'list')
-    {context.reply.clock = new PacedClock(context.options.clock, fairness, user)}
+  if (plan.type === 'list') {
+    context.reply.clock = new PacedClock(context.options.clock, fairness, user)
+  }
   try {
     if (!context.isOver) await task()
   } finally {
