@@ -27,36 +27,46 @@ type Part =
 interface Group {
   readonly type: 'group'
   readonly parts: readonly Part[]
+  /** Its own bytes that are always the same, and the other parts. */
+  readonly fixedBytes: number
+  readonly variable: readonly Exclude<Part, { readonly type: 'bytes' }>[]
   /** Of the object that is being written. */
   size: number
+}
+
+function groupOf(parts: readonly Part[]): Group {
+  let fixedBytes = 0
+  for (const part of parts) if (part.type === 'bytes') fixedBytes += part.bytes.length
+  const variable = parts.filter(part => part.type !== 'bytes')
+  return { type: 'group', parts, fixedBytes, variable, size: 0 }
 }
 
 /** What a field with a length is: text, or a message with fields of its own. */
 type Shape = 'leaf' | ((field: number) => Shape)
 
 export class Stamp {
-  readonly #parts: readonly Part[]
+  readonly #object: Group
 
   /** `bytes` is the stored object, a message of that name in its envelope, with marks for its variables. */
   constructor(bytes: Uint8Array, messageName: string, marks: Variables) {
     const magicBytes = 4
     const object = new Marked(bytes, marks)
     const envelope: Shape = field => (field === 2 ? shapeOf(messageName) : 'leaf')
-    this.#parts = [
+    this.#object = groupOf([
       { type: 'bytes', bytes: bytes.slice(0, magicBytes) },
       ...object.partsOf(magicBytes, bytes.length, envelope),
-    ]
+    ])
   }
 
   /** The object with the variables in place of the marks. */
   fill(variables: Variables): Uint8Array {
-    const size = sizeOf(this.#parts, variables)
+    const size = sizeOf(this.#object, variables)
     if (size > slab.length - slabUsed) {
       slab = Buffer.allocUnsafeSlow(Math.max(size, slabBytes))
       slabUsed = 0
     }
     const start = slabUsed
-    slabUsed = write(slab, start, { parts: this.#parts, variables })
+    slabUsed = write(slab, start, { group: this.#object, variables })
     return slab.subarray(start, slabUsed)
   }
 }
@@ -115,7 +125,7 @@ class Marked {
             ? this.#textOf(reader.start, reader.at)
             : this.partsOf(reader.start, reader.at, inner)
         const isMarked = group.some(({ type }) => type !== 'bytes')
-        if (isMarked) push(at, { type: 'group', parts: group, size: 0 }, reader.at)
+        if (isMarked) push(at, groupOf(group), reader.at)
       } else reader.skip()
     }
     if (reader.isMalformed) throw new AssertionError('a generated object is malformed')
@@ -138,36 +148,35 @@ class Marked {
 }
 
 /** Bytes of the parts when they are filled in; notes those of each group. */
-function sizeOf(parts: readonly Part[], variables: Variables): number {
-  let size = 0
-  for (const part of parts) {
+function sizeOf(group: Group, variables: Variables): number {
+  let size = group.fixedBytes
+  for (const part of group.variable) {
     switch (part.type) {
-      case 'bytes':
-        size += part.bytes.length
-        break
       case 'text':
         size += (variables.texts[part.index] as string).length
         break
       case 'number':
         size += varintSize(variables.numbers[part.index] as number)
         break
-      case 'group':
-        part.size = sizeOf(part.parts, variables)
-        size += varintSize(part.size) + part.size
+      case 'group': {
+        const inner = sizeOf(part, variables)
+        size += varintSize(inner) + inner
+      }
     }
   }
+  group.size = size
   return size
 }
 
 interface Filling {
-  readonly parts: readonly Part[]
+  readonly group: Group
   readonly variables: Variables
 }
 
 /** Writes the parts at a place; the place behind them. */
-function write(out: Buffer, start: number, { parts, variables }: Filling): number {
+function write(out: Buffer, start: number, { group, variables }: Filling): number {
   let at = start
-  for (const part of parts) {
+  for (const part of group.parts) {
     switch (part.type) {
       case 'bytes':
         out.set(part.bytes, at)
@@ -181,7 +190,7 @@ function write(out: Buffer, start: number, { parts, variables }: Filling): numbe
         break
       case 'group':
         at = writeVarint(out, at, part.size)
-        at = write(out, at, { parts: part.parts, variables })
+        at = write(out, at, { group: part, variables })
     }
   }
   return at
