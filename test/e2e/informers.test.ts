@@ -1,0 +1,21 @@
+/** The short form of `npm run soak`. */
+
+import t from 'tap'
+import { systemClock } from '../../lib/ops/system.ts'
+import { soak } from '../soak/informers.ts'
+
+t.test('informers of the JavaScript client end equal to a list', async t => {
+  const report = await soak(t, {
+    pods: 500,
+    changesPerSecond: 1_000,
+    lasts: async events => {
+      const enough = events() + 100
+      while (events() < enough) await systemClock.yield()
+    },
+    cuts: 2,
+    progress: () => undefined,
+  })
+  t.ok(report.events >= 300)
+  t.ok(report.restarts >= 2)
+  t.ok(report.objects.every(count => count > 0))
+})

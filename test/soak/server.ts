@@ -1,0 +1,78 @@
+/** A process of its own that serves a generated cluster out of an etcd in memory, and changes it when told to: `server.js PODS`.
+ *  Told `start RATE`, `stop`; answers each. */
+
+import { singleKey } from '../../lib/base/keys.ts'
+import { silentLogger } from '../../lib/base/logger.ts'
+import { createRandom } from '../../lib/base/random.ts'
+import { Service } from '../../lib/compose/service.ts'
+import type { Operation } from '../../lib/etcd/client.ts'
+import { EngineClient } from '../../lib/etcd/engine/client.ts'
+import { Engine } from '../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
+import { startChurn } from '../../lib/ops/generate/churn.ts'
+import { Cluster, type GeneratedChange } from '../../lib/ops/generate/cluster.ts'
+import { parsePlan } from '../../lib/ops/generate/plan.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+
+let changes = 0
+let writing = Promise.resolve()
+let stop = (): void => {}
+
+const scheduler = createDirectScheduler()
+const engine = new Engine({
+  clock: systemClock,
+  random: createRandom(1),
+  scheduler,
+  historyMaxBytes: 512 * 1024 * 1024,
+})
+const network = new DirectNetwork(scheduler)
+const client = new EngineClient({ engine, network })
+const cluster = new Cluster({
+  plan: parsePlan(`pods=${process.argv[2]}`),
+  random: createRandom(1),
+  nowMs: Date.now(),
+  prefix: '/registry',
+})
+for (const change of cluster.objects()) await write([change])
+const service = await Service.start({
+  client: new EngineClient({ engine, network }),
+  listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+  prefix: '/registry',
+  logger: silentLogger,
+})
+await service.ready
+
+/** Changes that belong together; one key may change more than once, which etcd allows in no transaction. */
+async function write(together: readonly GeneratedChange[]): Promise<void> {
+  for (const change of together) {
+    const operation: Operation =
+      change.type === 'put'
+        ? { type: 'put', key: change.key, value: change.value }
+        : { type: 'delete', range: singleKey(change.key) }
+    await client.txn({ compares: [], success: [operation], failure: [] })
+    changes++
+  }
+}
+
+process.on('message', (order: string) => {
+  const [name, rate = ''] = order.split(' ')
+  if (name === 'start') {
+    changes = 0
+    stop = startChurn({
+      cluster,
+      changesPerSecond: Number(rate),
+      clock: systemClock,
+      write: together => (writing = write(together)),
+      onFailure: failure => {
+        throw failure
+      },
+    })
+    process.send?.('started')
+  } else {
+    stop()
+    void writing.then(() => process.send?.(changes))
+  }
+})
+process.on('disconnect', () => process.exit(0))
+process.send?.(service.port)
