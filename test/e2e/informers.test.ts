@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { systemClock } from '../../lib/ops/system.ts'
-import { soak } from '../soak/informers.ts'
+import { soak } from './soak/informers.ts'
 
 t.test('informers of the JavaScript client end equal to a list', async t => {
   const report = await soak(t, {

@@ -1,19 +1,19 @@
 /** A process of its own that serves a generated cluster out of an etcd in memory, and changes it when told to: `server.js PODS`.
  *  Told `start RATE`, `stop`; answers each. */
 
-import { singleKey } from '../../lib/base/keys.ts'
-import { silentLogger } from '../../lib/base/logger.ts'
-import { createRandom } from '../../lib/base/random.ts'
-import { Service } from '../../lib/compose/service.ts'
-import type { Operation } from '../../lib/etcd/client.ts'
-import { EngineClient } from '../../lib/etcd/engine/client.ts'
-import { Engine } from '../../lib/etcd/engine/engine.ts'
-import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
-import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
-import { startChurn } from '../../lib/ops/generate/churn.ts'
-import { Cluster, type GeneratedChange } from '../../lib/ops/generate/cluster.ts'
-import { parsePlan } from '../../lib/ops/generate/plan.ts'
-import { systemClock } from '../../lib/ops/system.ts'
+import { singleKey } from '../../../lib/base/keys.ts'
+import { silentLogger } from '../../../lib/base/logger.ts'
+import { createRandom } from '../../../lib/base/random.ts'
+import { Service } from '../../../lib/compose/service.ts'
+import type { Operation } from '../../../lib/etcd/client.ts'
+import { EngineClient } from '../../../lib/etcd/engine/client.ts'
+import { Engine } from '../../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
+import { startChurn } from '../../../lib/ops/generate/churn.ts'
+import { Cluster, type GeneratedChange } from '../../../lib/ops/generate/cluster.ts'
+import { parsePlan } from '../../../lib/ops/generate/plan.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
 
 let changes = 0
 let writing = Promise.resolve()
