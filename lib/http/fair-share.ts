@@ -1,6 +1,7 @@
 /** What one request takes of what all share: see `Fairness`. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
+import { entriesToLookAt } from '../kube/index-choice.ts'
 import type { ListPlan, WatchPlan } from '../kube/read-plan.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Fairness, RequestKind } from './fairness.ts'
@@ -101,7 +102,7 @@ function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
     plan.limit <= pageMaxEntries &&
     labels.isEmpty &&
     fields.isEmpty
-  return !isPage && snapshot.count(range) > pageMaxEntries
+  return !isPage && entriesToLookAt(snapshot, range, plan) > pageMaxEntries
 }
 
 /** Whose share it is. Where everybody may read, of the address that the request came from. */

@@ -105,7 +105,35 @@ export function candidates(
   range: KeyRange,
   selection: Selection,
 ): Candidates | undefined {
-  let best: { readonly view: IndexView; readonly use: IndexUse } | undefined
+  const best = bestIndex(snapshot, range, selection)
+  if (best === undefined) return undefined
+  const { view, use, count } = best
+  const isReadable = view.count(unreadableTerm, range) === 0
+  const [term, ...others] = use.terms
+  const isSmall = isReadable && others.length === 0 && term !== undefined && count <= atOnceMax
+  return {
+    entries: isSmall ? view.range(term, range) : mergeTerms(view, watchedTerms(use), range),
+    rest: isReadable ? without(selection, use.requirement) : selection,
+  }
+}
+
+/** How many entries have to be looked at to answer a selection. O(log n). */
+export function entriesToLookAt(snapshot: Snapshot, range: KeyRange, selection: Selection): number {
+  return bestIndex(snapshot, range, selection)?.count ?? snapshot.count(range)
+}
+
+interface BestIndex {
+  readonly view: IndexView
+  readonly use: IndexUse
+  readonly count: number
+}
+
+function bestIndex(
+  snapshot: Snapshot,
+  range: KeyRange,
+  selection: Selection,
+): BestIndex | undefined {
+  let best: BestIndex | undefined
   let fewest = snapshot.count(range) / 2
   for (const use of indexUses(selection)) {
     const view = snapshot.index(use.name)
@@ -113,17 +141,9 @@ export function candidates(
     const count = watchedTerms(use).reduce((sum, term) => sum + view.count(term, range), 0)
     if (count >= fewest) continue
     fewest = count
-    best = { view, use }
+    best = { view, use, count }
   }
-  if (best === undefined) return undefined
-  const { view, use } = best
-  const isReadable = view.count(unreadableTerm, range) === 0
-  const [term, ...others] = use.terms
-  const isSmall = isReadable && others.length === 0 && term !== undefined && fewest <= atOnceMax
-  return {
-    entries: isSmall ? view.range(term, range) : mergeTerms(view, watchedTerms(use), range),
-    rest: isReadable ? without(selection, use.requirement) : selection,
-  }
+  return best
 }
 
 /** So many entries are looked up in well below a millisecond. */

@@ -5,7 +5,7 @@ import { keyFromText } from '../../lib/base/keys.ts'
 import { revision } from '../../lib/base/revision.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { compileFilter, type MakeReader, nameOfKey } from '../../lib/kube/filter.ts'
-import { indexTerms, indexUses } from '../../lib/kube/index-choice.ts'
+import { entriesToLookAt, indexTerms, indexUses } from '../../lib/kube/index-choice.ts'
 import { listMeta, type Page, pageEntries, PageWalk, readPage } from '../../lib/kube/list.ts'
 import { type ListPlan, planRead } from '../../lib/kube/read-plan.ts'
 import { parseQuery } from '../../lib/kube/request.ts'
@@ -205,6 +205,26 @@ t.test('an index answers without looking at the rest', async t => {
   }
   t.equal(count([]), 200)
   t.equal(count(['label:app']), 0, 'nor at what it finds')
+})
+
+t.test('what has to be looked at is what the best index leaves', async t => {
+  const all = Array.from({ length: 200 }, (_, i) =>
+    labelled(`/registry/pods/${i < 150 ? 'a' : 'b'}/p${1000 + i}`, {
+      app: i % 50 === 0 ? 'web' : 'api',
+      tier: i % 2 === 0 ? 'x' : 'y',
+    }),
+  )
+  const count = (query: string, indexes: readonly string[], namespace = ''): number => {
+    const plan = planOf(query, namespace)
+    return entriesToLookAt(keyspaceOf(all, indexes).latest(), plan.range, plan)
+  }
+  const both = ['label:app', 'label:tier']
+  t.equal(count('labelSelector=app=web', []), 200)
+  t.equal(count('labelSelector=app=web', both), 4)
+  t.equal(count('labelSelector=app=web,tier=x', both), 4)
+  t.equal(count('labelSelector=app=web', both, 'b'), 1)
+  t.equal(count('labelSelector=app=api', both), 200, 'nearly all: a walk does as well')
+  t.equal(count('labelSelector=!app', both), 200)
 })
 
 t.test('the indexes that could help are those on equality', async t => {
