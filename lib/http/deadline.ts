@@ -20,7 +20,9 @@ export async function withDeadline<T>(
   const giveUp = (): void =>
     limit.abort(new CacheError('closed', 'the time of the request is over'))
   const cancel = clock.setTimer(Math.max(0, limitMs - tookMs), giveUp)
-  const isLate = (): boolean => clock.monotonicMs() - context.startMs >= limitMs
+  // Timers may run out a little early.
+  const isLate = (): boolean =>
+    limit.signal.aborted || clock.monotonicMs() - context.startMs >= limitMs
   try {
     const result = await task(AbortSignal.any([context.signal, limit.signal]))
     if (!isLate()) return result

@@ -3,37 +3,8 @@ import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { systemClock } from '../../lib/ops/system.ts'
+import { type LongTimers, longTimers } from '../support/long-timers.ts'
 import { ask, caughtUp, type Served, startServed } from '../support/served.ts'
-
-/** The real clock, but for timers of at least this length, which a test lets run out. */
-const longMs = 5_000
-
-interface LongTimers {
-  readonly clock: typeof systemClock
-  /** Lets all run out that are at least so long and at most so long. */
-  runOut(minMs: number, maxMs: number): void
-}
-
-function longTimers(): LongTimers {
-  const waiting = new Map<() => void, number>()
-  return {
-    clock: {
-      ...systemClock,
-      setTimer(delayMs, task) {
-        if (delayMs < longMs) return systemClock.setTimer(delayMs, task)
-        waiting.set(task, delayMs)
-        return () => waiting.delete(task)
-      },
-    },
-    runOut(minMs, maxMs) {
-      for (const [task, delayMs] of waiting) {
-        if (delayMs < minMs || delayMs > maxMs) continue
-        waiting.delete(task)
-        task()
-      }
-    },
-  }
-}
 
 async function putSecret({ client }: Served, name: string, bytes: number): Promise<number> {
   // Any object may be stored as JSON, not only custom resources.

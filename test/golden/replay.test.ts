@@ -13,7 +13,6 @@ const otherAreas = new Set(['write', 'auth'])
 /** What is not answered as it was recorded, and why that is right. */
 const exceptions: Readonly<Record<string, string>> = {
   'pub-0010': 'the server that was recorded was built without its version',
-  'pub-0189': 'a watch',
   'pub-0209': 'computed by asking other processes how they are',
   'pub-0891': 'a subresource, which needs an upstream',
   'pub-0952': 'a subresource, which needs an upstream',

@@ -5,6 +5,7 @@ import { keyFromText } from '../../lib/base/keys.ts'
 import type { Client, RangeRequest } from '../../lib/etcd/client.ts'
 import { protobufFromJson } from '../../lib/codec/transcode.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
+import { longTimers } from '../support/long-timers.ts'
 import { ask, caughtUp, type HttpAnswer, type Served, startServed } from '../support/served.ts'
 
 /** A service that has seen everything, one that has not, and a revision that only the first one and etcd still have. */
@@ -194,4 +195,36 @@ t.test('an object that is not exact ends such a list as any other', async t => {
     t.match(answer.body.toString(), /cannot be served exactly/)
   }
   t.equal((await ask(late.service.port, { path: '/api/v1/configmaps' })).status, 200)
+})
+
+t.test('who waits for an etcd that does not answer is told so after a minute', async t => {
+  const { seen, revision } = await startOld(t, 3, 10)
+  const timers = longTimers()
+  let onAsked = (): void => {}
+  const asked = new Promise<void>(resolve => (onAsked = resolve))
+  const client: Client = new Proxy(seen.client, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name)
+      if (name !== 'range') {
+        return typeof member === 'function' ? (member.bind(target) as unknown) : member
+      }
+      return (request: RangeRequest, signal?: AbortSignal) => {
+        if (request.revision === undefined || request.revision > revision) {
+          return target.range(request, signal)
+        }
+        onAsked()
+        return new Promise((_, reject) => {
+          signal?.addEventListener('abort', () => reject(signal.reason as Error))
+        })
+      }
+    },
+  })
+  const late = await startServed(t, { client, clock: timers.clock })
+  await caughtUp(late, revision + 10)
+  const answer = ask(late.service.port, { path: exactPath(revision) })
+  await asked
+  timers.runOut(59_000, 60_000)
+  const { status, body } = await answer
+  t.equal(status, 504)
+  t.match(body.toString(), /request did not complete within the allotted timeout/)
 })
