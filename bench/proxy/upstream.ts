@@ -26,7 +26,7 @@ async function start(pods: number): Promise<UpstreamReport> {
   const cluster = new Cluster({
     plan: parsePlan(`pods=${pods}`),
     random: createRandom(1),
-    nowMs: systemClock.wallMs(),
+    nowMs: Date.UTC(2026, 0, 1),
     prefix: '/registry',
   })
   for (const change of cluster.objects()) {
