@@ -54,6 +54,12 @@ export const upstreamOptions: readonly Option[] = [
     help: 'Resources that are never kept nor answered here: they pass.',
   },
   {
+    name: 'compare',
+    value: 'SHARE',
+    fallback: '0%',
+    help: 'Asks the upstream the same for a share of what is answered here, such as 0.1%; compares, counts, and logs the first differences.',
+  },
+  {
     name: 'admin-listen',
     value: 'URL',
     help: 'Where our own /metrics, /livez, /readyz, /version and /pass-through are: http://127.0.0.1:8002 with an upstream, which has these paths on --listen; none otherwise.',
@@ -117,6 +123,15 @@ function urlOf(text: string): URL {
     throw invalid(`--upstream "${text}" is not an address such as https://10.0.0.1:6443`)
   }
   return url
+}
+
+/** The share of `--compare`, of 1. */
+export function compareShare(values: OptionValues): number {
+  const text = values.text('compare') ?? ''
+  const percent = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text)?.[1]
+  const share = Number(percent) / 100
+  if (percent === undefined || share > 1) throw invalid(`--compare "${text}" is not such as 0.1%`)
+  return share
 }
 
 function secondsOf(text: string): number {

@@ -102,6 +102,7 @@ async function answer(context: RequestContext): Promise<void> {
     case 'mirror':
       if (route.type === 'resource' && (await isReadAdmitted(context, route))) {
         await answerOrPass(context, () => shared(context, () => answerRead(context, route)))
+        proxy?.shadow?.answered(context, route)
       }
       return
     case 'own':

@@ -1,8 +1,10 @@
 /** What passing requests on needs. */
 
 import type { DecisionPolicy, PassReason } from '../kube/decide.ts'
+import type { ResourceRoute } from '../kube/routes.ts'
 import type { Exchange } from './exchange.ts'
 import type { InexactEvents } from './inexact.ts'
+import type { RequestContext } from './request-context.ts'
 import type { Slots } from './slots.ts'
 import type { Upstream, UpstreamIdentity } from './upstream.ts'
 
@@ -28,6 +30,8 @@ export interface ProxyOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** What watches cannot be told. */
   readonly inexact: InexactEvents
+  /** Compares what the mirror answers with the upstream; undefined: nobody does. */
+  readonly shadow?: { answered(context: RequestContext, route: ResourceRoute): void } | undefined
   /** For reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -1,12 +1,12 @@
 /** Passes requests to the upstream and its answers back, as they come: nothing is kept but what is on its way. */
 
 import { CacheError } from '../base/errors.ts'
-import type { ContinuationSeal } from '../kube/continuation.ts'
 import type { PassReason } from '../kube/decide.ts'
-import { parseQuery, type RequestTarget, requestInfo } from '../kube/request.ts'
+import { type RequestTarget, requestInfo } from '../kube/request.ts'
 import { badRequest, tooManyRequests } from '../kube/status.ts'
 import type { Exchange } from './exchange.ts'
 import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
+import { withOpenedToken } from './opened-token.ts'
 import { passReasonOf } from './pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
@@ -106,24 +106,6 @@ async function requestOf(
 function bodyOf(exchange: Exchange): AsyncIterator<Uint8Array> {
   exchange.proceed()
   return exchange.body.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>
-}
-
-/** Continue tokens that were encrypted here mean nothing elsewhere. */
-export function withOpenedToken(
-  { raw }: RequestTarget,
-  seal: ContinuationSeal | undefined,
-): string {
-  if (seal === undefined || !raw.includes('continue=')) return raw
-  const mark = raw.indexOf('?')
-  const pairs = raw
-    .slice(mark + 1)
-    .split('&')
-    .map(pair => {
-      const token = parseQuery(pair).first('continue')
-      const opened = token === undefined ? undefined : seal.open(token)
-      return opened === undefined ? pair : `continue=${encodeURIComponent(opened)}`
-    })
-  return `${raw.slice(0, mark)}?${pairs.join('&')}`
 }
 
 const longSubresources: ReadonlySet<string> = new Set([

@@ -8,6 +8,8 @@ import type { HealthCheck } from '../../http/health.ts'
 import { InexactEvents } from '../../http/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../../http/proxy-options.ts'
 import { ReadSwitch } from '../../http/read-switch.ts'
+import { answerRead } from '../../http/read.ts'
+import { Shadow, type ShadowOptions } from '../../http/shadow.ts'
 import { Slots } from '../../http/slots.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { UpstreamServers } from '../../http/upstream-servers.ts'
@@ -26,17 +28,27 @@ export interface UpstreamOptions {
   /** How callers are shown to the upstream; by their own credentials if it is left out. */
   readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** The share of reads that are compared with the upstream: 0 to 1. */
+  readonly compareShare?: number | undefined
 }
 
 export interface UpstreamParts {
   readonly clock: Clock
   readonly logger: Logger
-  readonly metrics: PassMetrics
+  readonly metrics: PassMetrics & ShadowOptions['metrics']
   readonly registry: () => Registry
   /** Known only after what it is told of. */
   readonly mirrors: () => MirrorSet
   /** Whether a keyspace is kept, and answered from. */
   readonly isKept: (keyspace: Key) => boolean
+}
+
+function shadowOf(
+  { compareShare: share = 0 }: UpstreamOptions,
+  metrics: ShadowOptions['metrics'],
+): Shadow | undefined {
+  if (share === 0) return undefined
+  return new Shadow({ share, random: systemRandom, metrics, answer: answerRead })
 }
 
 /** Reads that the mirror lacks and that are with the upstream at once (lib/ARCHITECTURE.md). */
@@ -88,6 +100,7 @@ export class UpstreamFace {
       isIdentityHeader,
       inexact: new InexactEvents(),
       slots: new Slots(elsewhereMax),
+      shadow: shadowOf(options, metrics),
       metrics,
     }
   }

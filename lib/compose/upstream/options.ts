@@ -5,7 +5,7 @@ import type { Key } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { type ListenAddress, parseAddress } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/load.ts'
-import { compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
+import { compareShare, compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
 import {
   type ClientCertificate,
   defaultUpstreamTimeouts,
@@ -37,6 +37,7 @@ export function upstreamFrom(
       logger,
     }),
     compatibleMinors: compatibleMinors(values),
+    compareShare: compareShare(values),
   }
 }
 
