@@ -101,6 +101,11 @@ export class LiveRegistry {
     })
   }
 
+  /** Other keyspaces are to be mirrored than before: see `isMirrored`. */
+  mirroredChanged(): void {
+    this.#follow()
+  }
+
   #rebuild(): void {
     const before = this.#state.registry
     this.#definitions.take(this.#entries(this.#definitionsPrefix))

@@ -6,6 +6,7 @@ import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { etcdConnection } from '../config/etcd.ts'
 import { addressOf, listenOf } from '../config/listen.ts'
+import { memoryBudgetOf } from '../config/memory.ts'
 import type { OptionValues } from '../config/load.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc-client.ts'
@@ -112,6 +113,7 @@ async function serveMirrored(
     logger,
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
+    memoryBudgetBytes: memoryBudgetOf(values),
   })
   const address = addressOf(listen, service.port)
   logger.info('listening', { address })
@@ -120,10 +122,17 @@ async function serveMirrored(
   void service.ready.then(() => {
     if (!signal.aborted) introduce({ service, address, etcd, values, logger })
   })
-  await untilAborted(signal)
+  const refused = new AbortController()
+  let refusal: CacheError | undefined
+  void service.refused.then(failure => {
+    refusal = failure
+    refused.abort()
+  })
+  await untilAborted(AbortSignal.any([signal, refused.signal]))
   await service.stop()
   await guarded.stop()
   await audit?.flush()
+  if (refusal !== undefined) throw refusal
   logger.info('stopped')
 }
 

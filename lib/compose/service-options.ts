@@ -47,6 +47,8 @@ export interface ServiceOptions {
   /** Of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
   readonly limits?: MirrorLimits | undefined
+  /** For mirror, history and segments together; unbounded if it is left out. */
+  readonly memoryBudgetBytes?: number | undefined
   /** For so long it serves on when it is to stop, and says that it is not ready, so that load balancers leave. */
   readonly stopDelayMs?: number | undefined
 }

@@ -14,6 +14,7 @@ import type { SegmentCache } from '../store/segments.ts'
 import { ruleKeyspaces } from './authorization.ts'
 import { declaringKeyspaces, LiveRegistry } from './live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
+import type { MemoryFigures } from './memory-keeper.ts'
 import { UpstreamFace, type UpstreamParts } from './upstream/face.ts'
 
 /** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
@@ -87,10 +88,12 @@ interface Watched {
   readonly segments: SegmentCache<Segment>
   readonly mirrors: MirrorSet
   readonly face: UpstreamFace | undefined
+  readonly memory: { readonly figures: MemoryFigures } | undefined
 }
 
 /** Shows what there is. */
-export function watchAll(metrics: Metrics, { segments, mirrors, face }: Watched): void {
+export function watchAll(metrics: Metrics, { segments, mirrors, face, memory }: Watched): void {
+  if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   metrics.watchProcess()
   metrics.watchSegments(segments)
   metrics.watchWaitingReads(() => mirrors.waitingReads)

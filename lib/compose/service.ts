@@ -25,6 +25,7 @@ import { createAuthorizer, ruleKeyspaces } from './authorization.ts'
 import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from './index-keeper.ts'
 import type { LiveRegistry } from './live-registry.ts'
+import { createMemoryKeeper, type MemoryKeeper, withoutDropped } from './memory-keeper.ts'
 import { MirrorReads } from './mirror-reads.ts'
 import { MirrorWatches } from './mirror-watches.ts'
 import { createMirrors } from './mirrors.ts'
@@ -55,6 +56,9 @@ export class Service {
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
   readonly #ready: Promise<void>
+  readonly #memory: MemoryKeeper | undefined
+  /** Resolves when it cannot serve what it was asked to: it does not fit into its memory. */
+  readonly refused: Promise<CacheError>
   readonly #face: UpstreamFace | undefined
   readonly #admin: Server | undefined
   /** For whoever has a listener of his own. */
@@ -75,6 +79,8 @@ export class Service {
     this.#registry = parts.registry
     this.#authorizer = parts.authorizer
     this.#ready = parts.ready
+    this.#memory = parts.memory
+    this.refused = parts.refused
     this.#server = server
     this.#stopTls = stopTls
     this.#health = parts.health
@@ -117,6 +123,7 @@ export class Service {
     parts.registry.start(parts.mirrors)
     parts.mirrors.start()
     parts.face?.start()
+    parts.memory?.start()
     return new Service(parts, { server, admin }, stopTls, options.stopDelayMs)
   }
 
@@ -184,6 +191,7 @@ export class Service {
     const drained = this.#server.drain()
     this.#watches.stop()
     this.#authorizer?.stop()
+    this.#memory?.stop()
     await drained
     cancel()
     this.#admin?.close()
@@ -208,6 +216,8 @@ interface ServiceParts {
   readonly health: ServiceHealth
   readonly handler: Handler
   readonly ready: Promise<void>
+  readonly refused: Promise<CacheError>
+  readonly memory: MemoryKeeper | undefined
 }
 
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
@@ -215,7 +225,9 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const metrics = new Metrics()
   const indexes = new IndexKeeper(keyspace => storeIn(mirrors, keyspace), clock)
   const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
-  const registry = createRegistry(options, serverAddress, keyspaces => {
+  const dropped = new Set<Key>()
+  const kept = withoutDropped(options, dropped)
+  const registry = createRegistry(kept, serverAddress, keyspaces => {
     indexes.forget(keyspaces)
     watches.endAll(keyspaces)
     face?.knowledge.redefined()
@@ -227,14 +239,30 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const { authorization } = options
   const authorizer =
     authorization && createAuthorizer(authorization, { clock, metrics: metrics.access })
-  const face = createFace(options, {
+  const face = createFace(kept, {
     clock,
     logger,
     metrics: metrics.upstream,
     registry: () => registry.state.registry,
     mirrors: () => mirrors,
   })
+  const segments = new SegmentCache<Segment>(segmentsMaxBytes)
+  let refuse: (refusal: CacheError) => void = () => {}
+  const refused = new Promise<CacheError>(resolve => (refuse = resolve))
+  const memory = createMemoryKeeper(options, {
+    segments,
+    clock,
+    keyspaces: () => mirrors.statuses().map(({ name }) => name as Key),
+    storeOf: keyspace => storeIn(mirrors, keyspace),
+    drop(keyspace) {
+      dropped.add(keyspace)
+      watches.endAll([keyspace])
+      registry.mirroredChanged()
+    },
+    onRefused: refuse,
+  })
   const sink = sinkOf({
+    memory,
     isRuleKeyspace: ruleKeyspaces(prefix),
     face,
     registry,
@@ -242,7 +270,11 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     slabs,
     watchSource,
     authorizer,
-    onState: () => isReady(mirrors) && onReady(),
+    onState() {
+      if (!isReady(mirrors)) return
+      memory?.started()
+      onReady()
+    },
   })
   const mirrors: MirrorSet = createMirrors(options, {
     clock,
@@ -254,9 +286,9 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
   })
-  const health = new ServiceHealth(mirrors, face?.checks)
-  const segments = new SegmentCache<Segment>(segmentsMaxBytes)
-  watchAll(metrics, { segments, mirrors, face })
+  const checks = [...(face?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
+  const health = new ServiceHealth(mirrors, checks)
+  watchAll(metrics, { segments, mirrors, face, memory })
   const handler = createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, face !== undefined),
@@ -276,7 +308,8 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     logger,
     auditId: createAuditIds(),
   })
-  return { clock, mirrors, registry, authorizer, watches, health, handler, ready, face, metrics }
+  const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
+  return { ...common, handler, ready, refused, memory }
 }
 
 function storeIn(

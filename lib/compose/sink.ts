@@ -5,6 +5,7 @@ import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
 import type { IndexKeeper } from './index-keeper.ts'
 import type { LiveRegistry } from './live-registry.ts'
+import type { MemoryKeeper } from './memory-keeper.ts'
 import type { MirrorWatches } from './mirror-watches.ts'
 import type { SlabKeeper } from './slab-keeper.ts'
 import type { UpstreamFace } from './upstream/face.ts'
@@ -12,6 +13,7 @@ import type { UpstreamFace } from './upstream/face.ts'
 /** Who follows. */
 export interface Followers {
   readonly face: UpstreamFace | undefined
+  readonly memory: MemoryKeeper | undefined
   readonly authorizer: Authorizer | undefined
   /** Holds rules of who may do what. */
   readonly isRuleKeyspace: (keyspace: string) => boolean
@@ -26,13 +28,14 @@ export interface Followers {
 /** What the mirror is given. */
 export function sinkOf(followers: Followers): MirrorSink {
   const { registry, indexes, slabs, watchSource, authorizer, isRuleKeyspace, onState } = followers
-  const { face } = followers
+  const { face, memory } = followers
   return {
     applied(keyspace, batch) {
       if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
       registry.changed(keyspace)
       watchSource.applied(keyspace, batch)
       slabs.applied(batch)
+      memory?.applied(keyspace as Key, batch)
       face?.knowledge.changed(keyspace as Key)
     },
     progressed: () => {},
@@ -41,8 +44,11 @@ export function sinkOf(followers: Followers): MirrorSink {
       registry.changed(keyspace)
       watchSource.reset(keyspace)
       indexes.restored(keyspace as Key)
+      memory?.replaced(keyspace as Key)
     },
     stateChanged: keyspace => {
+      if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
+      memory?.replaced(keyspace as Key)
       registry.changed(keyspace)
       face?.knowledge.served()
       onState()

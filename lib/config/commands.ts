@@ -3,6 +3,7 @@
 
 import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
+import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
 import { upstreamOptions } from './upstream.ts'
 
@@ -197,6 +198,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       ...serveOptions,
       ...upstreamOptions,
       ...authOptions,
+      memoryOption,
       ...embeddedOptions,
       ...clusterOptions,
       ...logOptions,

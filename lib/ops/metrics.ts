@@ -18,6 +18,15 @@ export interface KeyspaceFacts {
   readonly lagMs: number
 }
 
+/** What the memory budget is spent on. */
+export interface MemoryFacts {
+  readonly budgetBytes: number
+  readonly mirrorBytes: number
+  readonly historyBytes: number
+  readonly segmentBytes: number
+  readonly droppedKeyspaces: number
+}
+
 /** From a tenth of a millisecond, an etcd on the same machine, to the 3 s after which a read is refused. */
 const waitBuckets = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 3]
 
@@ -74,6 +83,26 @@ export class Metrics {
       () => segments.bytes,
     )
     gauge('watchglass_segments', 'Runs of encoded objects that are kept.', () => segments.count)
+  }
+
+  /** Shows what the memory budget is spent on when somebody asks. Called once. */
+  watchMemory(figures: () => MemoryFacts): void {
+    const register = (name: string, help: string, value: (of: MemoryFacts) => number): void => {
+      const collect = function collect(this: Gauge): void {
+        this.set(value(figures()))
+      }
+      this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
+    }
+    const held = 'Bytes that count against the memory budget, in'
+    register('watchglass_memory_budget_bytes', 'The memory budget.', of => of.budgetBytes)
+    register('watchglass_memory_mirror_bytes', `${held} the mirror.`, of => of.mirrorBytes)
+    register('watchglass_memory_history_bytes', `${held} the history.`, of => of.historyBytes)
+    register('watchglass_memory_segment_bytes', `${held} segments.`, of => of.segmentBytes)
+    register(
+      'watchglass_memory_dropped_keyspaces',
+      'Keyspaces that pass to the upstream because they do not fit.',
+      of => of.droppedKeyspaces,
+    )
   }
 
   /** The media type of `text`. */

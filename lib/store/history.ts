@@ -110,6 +110,14 @@ export class History {
     }
   }
 
+  /** Lets go of the oldest batches until at most `bytes` are left. */
+  trimTo(bytes: number): void {
+    for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
+      if (this.#bytes <= bytes) return
+      this.#shift(first)
+    }
+  }
+
   /** Makes `revision`, which is not above the latest, the oldest that can be read. Does nothing when it is not above it. */
   compact(revision: Revision): void {
     if (revision <= this.#oldest) return

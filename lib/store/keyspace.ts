@@ -121,6 +121,11 @@ export class Keyspace {
     return this.#history.next(revision)
   }
 
+  /** Lets go of the oldest history until it weighs at most `bytes`. */
+  trimHistory(bytes: number): void {
+    this.#history.trimTo(bytes)
+  }
+
   /** Makes `revision` the oldest that can be read, unless it is already; refuses one above the latest. */
   compact(revision: Revision): void {
     checkedRevision(revision)
