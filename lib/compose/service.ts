@@ -289,7 +289,20 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const checks = [...(face?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
   const health = new ServiceHealth(mirrors, checks)
   watchAll(metrics, { segments, mirrors, face, memory })
-  const handler = createHandler({
+  const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
+  const handler = handlerOf(options, { ...common, indexes, segments })
+  return { ...common, handler, ready, refused, memory }
+}
+
+interface HandlerParts extends Omit<ServiceParts, 'handler' | 'ready' | 'refused' | 'memory'> {
+  readonly indexes: IndexKeeper
+  readonly segments: SegmentCache<Segment>
+}
+
+function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
+  const { clock, mirrors, registry, authorizer, watches, health, face, metrics } = parts
+  const { indexes, segments } = parts
+  return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, face !== undefined),
     proxy: face?.proxy,
@@ -305,11 +318,9 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     requests: metrics.requests,
     metrics,
     clock,
-    logger,
+    logger: options.logger,
     auditId: createAuditIds(),
   })
-  const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
-  return { ...common, handler, ready, refused, memory }
 }
 
 function storeIn(
