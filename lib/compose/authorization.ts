@@ -25,11 +25,12 @@ export interface AuthorizationParts {
   readonly metrics: ReviewMetrics
 }
 
-/** An authorizer. Nothing has to be started. */
+/** An authorizer; undefined where everybody may read. Nothing has to be started. */
 export function createAuthorizer(
-  options: AuthorizationOptions,
+  options: AuthorizationOptions | undefined,
   { clock, metrics }: AuthorizationParts,
-): Authorizer {
+): Authorizer | undefined {
+  if (options === undefined) return undefined
   const { mode, canPass, server, callers, allowMs = decisionMs, denyMs = decisionMs } = options
   const keptMs = ({ type }: Decision): number => (type === 'allowed' ? allowMs : denyMs)
   return new Authorizer({

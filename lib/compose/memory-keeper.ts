@@ -33,8 +33,6 @@ export interface MemoryKeeperOptions {
   /** Whether a keyspace may be let go of: there is an upstream to pass to, and nothing else needs it. */
   readonly canDrop: (keyspace: Key) => boolean
   readonly drop: (keyspace: Key) => void
-  /** It does not fit, at start, and nothing can be done about it. */
-  readonly onRefused: (refusal: CacheError) => void
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -65,7 +63,10 @@ const intervalMs = 1_000
 const sliceEntries = 10_000
 
 export class MemoryKeeper {
+  /** Resolves when it does not fit, at start, and nothing can be done about it. */
+  readonly refused: Promise<CacheError>
   readonly #options: MemoryKeeperOptions
+  #refuse: (refusal: CacheError) => void = () => {}
   readonly #bytes = new Map<Key, number>()
   readonly #uncounted = new Set<Key>()
   #droppedKeyspaces = 0
@@ -77,6 +78,7 @@ export class MemoryKeeper {
 
   constructor(options: MemoryKeeperOptions) {
     this.#options = options
+    this.refused = new Promise(resolve => (this.#refuse = resolve))
   }
 
   start(): void {
@@ -211,10 +213,9 @@ export class MemoryKeeper {
   }
 
   #sayOver(): void {
-    const { onRefused, logger } = this.#options
     const sentence = sentenceOf(this.figures)
-    if (this.#isStarting) onRefused(new CacheError('overloaded', sentence))
-    else logger.error('memory is over its budget', { figures: sentence })
+    if (this.#isStarting) this.#refuse(new CacheError('overloaded', sentence))
+    else this.#options.logger.error('memory is over its budget', { figures: sentence })
   }
 }
 

@@ -57,8 +57,6 @@ export class Service {
   #stopped: Promise<void> | undefined
   readonly #ready: Promise<void>
   readonly #memory: MemoryKeeper | undefined
-  /** Resolves when it cannot serve what it was asked to: it does not fit into its memory. */
-  readonly refused: Promise<CacheError>
   readonly #face: UpstreamFace | undefined
   readonly #admin: Server | undefined
   /** For whoever has a listener of his own. */
@@ -80,7 +78,6 @@ export class Service {
     this.#authorizer = parts.authorizer
     this.#ready = parts.ready
     this.#memory = parts.memory
-    this.refused = parts.refused
     this.#server = server
     this.#stopTls = stopTls
     this.#health = parts.health
@@ -162,6 +159,11 @@ export class Service {
     return this.#ready
   }
 
+  /** Resolves when it cannot serve what it was asked to: it does not fit into its memory. */
+  get refused(): Promise<CacheError> {
+    return this.#memory?.refused ?? new Promise(() => {})
+  }
+
   /** Everything is mirrored. */
   get isReady(): boolean {
     return isReady(this.#mirrors)
@@ -216,7 +218,6 @@ interface ServiceParts {
   readonly health: ServiceHealth
   readonly handler: Handler
   readonly ready: Promise<void>
-  readonly refused: Promise<CacheError>
   readonly memory: MemoryKeeper | undefined
 }
 
@@ -236,9 +237,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const ready = new Promise<void>(resolve => (onReady = resolve))
   const watchSource = new MirrorWatches(() => mirrors, clock)
   const watches = new Watches({ source: watchSource, clock, random: systemRandom })
-  const { authorization } = options
-  const authorizer =
-    authorization && createAuthorizer(authorization, { clock, metrics: metrics.access })
+  const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
   const face = createFace(kept, {
     clock,
     logger,
@@ -247,8 +246,6 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     mirrors: () => mirrors,
   })
   const segments = new SegmentCache<Segment>(segmentsMaxBytes)
-  let refuse: (refusal: CacheError) => void = () => {}
-  const refused = new Promise<CacheError>(resolve => (refuse = resolve))
   const memory = createMemoryKeeper(options, {
     segments,
     clock,
@@ -259,7 +256,6 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
       watches.endAll([keyspace])
       registry.mirroredChanged()
     },
-    onRefused: refuse,
   })
   const sink = sinkOf({
     memory,
@@ -291,10 +287,10 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   watchAll(metrics, { segments, mirrors, face, memory })
   const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
   const handler = handlerOf(options, { ...common, indexes, segments })
-  return { ...common, handler, ready, refused, memory }
+  return { ...common, handler, ready, memory }
 }
 
-interface HandlerParts extends Omit<ServiceParts, 'handler' | 'ready' | 'refused' | 'memory'> {
+interface HandlerParts extends Omit<ServiceParts, 'handler' | 'ready' | 'memory'> {
   readonly indexes: IndexKeeper
   readonly segments: SegmentCache<Segment>
 }

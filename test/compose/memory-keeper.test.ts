@@ -46,10 +46,10 @@ class Stage {
         this.dropped.push(keyspace)
         this.stores.delete(keyspace)
       },
-      onRefused: ({ message }) => this.refusals.push(message),
       clock: this.clock,
       logger: silentLogger,
     })
+    void keeper.refused.then(({ message }) => this.refusals.push(message))
     return keeper
   }
 
