@@ -9,8 +9,11 @@ import type { ListPlan } from '../kube/read-plan.ts'
 import type { MakeReader } from '../kube/filter.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 
-/** Entries that are indexed before others have their turn: well below a millisecond. */
+/** Entries that are indexed before the clock is looked at: well below a millisecond. */
 const sliceEntries = 100
+/** Others have their turn after so long. Until the index is there, each list that would use it looks at everything, which takes much
+ *  longer in sum: so building does not give way more often than it must. */
+const sliceMs = 4
 
 interface Kept {
   readonly store: Keyspace
@@ -80,7 +83,13 @@ export class IndexKeeper {
   }
 
   async #buildAll(store: Keyspace): Promise<void> {
-    while (store.buildIndexes(sliceEntries)) await this.#clock.yield()
+    const clock = this.#clock
+    let sliceEndMs = clock.monotonicMs() + sliceMs
+    while (store.buildIndexes(sliceEntries)) {
+      if (clock.monotonicMs() < sliceEndMs) continue
+      await clock.yield()
+      sliceEndMs = clock.monotonicMs() + sliceMs
+    }
     this.#building.delete(store)
   }
 }
