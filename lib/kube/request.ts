@@ -184,8 +184,11 @@ export function requestInfo(method: string, path: string): RequestInfo | undefin
 
 /** The segments between the slashes; slashes at both ends do not count, empty segments within do. */
 export function splitPath(path: string): string[] {
-  const trimmed = path.replace(/^\/+|\/+$/g, '')
-  return trimmed === '' ? [] : trimmed.split('/')
+  let start = 0
+  let end = path.length
+  while (start < end && path[start] === '/') start++
+  while (start < end && path[end - 1] === '/') end--
+  return start === end ? [] : path.slice(start, end).split('/')
 }
 
 /** Why a text cannot be a name in a path, if it cannot. */
