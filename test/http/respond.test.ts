@@ -115,6 +115,28 @@ t.test('no more is made than the client takes', async t => {
   t.equal(clock.pendingTimers, 0)
 })
 
+t.test('a client that reads at once does not keep others waiting', async t => {
+  const exchange = new ScriptedExchange()
+  exchange.isFull = true
+  // As a socket does that the system has room for: it drains before anything else has its turn.
+  exchange.onDrain = task => process.nextTick(task)
+  class CountingClock extends FakeClock {
+    yields = 0
+    #nowMs = 0
+    override monotonicMs(): number {
+      return (this.#nowMs += 0.25)
+    }
+    override yield(): Promise<void> {
+      this.yields++
+      return super.yield()
+    }
+  }
+  const clock = new CountingClock()
+  const pieces = repeated('x'.repeat(3_000), 200, { count: 0 })
+  t.equal(await sendPieces(exchange, response, pieces, clock), 'sent')
+  t.ok(clock.yields >= 20, `${clock.yields} turns for others`)
+})
+
 t.test('a client that leaves ends the work', async t => {
   const exchange = new ScriptedExchange()
   const made = { count: 0 }
