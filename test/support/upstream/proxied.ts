@@ -62,7 +62,7 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
   const createClient = (): Client => new EngineClient({ engine, network })
   const upstream = await TestUpstream.start({ client: createClient(), ...options.upstream })
   await upstreamReady(upstream)
-  for (const [path, object] of options.objects ?? []) await created(upstream.port, path, object)
+  for (const [path, object] of options.objects ?? []) await upstream.create(path, object)
   if (options.upstream?.isDown === true) await upstream.down()
   const service = await startFront(createClient(), upstream, options)
   t.teardown(async () => {

@@ -93,6 +93,15 @@ export class TestUpstream {
     return `${this.#isSecure ? 'https' : 'http'}://127.0.0.1:${this.port}`
   }
 
+  /** Creates an object, past the network. */
+  async create(url: string, object: unknown): Promise<void> {
+    const headers = { 'content-type': 'application/json' }
+    const request = { method: 'POST', url, headers, rawHeaders: [], connection: 0, certificate: '' }
+    const body = Buffer.from(JSON.stringify(object))
+    const answer = await this.#writer.answer(request, () => Promise.resolve(body))
+    if (answer?.code !== 201) throw new Error(`${url}: ${String(answer?.body)}`)
+  }
+
   /** Listens, at first and after `down`. */
   listen(port: number): Promise<void> {
     return new Promise((resolve, reject) => {
