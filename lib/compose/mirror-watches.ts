@@ -36,6 +36,10 @@ export class MirrorWatches implements WatchSource {
     this.#mirrors().refresh(keyspaces)
   }
 
+  compacted(keyspace: Key): Revision {
+    return this.#mirrors().of(keyspace).compactRevision
+  }
+
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean {
     return this.#mirrors().of(keyspace).isOfOldEpoch(revision)
   }

@@ -88,6 +88,8 @@ export interface WatchSource {
   proven(keyspace: Key): Revision
   /** Asks etcd how far it is, once for all of these that it says so for at once; `proven` rises when it answers. */
   refresh(keyspaces: Iterable<Key>): void
+  /** etcd's compacted revision; 0 when none is known. */
+  compacted(keyspace: Key): Revision
   /** A revision that will never come, since etcd's history is another one now. */
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean
 }

@@ -78,12 +78,8 @@ export class Watches {
   follow(connection: WatchConnection, following: Following): void {
     const { keyspace, selection, position, timeoutSeconds = 0, allowBookmarks } = following
     const { exchange } = connection
-    if (this.source.isOfOldEpoch(keyspace, position)) {
-      connection.expired(this.source.hub(keyspace).oldest, position)
-      return
-    }
     const hub = this.source.hub(keyspace)
-    if (position < hub.oldest) {
+    if (this.#isExpired(connection, following, hub.oldest)) {
       connection.expired(hub.oldest, position)
       return
     }
@@ -105,6 +101,17 @@ export class Watches {
       this.#timerAtMs = Infinity
     })
     if (this.#isStopping) this.#end(watch, nowMs)
+  }
+
+  /** Whether a watch cannot go on from its position. The history goes further back than etcd's, but upstream keeps none of what it
+   *  does not cache (events), and such a watch is etcd's to refuse. */
+  #isExpired(
+    { framing }: WatchConnection,
+    { keyspace, position }: Following,
+    oldest: Revision,
+  ): boolean {
+    if (position < oldest || this.source.isOfOldEpoch(keyspace, position)) return true
+    return !framing.resource.isWatchCached && position + 1 < this.source.compacted(keyspace)
   }
 
   /** Ends all watches of these keyspaces in order: their objects are written otherwise from now on. */

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { silentLogger } from '../../lib/base/logger.ts'
@@ -168,3 +170,26 @@ t.test('who does not read holds up nobody', async t => {
   }
   t.equal(told(slow).length, 501)
 })
+
+t.test('an open watch does not keep the state alive that it began with', async t => {
+  const collect = collector()
+  const world = new WatchWorld({ maxBatches: 5 })
+  const log = new Log()
+  for (let at = 1; at <= 20; at++) world.store.apply(at as never, [put(at, 'same')], 0)
+  const exchange = log.exchange('one')
+  stream(world, exchange, log)
+  await log.settle()
+  const state = new WeakRef(world.store.latest())
+  for (let at = 21; at <= 40; at++) await world.put(at, 'same')
+  await settle()
+  collect()
+  t.equal(state.deref(), undefined)
+  t.equal(told(exchange).length, 22)
+  t.equal(world.watches.size, 1)
+})
+
+/** What collects garbage now. */
+function collector(): () => void {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}

@@ -49,6 +49,7 @@ export class WatchWorld {
       hub: () => this.hub,
       proven: () => Math.max(this.proven, this.store.revision) as Revision,
       refresh: keyspaces => this.refreshed.push([...keyspaces]),
+      compacted: () => 0 as Revision,
       isOfOldEpoch: (_, at) => at > this.oldEpochAbove,
     }
     this.watches = new Watches({ source, clock: this.clock, random: createRandom(1) })
