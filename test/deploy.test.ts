@@ -1,0 +1,126 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { commands } from '../lib/config/commands.ts'
+import { load, variableOf } from '../lib/config/load.ts'
+import { configuredResource } from '../lib/kube/configured-resources.ts'
+
+interface Container {
+  readonly name: string
+  readonly args: readonly string[]
+  readonly env?: readonly { readonly name: string; readonly value: string }[]
+  readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
+  readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
+  readonly securityContext: Readonly<Record<string, unknown>>
+  readonly [probe: `${string}Probe`]: {
+    readonly httpGet: { readonly path: string; readonly port: string }
+  }
+}
+
+interface Manifest {
+  readonly kind: string
+  readonly data?: Readonly<Record<string, string>>
+  readonly resources?: readonly string[]
+  readonly patches?: readonly { readonly path: string }[]
+  readonly spec?: {
+    readonly template?: {
+      readonly spec: {
+        readonly containers: readonly Container[]
+        readonly volumes: readonly { readonly name: string }[]
+      }
+    }
+  }
+}
+
+const files = readdirSync('deploy', { recursive: true, encoding: 'utf8' })
+  .filter(file => file.endsWith('.yaml'))
+  .map(file => join('deploy', file))
+
+function manifestsIn(file: string): Manifest[] {
+  return parseAllDocuments(readFileSync(file, 'utf8')).map(document => {
+    if (document.errors.length > 0) throw new Error(`${file}: ${document.errors.join('; ')}`)
+    return document.toJS() as Manifest
+  })
+}
+
+t.test('every manifest is well-formed, and each kustomization takes in what is there', async t => {
+  for (const file of files) {
+    for (const { kind, resources, patches } of manifestsIn(file)) {
+      t.ok(kind, file)
+      if (!file.endsWith('kustomization.yaml')) continue
+      const taken = [...(resources ?? []), ...(patches ?? []).map(({ path }) => path)]
+      const beside = files.filter(other => dirname(other) === dirname(file) && other !== file)
+      t.strictSame(taken.map(path => join(dirname(file), path)).toSorted(), beside.toSorted())
+    }
+  }
+})
+
+t.test(
+  'containers are started with options that there are, and probed where they listen',
+  async t => {
+    const containers = files
+      .flatMap(manifestsIn)
+      .flatMap(({ spec }) => spec?.template?.spec.containers ?? [])
+    t.equal(containers.length, 2)
+    for (const { args, ports, securityContext, volumeMounts, ...rest } of containers) {
+      const invocation = load(args, {})
+      if (invocation.kind !== 'run') throw new Error('the container runs nothing')
+      const { values } = invocation
+      t.equal(securityContext['readOnlyRootFilesystem'], true)
+      t.equal(securityContext['allowPrivilegeEscalation'], false)
+      const probes = Object.entries(rest).filter(([name]) => name.endsWith('Probe'))
+      t.ok(probes.length >= 2)
+      const admin = ports.find(({ name }) => name === 'admin')
+      t.match(values.text('admin-listen'), new RegExp(`:${admin?.containerPort}$`))
+      for (const [, probe] of probes) {
+        const { httpGet } = probe as Container['livenessProbe']
+        t.match(httpGet, { path: /^\/(readyz|livez)$/, port: 'admin' })
+      }
+      for (const [, path = ''] of args.join(' ').matchAll(/=(\/etc\/watchglass\/[a-z]+)\//g)) {
+        t.ok(
+          volumeMounts.some(({ mountPath }) => mountPath === path),
+          path,
+        )
+      }
+    }
+  },
+)
+
+t.test('the declared resources of the sidecar can be read', async t => {
+  for (const { data } of files.flatMap(manifestsIn)) {
+    const text = data?.['resources.yaml']
+    if (text === undefined) continue
+    const [list] = parseAllDocuments(text).map(document => document.toJS() as unknown[])
+    t.equal(list?.map(configuredResource).length, 1)
+  }
+})
+
+t.test('the README and the unit speak of variables, options and files that there are', async t => {
+  const readme = readFileSync('deploy/README.md', 'utf8')
+  const options = commands.serve.options
+  const variables = new Set(options.map(variableOf))
+  for (const [, variable = ''] of readme.matchAll(/^(WATCHGLASS_[A-Z_]+)=/gm)) {
+    t.ok(variables.has(variable), variable)
+  }
+  const known = new Set(options.map(({ name }) => name))
+  const others =
+    /^(max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
+  for (const [, name = ''] of readme.matchAll(/`?--([a-z][a-z-]+)/g)) {
+    t.ok(known.has(name) || others.test(name), `--${name}`)
+  }
+  for (const [path] of readme.matchAll(/deploy\/[A-Za-z/.-]*[A-Za-z]/g)) {
+    t.ok(existsSync(path), path)
+  }
+  const unit = readFileSync('deploy/systemd/watchglass.service', 'utf8')
+  t.match(unit, /ExecStart=\/usr\/bin\/node --enable-source-maps \S+\/dist\/lib\/cli\.js serve\n/)
+})
+
+t.test('the image is made of files that there are', async t => {
+  const dockerfile = readFileSync('deploy/Dockerfile', 'utf8')
+  for (const [, sources = ''] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
+    for (const path of sources.split(' ')) t.ok(existsSync(path), path)
+  }
+  t.match(dockerfile, /^USER 65532/m)
+  t.match(dockerfile, /dist\/lib\/cli\.js/)
+})
