@@ -217,12 +217,13 @@ const beginningMaxBytes = 1024 * 1024
 export class DirectList {
   readonly #reply: Reply
   readonly #beginning: readonly Uint8Array[]
-  readonly #rest: AsyncGenerator<Uint8Array, void, undefined>
+  /** Undefined if there is none. */
+  readonly #rest: AsyncGenerator<Uint8Array, void, undefined> | undefined
 
   private constructor(
     reply: Reply,
     beginning: readonly Uint8Array[],
-    rest: AsyncGenerator<Uint8Array, void, undefined>,
+    rest: AsyncGenerator<Uint8Array, void, undefined> | undefined,
   ) {
     this.#reply = reply
     this.#beginning = beginning
@@ -237,7 +238,7 @@ export class DirectList {
     let bytes = 0
     while (bytes < beginningMaxBytes) {
       const next = await pieces.next()
-      if (next.done === true) break
+      if (next.done === true) return new DirectList(read.context.reply, beginning, undefined)
       beginning.push(next.value)
       bytes += next.value.length
     }
@@ -245,16 +246,22 @@ export class DirectList {
   }
 
   async send(response: Response): Promise<void> {
+    if (this.#rest === undefined) {
+      await this.#reply.body(response, Buffer.concat(this.#beginning))
+      return
+    }
     try {
-      await this.#reply.pieces(response, this.#pieces())
+      await this.#reply.pieces(response, this.#pieces(this.#rest))
     } finally {
       await this.#rest.return()
     }
   }
 
-  async *#pieces(): AsyncGenerator<Uint8Array, void, undefined> {
+  async *#pieces(
+    rest: AsyncGenerator<Uint8Array, void, undefined>,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
     for (const piece of this.#beginning) yield piece
-    yield* this.#rest
+    yield* rest
   }
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import * as http from 'node:http'
+import { gunzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../lib/base/keys.ts'
 import type { Client, RangeRequest } from '../../lib/etcd/client.ts'
@@ -105,6 +106,18 @@ t.test('what etcd answers itself has the same bytes as what the mirror does', as
       t.equal(ours.status, 200)
       t.ok(ours.body.equals(theirs.body), `${query} as ${accept}`)
     }
+  }
+  for (const query of ['', '&limit=20']) {
+    const request = { path: exactPath(revision, query), headers: { 'accept-encoding': 'gzip' } }
+    const [ours, theirs] = [
+      await ask(late.service.port, request),
+      await ask(seen.service.port, request),
+    ]
+    const isZipped = theirs.headers['content-encoding'] === 'gzip'
+    t.equal(isZipped, query === '')
+    t.equal(ours.headers['content-encoding'], theirs.headers['content-encoding'])
+    const [a, b] = [ours, theirs].map(({ body }) => (isZipped ? gunzipSync(body) : body))
+    t.ok(a?.equals(b ?? Buffer.alloc(0)), `${query} compressed`)
   }
 })
 
