@@ -12,6 +12,7 @@ import { unknownPathText, type DiscoveryDocument } from '../kube/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../kube/status.ts'
 import { answerHealth, healthPaths } from './health.ts'
 import { builtinOffer } from './offers.ts'
+import { answerOpenApi } from './openapi.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** The paths that the server has beside those of the API. */
@@ -134,46 +135,3 @@ export async function answerPath(context: RequestContext, path: string): Promise
     await answerOpenApi(context, path)
   } else reply.text(404, unknownPathText)
 }
-
-async function answerOpenApi(context: RequestContext, path: string): Promise<void> {
-  const { reply, state, exchange } = context
-  const document = openApiDocument(context, path)
-  if (document === undefined) {
-    reply.text(404, unknownPathText)
-    return
-  }
-  const isVersion2 = path === '/openapi/v2'
-  const form = openApiForm(exchange.headers.accept ?? '', isVersion2)
-  if (form === undefined) {
-    throw notAcceptable('OpenAPI documents are served as application/json only', false)
-  }
-  if (form === 'json') await json(context, document)
-  else {
-    const response = reply.response(200, `application/${openApiProtobufName}`, { vary: 'Accept' })
-    await reply.body(response, state.openApi.allAsProtobuf())
-  }
-}
-
-function openApiDocument({ state }: RequestContext, path: string): string | undefined {
-  const { openApi } = state
-  if (path === '/openapi/v2') return openApi.all()
-  if (path === '/openapi/v3' || path === '/openapi/v3/') return openApi.index()
-  const [, , , root, ...rest] = path.split('/')
-  if (root === 'api' && rest.length === 1) return openApi.document('', rest[0] ?? '')
-  const [group = '', version = ''] = rest
-  return root === 'apis' && rest.length === 2 ? openApi.document(group, version) : undefined
-}
-
-/** The first clause that can be honoured decides. Clients use both names of protobuf, and get it under one. */
-function openApiForm(accept: string, isVersion2: boolean): 'json' | 'protobuf' | undefined {
-  if (accept === '') return 'json'
-  for (const { type, subtype } of acceptClauses(accept)) {
-    if (type !== '*' && type !== 'application') continue
-    if (subtype === '*' || subtype === 'json') return 'json'
-    const isProtobuf = subtype.replace('@', '.') === openApiProtobufName
-    if (isVersion2 && isProtobuf) return 'protobuf'
-  }
-  return undefined
-}
-
-const openApiProtobufName = 'com.github.proto-openapi.spec.v2.v1.0+protobuf'

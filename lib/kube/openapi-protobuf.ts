@@ -2,7 +2,7 @@
  *  OpenAPIv2.proto, of which a document for reading needs these. What a message has no field for is left out, as upstream prunes
  *  its schemas before it writes them. */
 
-import { appendVarint } from '../codec/append.ts'
+import { appendVarint, varintLength } from '../codec/append.ts'
 import { ByteWriter } from '../codec/byte-writer.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { yamlFromJson } from '../codec/yaml.ts'
@@ -23,6 +23,7 @@ interface Message {
 export function openApiProtobuf(json: string): Uint8Array {
   const out = new ByteWriter(json.length)
   appendMembers(out, document, objectOf(JSON.parse(json)))
+  yamlByJson.clear()
   return out.copy()
 }
 
@@ -38,13 +39,19 @@ function appendMembers(out: ByteWriter, message: Message, value: UntypedObject):
   }
 }
 
-/** A field with a message that `fill` writes. */
+/** A field with a message that `fill` writes. Its length stands before it and is known after it, so it is moved then: there are tens of
+ *  thousands of small messages, and a writer for each would cost more. */
 function appendMessage(out: ByteWriter, number: number, fill: (inner: ByteWriter) => void): void {
-  const inner = new ByteWriter(256)
-  fill(inner)
   appendVarint(out, number * 8 + 2)
-  appendVarint(out, inner.length)
-  out.append(inner.bytes, 0, inner.length)
+  const start = out.length
+  fill(out)
+  const length = out.length - start
+  const size = varintLength(length)
+  out.reserve(out.length + size)
+  out.bytes.copyWithin(start + size, start, start + length)
+  out.length = start
+  appendVarint(out, length)
+  out.length = start + size + length
 }
 
 const text: Append = (out, number, value) => {
@@ -80,9 +87,19 @@ const double: Append = (out, number, value) => {
 
 /** Any {2 yaml} */
 const any: Append = (out, number, value) => {
-  const yaml = yamlFromJson(Buffer.from(JSON.stringify(value)))
-  const written = yaml instanceof NotExact ? JSON.stringify(value) : Buffer.from(yaml).toString()
-  appendMessage(out, number, inner => appendUtf8(inner, 2, written))
+  const json = JSON.stringify(value)
+  const yaml = yamlByJson.get(json) ?? yamlOf(json)
+  yamlByJson.set(json, yaml)
+  appendMessage(out, number, inner => appendUtf8(inner, 2, yaml))
+}
+
+/** Of the document that is being written: it says of each kind several times what it is. */
+const yamlByJson = new Map<string, string>()
+
+/** JSON is YAML, too. */
+function yamlOf(json: string): string {
+  const yaml = yamlFromJson(Buffer.from(json))
+  return yaml instanceof NotExact ? json : Buffer.from(yaml).toString()
 }
 
 /** Of `[name, value]`: {1 name, 2 value} */

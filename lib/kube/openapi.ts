@@ -18,6 +18,7 @@ export interface OpenApiOptions {
 export class OpenApi {
   readonly #options: OpenApiOptions
   readonly #documents = new Map<string, string>()
+  readonly #hashes = new Map<string, string>()
   #protobuf: Uint8Array | undefined = undefined
 
   constructor(options: OpenApiOptions) {
@@ -29,8 +30,7 @@ export class OpenApi {
     return this.#document('index', () => {
       const paths = this.#groupVersions().map(([group, version]) => {
         const path = documentPath(group, version)
-        const hash = this.#hash(group, version)
-        return [path, { serverRelativeURL: `/openapi/v3/${path}?hash=${hash}` }] as const
+        return [path, { serverRelativeURL: this.url(group, version) }] as const
       })
       return JSON.stringify({ paths: Object.fromEntries(paths) })
     })
@@ -85,15 +85,23 @@ export class OpenApi {
     return [...found.values()]
   }
 
-  /** Of what the document follows from: the version of the data, and the definitions. */
-  #hash(group: string, version: string): string {
-    const { digests, gitVersion } = this.#options
-    const definitions = this.#resourcesOf(group, version).map(
-      ({ resource, custom }) => `${resource} ${custom?.definedAt ?? 0}`,
-    )
-    const text = [gitVersion, group, version, ...definitions].join('\n')
-    return Buffer.from(digests.sha512(text)).toString('hex').toUpperCase()
+  /** Where the document of a version is, with its hash. */
+  url(group: string, version: string): string {
+    const hash = this.hashOf(this.document(group, version) ?? '')
+    return `/openapi/v3/${documentPath(group, version)}?hash=${hash}`
   }
+
+  /** Of a document's bytes: clients keep it for as long as its hash stays the same, whichever server made it. */
+  hashOf(text: string): string {
+    const { digests } = this.#options
+    const hash = this.#hashes.get(text) ?? hexOf(digests.sha512(text))
+    this.#hashes.set(text, hash)
+    return hash
+  }
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex').toUpperCase()
 }
 
 /** The path of a version's document below /openapi/v3/. */

@@ -299,6 +299,30 @@ t.test('the aggregated documents are not sent again to who has them', async t =>
   t.equal((await get(served, '/apis', { accept: 'application/json' })).headers.etag, undefined)
 })
 
+t.test('documents of OpenAPI are kept by their hash', async t => {
+  const served = await startServed(t)
+  const index = JSON.parse((await get(served, '/openapi/v3')).body.toString()) as {
+    paths: Record<string, { serverRelativeURL: string }>
+  }
+  const url = index.paths['apis/apps/v1']?.serverRelativeURL ?? ''
+  const kept = await get(served, url)
+  t.equal(kept.headers['cache-control'], 'public, immutable')
+  t.equal(`"${url.split('=')[1]}"`, kept.headers.etag)
+  const moved = await get(served, '/openapi/v3/apis/apps/v1?hash=AB')
+  t.equal(moved.status, 301)
+  t.equal(moved.headers.location, url)
+  const plain = await get(served, '/openapi/v3/apis/apps/v1')
+  t.equal(plain.headers['cache-control'], 'no-cache, private')
+  t.ok(plain.body.equals(kept.body))
+  for (const path of ['/openapi/v2', '/openapi/v3', '/openapi/v3/apis/apps/v1']) {
+    const { headers } = await get(served, path)
+    const again = await get(served, path, { 'if-none-match': String(headers.etag) })
+    t.equal(again.status, 304, path)
+  }
+  t.equal((await get(served, '/openapi/v3/apis/nothing/v1')).status, 404)
+  t.equal((await get(served, '/openapi/v2', { accept: 'text/html' })).status, 406)
+})
+
 t.test('a client that leaves in the middle of a list ends the work', async t => {
   const served = await startServed(t)
   for (let i = 0; i < 60; i++) await putConfigMap(served, `m${i}`, { x: 'x'.repeat(200_000) })
