@@ -4,7 +4,7 @@
 import { isIP } from 'node:net'
 import { type AuditStage, auditEvent } from './audit-event.ts'
 import type { Identity } from '../kube/access-review.ts'
-import { type Attributes, attributesOf, pathAttributes } from '../kube/attributes.ts'
+import { type Attributes, attributesOfAny } from '../kube/attributes.ts'
 import { routeRequest } from '../kube/routes.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -72,9 +72,7 @@ function identityOf(
 
 function attributesIn({ exchange, target, state }: RequestContext): Attributes {
   const route = routeRequest(exchange.method, target.path, state.registry)
-  return route.type === 'resource'
-    ? attributesOf(route, target.query)
-    : pathAttributes(exchange.method, target.path)
+  return attributesOfAny(route, exchange.method, target)
 }
 
 /** As upstream tells them: those that proxies have named, and the one that we see. */

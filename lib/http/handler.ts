@@ -5,9 +5,9 @@ import { unreachable } from '../base/assert.ts'
 import { CacheError } from '../base/errors.ts'
 import { hasUnknownMediaType } from '../codec/unknown-media-type.ts'
 import { decide, type DecisionPolicy } from '../kube/decide.ts'
-import { attributesOf, pathAttributes } from '../kube/attributes.ts'
+import { attributesOfAny } from '../kube/attributes.ts'
 import { parseTarget, type RequestTarget } from '../kube/request.ts'
-import { type ResourceRoute, type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
+import { type Route, routeRequest, unknownPathText } from '../kube/routes.ts'
 import { internalError, statusFromError } from '../kube/status.ts'
 import type { ApiOptions, RequestFacts } from './api.ts'
 import { recordAnswer } from './audit.ts'
@@ -98,16 +98,17 @@ async function answer(context: RequestContext): Promise<void> {
     },
     proxy?.policy() ?? alone,
   )
+  const isGuarded = context.options.authorizer !== undefined && decision.type !== 'pass'
+  if (isGuarded && !(await isOursToAnswer(context, route))) return
   switch (decision.type) {
     case 'mirror':
-      if (route.type === 'resource' && (await isReadAdmitted(context, route))) {
+      if (route.type === 'resource') {
         await answerOrPass(context, () => shared(context, () => answerRead(context, route)))
         proxy?.shadow?.answered(context, route)
       }
       return
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
-      if (!(await isOwnAdmitted(context))) return
       if (route.type === 'discovery') await answerDiscovery(context, route)
       else if (route.type === 'path') await answerPath(context, route.path)
       return
@@ -128,14 +129,11 @@ async function answer(context: RequestContext): Promise<void> {
   }
 }
 
-function isReadAdmitted(context: RequestContext, route: ResourceRoute): Promise<boolean> {
-  return isAdmitted(context, () => attributesOf(route, context.target.query), passOn)
-}
-
-async function isOwnAdmitted(context: RequestContext): Promise<boolean> {
+/** Whether the request may be answered here, whatever the answer is. What passes is up to the upstream. */
+async function isOursToAnswer(context: RequestContext, route: Route): Promise<boolean> {
   const { target, exchange } = context
   if (isPublic(target.path)) return true
-  return isAdmitted(context, () => pathAttributes(exchange.method, target.path), passOn)
+  return isAdmitted(context, () => attributesOfAny(route, exchange.method, target), passOn)
 }
 
 function noteResource(context: RequestContext, route: Route): void {

@@ -12,8 +12,8 @@ import {
   parseLabelSelector,
 } from './label-selector.ts'
 import { isWatchRequest } from './read-plan.ts'
-import { invalidPathName, type Query } from './request.ts'
-import type { ResourceRoute } from './routes.ts'
+import { invalidPathName, type Query, requestInfo, type RequestTarget } from './request.ts'
+import type { ResourceRoute, Route } from './routes.ts'
 
 /** One condition of a selector, in the form that reviews take. */
 export interface SelectorRequirement {
@@ -68,9 +68,20 @@ export function attributesOf(route: ResourceRoute, query: Query): ResourceAttrib
   }
 }
 
-/** The verb of a request that is for no resource. */
-export function pathAttributes(method: string, path: string): PathAttributes {
-  return { verb: method.toLowerCase(), path }
+/** The attributes of any request, also of one that leads nowhere: who may not know is not told that there is nothing. */
+export function attributesOfAny(
+  route: Route,
+  method: string,
+  { path, query }: Pick<RequestTarget, 'path' | 'query'>,
+): Attributes {
+  if (route.type === 'resource') return attributesOf(route, query)
+  const info = requestInfo(method, path)
+  if (info === undefined) return { verb: method.toLowerCase(), path }
+  const { group, version, resource, subresource, namespace, name } = info
+  const isCollection = info.verb === 'get' && name === ''
+  const verb = isCollection ? (query.flag('watch') ? 'watch' : 'list') : info.verb
+  const texts = { group, version, resource, subresource, namespace, name }
+  return { ...texts, verb: verb === '' ? method.toLowerCase() : verb, fields: [], labels: [] }
 }
 
 function fieldsOf(query: Query): FieldSelector | undefined {

@@ -11,8 +11,8 @@ import {
   defaultIdentityHeaders,
   identityFromHeaders,
 } from '../../../lib/http/auth/identity-headers.ts'
-import { type Attributes, attributesOf, pathAttributes } from '../../../lib/kube/attributes.ts'
-import { type Query, parseTarget, requestInfo } from '../../../lib/kube/request.ts'
+import { type Attributes, attributesOfAny } from '../../../lib/kube/attributes.ts'
+import { parseTarget } from '../../../lib/kube/request.ts'
 import type { Registry } from '../../../lib/kube/resources.ts'
 import { routeRequest } from '../../../lib/kube/routes.ts'
 import { forbidden, forbiddenPath, statusJson, unauthorized } from '../../../lib/kube/status.ts'
@@ -37,7 +37,8 @@ export function createGuard(options: GuardOptions): Before {
     if (who === undefined) return answer(401, statusJson(unauthorized))
     const target = parseTarget(request.url)
     if (target === undefined) return undefined
-    const asked = attributesIn(request.method, target, options.registry())
+    const route = routeRequest(request.method, target.path, options.registry())
+    const asked = attributesOfAny(route, request.method, target)
     const acting = impersonated(request, who)
     if (acting !== who) {
       const attributes = { ...asked, verb: `impersonate-on:user-info:${asked.verb}` }
@@ -75,20 +76,6 @@ function impersonated({ rawHeaders }: SeenRequest, who: Identity): Identity {
   }
   const named = identityFromHeaders(rawHeaders, names)
   return named === undefined ? who : { ...identity(named.user), ...named }
-}
-
-function attributesIn(
-  method: string,
-  { path, query }: { readonly path: string; readonly query: Query },
-  registry: Registry,
-): Attributes {
-  const info = requestInfo(method, path)
-  if (info === undefined) return pathAttributes(method, path)
-  const route = routeRequest('GET', path, registry)
-  if (method === 'GET' && route.type === 'resource') return attributesOf(route, query)
-  const { isWatchPath: _, ...attributes } = info
-  const verb = info.verb === 'get' && info.name === '' ? 'list' : info.verb
-  return { ...attributes, verb, fields: [], labels: [] }
 }
 
 function denied({ user }: Identity, attributes: Attributes): DirectAnswer {
