@@ -78,7 +78,24 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
   writeFileSync(tokenFile!, tokens.ours)
   const child = spawn(
     process.execPath,
-    ['.', 'serve', '--listen', 'http://127.0.0.1:0', '--log-level', 'debug', '--etcd', etcd, '--upstream', upstream.url, '--upstream-token-file', tokenFile!, '--audit-log', auditLog!, '--admin-listen', 'http://127.0.0.1:0'],
+    [
+      '.',
+      'serve',
+      '--listen',
+      'http://127.0.0.1:0',
+      '--log-level',
+      'debug',
+      '--etcd',
+      etcd,
+      '--upstream',
+      upstream.url,
+      '--upstream-token-file',
+      tokenFile!,
+      '--audit-log',
+      auditLog!,
+      '--admin-listen',
+      'http://127.0.0.1:0',
+    ],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   )
   let said = ''
