@@ -1,14 +1,14 @@
 /** Replays the recordings against a whole service: the store stands where it stood, the recorded request goes over a real socket, and
  *  what comes back is compared with what a kube-apiserver answered. */
 
-import type { OutgoingHttpHeaders } from 'node:http'
+import { METHODS, type OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import { CacheError } from '../../lib/base/errors.ts'
 import { singleKey } from '../../lib/base/keys.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
 import type { Client } from '../../lib/etcd/client.ts'
-import { ask, caughtUp, type HttpAnswer, type Served } from '../support/served.ts'
+import { ask, askOver2, caughtUp, type HttpAnswer, type Served } from '../support/served.ts'
 import { bodyBytes, type Exchange, historyBatches } from './load.ts'
 
 /** Headers that say something; the rest is of the connection. */
@@ -57,12 +57,13 @@ export class HistoryWriter {
 export async function replayExchange(
   served: Served,
   exchange: Exchange,
+  version: '1.1' | '2' = '1.1',
 ): Promise<string | undefined> {
   await caughtUp(served, exchange.at_revision)
   let first: string | undefined
   for (const laterMs of allowedDelays(exchange)) {
     served.clock.stoppedAtMs = Date.parse(exchange.recorded_at) + laterMs
-    const difference = differenceOf(exchange, await send(served, exchange))
+    const difference = differenceOf(exchange, await send(served, exchange, version))
     if (difference === undefined) return undefined
     first ??= difference
   }
@@ -75,9 +76,16 @@ function allowedDelays({ flags, area }: Exchange): readonly number[] {
   return hasAges ? [2, 0, 10, 30, 60, 100, 200, 400, 700, 1000, -1000] : [0]
 }
 
-function send(served: Served, { request }: Exchange): Promise<HttpAnswer> {
+function send(
+  { service }: Served,
+  { request }: Exchange,
+  version: '1.1' | '2',
+): Promise<HttpAnswer> {
   const { method, path, body, headers } = request
-  return ask(served.service.port, { method, path, body, headers: headers as OutgoingHttpHeaders })
+  const sent = { method, path, body, headers: headers as OutgoingHttpHeaders }
+  // No parser of HTTP/1.1 takes a method that it has not heard of.
+  const isOver2 = version === '2' || !METHODS.includes(method)
+  return isOver2 ? askOver2(service.port, sent) : ask(service.port, sent)
 }
 
 function differenceOf(exchange: Exchange, answer: HttpAnswer): string | undefined {

@@ -1,6 +1,8 @@
 /** A whole service in this process, on an embedded store that the test writes to, asked over a real socket. */
 
+import { once } from 'node:events'
 import * as http from 'node:http'
+import * as http2 from 'node:http2'
 import type { Test } from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { silentLogger } from '../../lib/base/logger.ts'
@@ -98,4 +100,32 @@ export function ask(port: number, request: HttpRequest, agent?: http.Agent): Pro
     sent.on('error', reject)
     sent.end(body)
   })
+}
+
+/** Sends one request over HTTP/2, on a connection of its own. */
+export async function askOver2(port: number, request: HttpRequest): Promise<HttpAnswer> {
+  const { method = 'GET', path, headers = {}, body } = request
+  const session = http2.connect(`http://127.0.0.1:${port}`)
+  try {
+    const stream = session.request({ ...over2(headers), ':method': method, ':path': path })
+    stream.end(body)
+    const [got] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    const pieces: Buffer[] = []
+    for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece)
+    const { ':status': status, ...rest } = got
+    return { status: Number(status), headers: rest, body: Buffer.concat(pieces) }
+  } finally {
+    session.destroy()
+  }
+}
+
+/** Headers without those of a connection, which HTTP/2 does not have. */
+function over2(headers: http.OutgoingHttpHeaders): http.OutgoingHttpHeaders {
+  const own: http.OutgoingHttpHeaders = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (/^(?:host|connection|keep-alive|transfer-encoding|upgrade)$/i.test(name)) continue
+    // Of a name that may be there once, HTTP/1.1 takes the first.
+    own[name] = Array.isArray(value) && /^user-agent$/i.test(name) ? value[0] : value
+  }
+  return own
 }
