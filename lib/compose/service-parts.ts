@@ -6,6 +6,7 @@ import { createAdminHandler } from '../http/admin.ts'
 import type { Health } from '../http/health.ts'
 import { Server } from '../http/server.ts'
 import { versionBody } from '../kube/data/discovery.ts'
+import type { Watches } from '../http/watches.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { systemClock } from '../ops/system.ts'
@@ -87,15 +88,18 @@ function mirroredOf({ prefix, isKept, excluded = [] }: ServiceOptions): (keyspac
 interface Watched {
   readonly segments: SegmentCache<Segment>
   readonly mirrors: MirrorSet
+  readonly watches: Watches
   readonly face: UpstreamFace | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
 }
 
 /** Shows what there is. */
-export function watchAll(metrics: Metrics, { segments, mirrors, face, memory }: Watched): void {
+export function watchAll(metrics: Metrics, shown: Watched): void {
+  const { segments, mirrors, watches, face, memory } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   metrics.watchProcess()
   metrics.watchSegments(segments)
+  metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   metrics.watchKeyspaces(() => mirrors.statuses())
   if (face !== undefined) metrics.upstream.watch(() => face.facts())

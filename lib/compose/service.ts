@@ -284,7 +284,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   })
   const checks = [...(face?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
   const health = new ServiceHealth(mirrors, checks)
-  watchAll(metrics, { segments, mirrors, face, memory })
+  watchAll(metrics, { segments, mirrors, watches, face, memory })
   const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
   const handler = handlerOf(options, { ...common, indexes, segments })
   return { ...common, handler, ready, memory }

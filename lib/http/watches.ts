@@ -74,6 +74,13 @@ export class Watches {
     return this.#open.size
   }
 
+  /** For metrics. Looks at every watch. */
+  get figures(): { open: number; lagging: number; frameBytes: number } {
+    let lagging = 0
+    for (const { connection } of this.#open) if (connection.watcher?.state === 'lagging') lagging++
+    return { open: this.size, lagging, frameBytes: this.frames.bytes }
+  }
+
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
   follow(connection: WatchConnection, following: Following): void {
     const { keyspace, selection, position, timeoutSeconds = 0, allowBookmarks } = following

@@ -33,6 +33,13 @@ const waitBuckets = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1
 /** From a millisecond to the slowest answer that clients wait for. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
+/** Open watches, as their metrics need them. */
+export interface WatchFigures {
+  readonly open: number
+  readonly lagging: number
+  readonly frameBytes: number
+}
+
 /** What a request was, as far as it is counted. Nothing of it is what a client made up. */
 export interface RequestLabels {
   readonly verb: string
@@ -71,38 +78,33 @@ export class Metrics {
 
   /** Shows what encoded segments take when somebody asks. Called once. */
   watchSegments(segments: { readonly bytes: number; readonly count: number }): void {
-    const gauge = (name: string, help: string, value: () => number): void => {
-      const collect = function collect(this: Gauge): void {
-        this.set(value())
-      }
-      this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
-    }
-    gauge(
-      'watchglass_segments_bytes',
-      'Bytes of encoded objects that are kept.',
-      () => segments.bytes,
-    )
-    gauge('watchglass_segments', 'Runs of encoded objects that are kept.', () => segments.count)
+    const kept = 'of encoded objects that are kept.'
+    this.#gauge('watchglass_segments_bytes', `Bytes ${kept}`, () => segments.bytes)
+    this.#gauge('watchglass_segments', `Runs ${kept}`, () => segments.count)
   }
 
   /** Shows what the memory budget is spent on when somebody asks. Called once. */
   watchMemory(figures: () => MemoryFacts): void {
-    const register = (name: string, help: string, value: (of: MemoryFacts) => number): void => {
-      const collect = function collect(this: Gauge): void {
-        this.set(value(figures()))
-      }
-      this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
-    }
     const held = 'Bytes that count against the memory budget, in'
-    register('watchglass_memory_budget_bytes', 'The memory budget.', of => of.budgetBytes)
-    register('watchglass_memory_mirror_bytes', `${held} the mirror.`, of => of.mirrorBytes)
-    register('watchglass_memory_history_bytes', `${held} the history.`, of => of.historyBytes)
-    register('watchglass_memory_segment_bytes', `${held} segments.`, of => of.segmentBytes)
-    register(
-      'watchglass_memory_dropped_keyspaces',
+    const name = 'watchglass_memory'
+    this.#gauge(`${name}_budget_bytes`, 'The memory budget.', () => figures().budgetBytes)
+    this.#gauge(`${name}_mirror_bytes`, `${held} the mirror.`, () => figures().mirrorBytes)
+    this.#gauge(`${name}_history_bytes`, `${held} the history.`, () => figures().historyBytes)
+    this.#gauge(`${name}_segment_bytes`, `${held} segments.`, () => figures().segmentBytes)
+    this.#gauge(
+      `${name}_dropped_keyspaces`,
       'Keyspaces that pass to the upstream because they do not fit.',
-      of => of.droppedKeyspaces,
+      () => figures().droppedKeyspaces,
     )
+  }
+
+  /** Shows open watches when somebody asks. Called once. */
+  watchWatches(figures: () => WatchFigures): void {
+    const lagging = 'Open watches whose clients are behind in the history.'
+    const frames = 'Bytes of encoded events that are kept.'
+    this.#gauge('watchglass_watches', 'Open watches.', () => figures().open)
+    this.#gauge('watchglass_watches_lagging', lagging, () => figures().lagging)
+    this.#gauge('watchglass_watch_frame_bytes', frames, () => figures().frameBytes)
   }
 
   /** The media type of `text`. */
@@ -124,16 +126,14 @@ export class Metrics {
 
   /** Shows how many reads wait for mirrors when somebody asks. Called once. */
   watchWaitingReads(waiting: () => number): void {
-    this.#registry.registerMetric(
-      new Gauge({
-        name: 'watchglass_mirror_waiting_reads',
-        help: 'Reads that wait for the mirror now.',
-        registers: [],
-        collect() {
-          this.set(waiting())
-        },
-      }),
-    )
+    this.#gauge('watchglass_mirror_waiting_reads', 'Reads that wait for the mirror now.', waiting)
+  }
+
+  #gauge(name: string, help: string, value: () => number): void {
+    const collect = function collect(this: Gauge): void {
+      this.set(value())
+    }
+    this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
   }
 }
 

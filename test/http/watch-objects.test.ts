@@ -1,12 +1,13 @@
 import t from 'tap'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
+import { decodedCbor } from '../support/outputs.ts'
 import { ask, startServed } from '../support/served.ts'
 import { all, put, putBytes, remove, streaming, told, watch } from '../support/watch-served.ts'
 import type { ToldEvent } from '../support/watch-world.ts'
 
 t.test('every media type tells the same', async t => {
-  const served = await startServed(t)
+  const served = await startServed(t, { hasCbor: true })
   const at = await put(served, 'a')
   const path = `${all}&${streaming}`
   const json = await watch(t, served, path)
@@ -19,12 +20,15 @@ t.test('every media type tells the same', async t => {
   const table = await watch(t, served, path, {
     headers: { accept: 'application/json;as=Table;g=meta.k8s.io;v=v1' },
   })
+  const cbor = await watch(t, served, path, { headers: { accept: 'application/cbor' } })
   t.equal(protobuf.type, 'application/vnd.kubernetes.protobuf;stream=watch')
+  t.equal(cbor.type, 'application/cbor-seq')
   const removed = await remove(served, 'a')
   const types = ['ADDED', 'BOOKMARK', 'DELETED']
   for (const [i, type] of types.entries()) {
     const plain = (await json.next())!.toString()
     t.equal(fromProtobuf((await protobuf.next())!), plain)
+    t.same(decodedCbor((await cbor.next())!), JSON.parse(plain))
     const { object } = JSON.parse(plain) as ToldEvent
     const { metadata: told } = object
     t.equal(told.resourceVersion, String(i === 2 ? removed : at))

@@ -130,6 +130,7 @@ t.test('a client that does not read costs a position and 64 KiB, and slows nobod
   t.equal(told(slow.exchange).length, 1)
   t.equal(slow.connection.watcher?.state, 'lagging')
   t.equal(slow.connection.watcher?.position, 2)
+  t.match(world.watches.figures, { open: 2, lagging: 1 })
   slow.exchange.drain()
   await settle()
   t.strictSame(told(slow.exchange), told(quick.exchange))

@@ -34,6 +34,7 @@ t.test('every metric has a name with its unit, and a help text that is a sentenc
   const metrics = new Metrics()
   metrics.watchKeyspaces(() => [])
   metrics.watchWaitingReads(() => 0)
+  metrics.watchWatches(() => ({ open: 3, lagging: 1, frameBytes: 7 }))
   const helps = (await metrics.text()).split('\n').filter(line => line.startsWith('# HELP'))
   t.ok(helps.length > 20)
   for (const line of helps) t.match(line, /^# HELP watchglass_[a-z_]+ [A-Z0-9].*\.$/)
