@@ -85,7 +85,6 @@ export function podObject(pod: PodRecord): JsonObject {
 
 /** What admission and the scheduler add to every pod. */
 const admittedSpec: JsonObject = {
-  serviceAccount: 'default',
   priority: 0,
   preemptionPolicy: 'PreemptLowerPriority',
   tolerations: ['not-ready', 'unreachable'].map(condition => ({
@@ -173,6 +172,8 @@ export function templateSpec(workload: Workload, { image }: PodTemplate): JsonOb
     terminationGracePeriodSeconds: 30,
     dnsPolicy: 'ClusterFirst',
     serviceAccountName: 'default',
+    // The old name of the same, which the server writes into every template, too.
+    serviceAccount: 'default',
     securityContext: { runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000 },
     schedulerName: 'default-scheduler',
     enableServiceLinks: true,
