@@ -49,6 +49,9 @@ export async function compare(
   theirs: Contestant,
   match: Match,
 ): Promise<Comparison> {
+  // Both are warm when it counts: code is compiled, indexes are built, what is kept is there.
+  await measure(ours, match)
+  await measure(theirs, match)
   const rounds: (readonly [Figures, Figures])[] = []
   for (let round = 0; round < match.pace.rounds; round++) {
     // Who comes first changes.

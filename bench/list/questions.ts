@@ -65,7 +65,6 @@ interface Pod {
   readonly metadata: {
     readonly name: string
     readonly namespace: string
-    readonly labels: Readonly<Record<string, string>>
   }
   readonly spec: { readonly nodeName?: string }
 }
@@ -101,25 +100,35 @@ async function selectionsOf(
   program: Program,
   pods: readonly Pod[],
 ): Promise<{ nodes: string[]; labels: string[] }> {
-  const ofNodes = pods.map(
-    ({ spec }) => `fieldSelector=${selectorText('spec.nodeName', spec.nodeName ?? '')}`,
-  )
-  const ofLabels = pods.flatMap(({ metadata }) =>
-    Object.entries(metadata.labels)
-      .filter(([name]) => name === labelName)
-      .map(([name, value]) => `labelSelector=${selectorText(name, value)}`),
+  const ofNodes = pods.flatMap(({ spec: { nodeName = '' } }) =>
+    nodeName === '' ? [] : [`fieldSelector=${selectorText('spec.nodeName', nodeName)}`],
   )
   return {
-    nodes: await nearest(
-      program,
-      ofNodes.filter(text => !text.endsWith('%3D')),
-    ),
-    labels: await nearest(program, ofLabels),
+    nodes: await nearest(program, ofNodes),
+    labels: await nearest(program, await deploymentsOf(program)),
   }
 }
 
-/** One that all pods of a workload have. */
-const labelName = 'app.kubernetes.io/name'
+/** Those whose number of pods comes nearest to what is wanted, as selectors of their pods: in clusters of any size there are some. */
+async function deploymentsOf(program: Program): Promise<string[]> {
+  const path = '/apis/apps/v1/deployments?resourceVersion=0'
+  const { items } = JSON.parse((await program.get(path, json)).toString()) as DeploymentList
+  const found = items.map(({ spec: { replicas, selector } }) => ({
+    distance: Math.abs(replicas - selectedPods),
+    selector: `labelSelector=${selectorText('app', selector.matchLabels.app)}`,
+  }))
+  found.sort((one, other) => one.distance - other.distance)
+  return found.map(({ selector }) => selector)
+}
+
+interface DeploymentList {
+  readonly items: readonly {
+    readonly spec: {
+      readonly replicas: number
+      readonly selector: { readonly matchLabels: { readonly app: string } }
+    }
+  }[]
+}
 
 function selectorText(name: string, value: string): string {
   return encodeURIComponent(`${name}=${value}`)
