@@ -11,8 +11,10 @@ import { ApiState } from '../http/api-state.ts'
 import { type ApiService, apiService } from '../kube/api-services.ts'
 import { builtInResources } from '../kube/built-ins.ts'
 import { type CustomDefinition, customDefinition } from '../kube/custom-resources.ts'
+import { discoveredResources } from '../kube/discovered-resources.ts'
 import type { Resource } from '../kube/resource.ts'
 import { Registry } from '../kube/resources.ts'
+import type { UpstreamResources } from '../kube/upstream-resources.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
 import type { HistoryBounds } from '../store/history.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -65,6 +67,7 @@ export class LiveRegistry {
   #keyspaces: Keyspaces | undefined = undefined
   #state: ApiState
   #isChanged = false
+  #listed: UpstreamResources | undefined = undefined
 
   constructor(options: LiveRegistryOptions) {
     const { prefix, logger } = options
@@ -106,6 +109,24 @@ export class LiveRegistry {
     this.#follow()
   }
 
+  /** What an upstream lists: resources are served that nobody declares. */
+  discovered(listed: UpstreamResources): void {
+    const before = namesOf(this.#discoveredResources())
+    this.#listed = listed
+    if (namesOf(this.#discoveredResources()) !== before) this.#rebuild()
+  }
+
+  #discoveredResources(): Resource[] {
+    if (this.#listed === undefined) return []
+    const { prefix, configured } = this.#options
+    const groups = new Set(
+      [...builtInResources(prefix), ...configured, ...this.#definitions.all].map(
+        ({ group }) => group,
+      ),
+    )
+    return discoveredResources(this.#listed, prefix, group => groups.has(group))
+  }
+
   #rebuild(): void {
     const before = this.#state.registry
     this.#definitions.take(this.#entries(this.#definitionsPrefix))
@@ -133,7 +154,8 @@ export class LiveRegistry {
   #makeState(): ApiState {
     const { prefix, serverAddress } = this.#options
     const { excluded } = this.#options
-    const installed = [...builtInResources(prefix), ...this.#options.configured].filter(
+    const declared = [...builtInResources(prefix), ...this.#options.configured]
+    const installed = [...declared, ...this.#discoveredResources()].filter(
       ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),
     )
     const registry = new Registry({
@@ -166,6 +188,12 @@ export class LiveRegistry {
       this.#keyspaces?.add({ name, range: prefixRange(name), history })
     }
   }
+}
+
+function namesOf(resources: readonly Resource[]): string {
+  return JSON.stringify(
+    resources.map(({ group, version, resource, kind }) => [group, version, resource, kind]),
+  )
 }
 
 /** What stored entries declare. Each is read once, and stays the same object as long as its entry does. */

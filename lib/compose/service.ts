@@ -244,6 +244,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     metrics: metrics.upstream,
     registry: () => registry.state.registry,
     mirrors: () => mirrors,
+    discovered: listed => registry.discovered(listed),
   })
   const segments = new SegmentCache<Segment>(segmentsMaxBytes)
   const memory = createMemoryKeeper(options, {

@@ -54,6 +54,10 @@ export const upstreamOptions: readonly Option[] = [
     help: 'Resources that are never kept nor answered here: they pass.',
   },
   {
+    name: 'discover-resources',
+    help: 'Beside an aggregated API server: serves what it lists and nothing declares, as soon as it is found in its etcd at PREFIX/GROUP/RESOURCE.',
+  },
+  {
     name: 'compare',
     value: 'SHARE',
     fallback: '0%',

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { customKindOf } from '../codec/custom-definition.ts'
-import type { CustomKind } from '../codec/custom.ts'
+import { CustomKind } from '../codec/custom.ts'
 import { createSelectableReader } from '../codec/fields/selectable.ts'
 import { Forms } from '../codec/forms.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -33,6 +33,7 @@ export class ApiState {
   readonly openApi: OpenApi
   readonly #options: ApiStateOptions
   readonly #customKinds = new Map<string, CustomKind | NotExact>()
+  readonly #configuredKinds = new Map<Resource, CustomKind>()
   readonly #forms = new Map<Resource, Forms | NotExact>()
   readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
 
@@ -85,13 +86,32 @@ export class ApiState {
     return custom instanceof NotExact ? custom : new Forms({ ...resource, storage }, custom)
   }
 
-  /** How the objects of a definition are read; undefined for resources of no definition. */
-  #customKindOf({ custom }: Resource): CustomKind | NotExact | undefined {
-    const name = custom?.definition
-    if (name === undefined) return undefined
+  /** How the objects of a definition, or of a configured resource, are read; undefined for what is built in. */
+  #customKindOf(resource: Resource): CustomKind | NotExact | undefined {
+    if (resource.custom === undefined) return undefined
+    const name = resource.custom.definition
+    if (name === undefined) return this.#configuredKindOf(resource)
     const kind = this.#customKinds.get(name) ?? this.#readDefinition(name)
     this.#customKinds.set(name, kind)
     return kind
+  }
+
+  /** Everything in its objects is kept as it is stored. */
+  #configuredKindOf(resource: Resource): CustomKind {
+    const { group, version, kind, storage } = resource
+    const names = new Set([version, storage?.version ?? version])
+    const known = this.#configuredKinds.get(resource)
+    const found =
+      known ??
+      new CustomKind({
+        group,
+        kind,
+        versions: [...names].map(name => ({ name, schema: undefined })),
+        preservesUnknownFields: true,
+        conversion: 'none',
+      })
+    this.#configuredKinds.set(resource, found)
+    return found
   }
 
   #readDefinition(name: string): CustomKind | NotExact {

@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Dispatcher } from 'undici'
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
 import { openTunnel, type TunnelRequest, type TunnelSink } from './upgrade.ts'
 import { codeOf, UpstreamFailure, upstreamFailure } from './upstream-failure.ts'
@@ -46,6 +47,8 @@ export class UpstreamServers implements Upstream {
   readonly #underWay: Record<Use, number> = { short: 0, long: 0 }
   readonly #stopped = new AbortController()
   #turn = 0
+  /** Ends the pauses between two looks at a server's health. */
+  readonly #cutPauses = new Map<UpstreamServer, () => void>()
 
   constructor(options: UpstreamServersOptions) {
     this.#options = options
@@ -88,7 +91,7 @@ export class UpstreamServers implements Upstream {
       sink,
       choose: tried => this.#choose(tried),
       isLast: tried => tried.size >= this.#options.servers.length,
-      onUnreachable: (server, error) => this.#mark(server, codeOf(error) || 'unreachable'),
+      onUnreachable: (server, error) => this.#unreachable(server, error),
       onEnd: () => this.#underWay[use]--,
     })
     attempt.begin()
@@ -109,7 +112,7 @@ export class UpstreamServers implements Upstream {
         this.#underWay.long--
         server.load--
       },
-      onUnreachable: error => this.#mark(server, codeOf(error) || 'unreachable'),
+      onUnreachable: error => this.#unreachable(server, error),
     })
   }
 
@@ -126,6 +129,12 @@ export class UpstreamServers implements Upstream {
     const chosen = best ?? servers[0]
     if (chosen === undefined) throw new CacheError('invalid_request', 'there is no upstream server')
     return chosen
+  }
+
+  #unreachable(server: UpstreamServer, error: unknown): void {
+    const isNews = server.problem === undefined
+    this.#mark(server, codeOf(error) || 'unreachable')
+    if (isNews) this.#cutPauses.get(server)?.()
   }
 
   #mark(server: UpstreamServer, problem: string | undefined): void {
@@ -147,7 +156,12 @@ export class UpstreamServers implements Upstream {
       if (signal.aborted) return
       this.#mark(server, problem)
       const pauseMs = problem === undefined ? healthyIntervalMs : unhealthyIntervalMs
-      await sleep(clock, pauseMs, signal)
+      const pause = new LinkedAbort(signal)
+      this.#cutPauses.set(server, () => pause.abort())
+      await sleep(clock, pauseMs, pause.signal)
+      pause.release()
+      // Somebody has met a problem: it is looked at as often as any.
+      if (pause.signal.aborted) await sleep(clock, unhealthyIntervalMs, signal)
     }
   }
 
@@ -200,7 +214,7 @@ export class UpstreamServers implements Upstream {
     } catch (error) {
       const failure = upstreamFailure(error, !unreachableCodes.has(codeOf(error)))
       if (failure instanceof UpstreamFailure && failure.fault === 'unreachable') {
-        this.#mark(server, codeOf(error))
+        this.#unreachable(server, error)
       }
       throw failure
     } finally {

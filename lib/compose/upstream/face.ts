@@ -15,6 +15,7 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { UpstreamServers } from '../../http/upstream-servers.ts'
 import { versionBody } from '../../kube/data/discovery.ts'
 import type { Registry } from '../../kube/resources.ts'
+import type { UpstreamResources } from '../../kube/upstream-resources.ts'
 import type { MirrorSet } from '../../mirror/mirror-set.ts'
 import type { UpstreamFacts } from '../../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../../ops/system.ts'
@@ -30,6 +31,8 @@ export interface UpstreamOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** The share of reads that are compared with the upstream: 0 to 1. */
   readonly compareShare?: number | undefined
+  /** What the upstream lists and nobody declares is served, too. */
+  readonly discoversResources?: boolean | undefined
 }
 
 export interface UpstreamParts {
@@ -41,6 +44,8 @@ export interface UpstreamParts {
   readonly mirrors: () => MirrorSet
   /** Whether a keyspace is kept, and answered from. */
   readonly isKept: (keyspace: Key) => boolean
+  /** The upstream lists resources that are to be served though nobody declares them. */
+  readonly discovered: (listed: UpstreamResources) => void
 }
 
 function shadowOf(
@@ -73,6 +78,7 @@ export class UpstreamFace {
       registry,
       ownMinor: Number((JSON.parse(versionBody) as { minor: string }).minor),
       compatibleMinors,
+      onListed: options.discoversResources === true ? parts.discovered : undefined,
       isMirrored: keyspace => mirrors().has(keyspace),
       isServed: keyspace => mirrors().has(keyspace) && mirrors().keyspace(keyspace).isServed,
       at: async (keyspace, revision, signal) => {

@@ -38,6 +38,7 @@ export function upstreamFrom(
     }),
     compatibleMinors: compatibleMinors(values),
     compareShare: compareShare(values),
+    discoversResources: values.switch('discover-resources'),
   }
 }
 

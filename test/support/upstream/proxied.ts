@@ -31,6 +31,7 @@ export interface ProxiedOptions {
   readonly otherUrls?: readonly string[] | undefined
   /** Objects that are there from the beginning: bodies of POST by path. */
   readonly objects?: readonly (readonly [path: string, object: unknown])[] | undefined
+  readonly discoversResources?: boolean | undefined
   readonly compareShare?: number | undefined
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   readonly token?: (() => Promise<string>) | undefined
@@ -102,6 +103,7 @@ export function startFront(
       passed: callers && (exchange => callers.passed(exchange)),
       compatibleMinors,
       compareShare: options.compareShare,
+      discoversResources: options.discoversResources,
     },
     authorization: access &&
       callers && { mode: access.mode, canPass: true, server: servers, callers },
