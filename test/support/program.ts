@@ -9,6 +9,8 @@ export interface Program {
   readonly port: number
   /** What it says on standard output once everything is mirrored. */
   readonly introduction: string
+  /** Sends it a signal. */
+  readonly signal: (name: NodeJS.Signals) => void
   /** Asks it to stop; its exit code. */
   stop(): Promise<number>
 }
@@ -26,10 +28,11 @@ export async function startProgram(t: Test, args: readonly string[]): Promise<Pr
     const [code] = await exited
     return code ?? -1
   }
+  const signal = (name: NodeJS.Signals): void => void child.kill(name)
   t.teardown(stop)
   const introduction = await introductionOf(child)
   const address = /http:\/\/127\.0\.0\.1:\d+/.exec(introduction)?.[0] ?? ''
-  return { address, port: Number(address.split(':')[2]), introduction, stop }
+  return { address, port: Number(address.split(':')[2]), introduction, stop, signal }
 }
 
 async function introductionOf({ stdout }: ChildProcess): Promise<string> {

@@ -137,7 +137,7 @@ export class Proofs {
     const { entry, proof, failure } = found
     const fields = { resource, group, keyspace }
     if (proof === undefined) {
-      if (entry.attempts === 1) {
+      if (entry.attempts === 1 && !this.#stopped.signal.aborted) {
         logger.warn('the upstream could not be compared', { ...fields, reason: failure?.message })
       }
       return
