@@ -28,7 +28,18 @@ t.test('serve --upstream answers, passes, and switches when it is told to', asyn
   })
   await upstreamReady(upstream)
   await upstream.create(maps, configMap('a', '1'))
-  const program = await startProgram(t, ['--etcd', `http://${etcd.address}`, '--upstream', upstream.url, '--admin-listen', 'none', '--auth', 'none', '--never-cache', 'secrets'])
+  const program = await startProgram(t, [
+    '--etcd',
+    `http://${etcd.address}`,
+    '--upstream',
+    upstream.url,
+    '--admin-listen',
+    'none',
+    '--auth',
+    'none',
+    '--never-cache',
+    'secrets',
+  ])
   const { port } = program
   const origin = async (path: string): Promise<string> => originOf(await ask(port, { path }))
   const reached = async (path: string, wanted: string): Promise<void> => {
