@@ -41,7 +41,7 @@ export const defaultFairnessLimits: FairnessLimits = {
   placesMax: 16,
   waitingPerUser: 6_000,
   waitingMax: 20_000,
-  waitMaxMs: 30_000,
+  waitMaxMs: 60_000,
 }
 
 export interface FairnessOptions {
