@@ -202,3 +202,30 @@ t.test('tokens that were encrypted here are opened before they pass', async t =>
   t.match(rest.body.toString(), /"name":"b"/)
   t.notOk(upstream.seen.some(({ url }) => url.includes('wg1.')))
 })
+
+t.test('what the mirror lacks passes eight at a time', async t => {
+  const proxied = await startProxied(t, { objects })
+  const { upstream, port, get } = proxied
+  await answeredHere(proxied, '', 'v1', 'configmaps')
+  const path = `${maps}?resourceVersion=1&resourceVersionMatch=Exact`
+  const isOld = ({ url }: { readonly url: string }): boolean => url === path
+  upstream.fault = seen => (isOld(seen) ? { type: 'hang' } : undefined)
+  const requests = Array.from({ length: 8 }, () => {
+    const request = http.get({ port, host: '127.0.0.1', path, agent: false })
+    request.on('error', () => {})
+    return request
+  })
+  while (upstream.seen.filter(isOld).length < 8) await get('/echo')
+  const ninth = await get(path)
+  t.equal(ninth.status, 429)
+  t.equal(ninth.headers['retry-after'], '1')
+  t.equal(originOf(ninth), 'pass; reason=revision-not-kept')
+  t.match(ninth.body.toString(), /"reason":"TooManyRequests"/)
+  t.equal(originOf(await get(maps)), 'mirror; revision=N', 'what the mirror has is answered')
+  t.equal((await get(`${maps}?x=y`)).status, 200, 'and other requests pass')
+  upstream.fault = () => undefined
+  for (const request of requests) request.destroy()
+  let { status } = await get(path)
+  while (status === 429) ({ status } = await get(path))
+  t.equal(upstream.seen.filter(isOld).length, 9, 'those that have left make room')
+})
