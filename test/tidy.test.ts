@@ -121,3 +121,33 @@ t.test('every suite has a time budget, and together they stay under that of CI',
   const seconds = Object.values(suiteBudgets).reduce((sum, budget) => sum + budget, 0)
   t.ok(seconds / 2 < wholeBudget, `${seconds} s, two files at a time`)
 })
+
+t.test('every dependency is used, and by lib/ if it is not a development one', async t => {
+  const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  const used = new Set(sources.flatMap(importsOf).map(packageName))
+  t.strictSame(
+    Object.keys(manifest.dependencies).filter(name => !used.has(name)),
+    [],
+  )
+})
+
+t.test('every file of lib/ is imported by another, or is the program', async t => {
+  const imported = new Set(
+    [...sources, ...tests].flatMap(file =>
+      importsOf(file).map(target => normalize(join(dirname(file), target))),
+    ),
+  )
+  t.strictSame(
+    sources.filter(file => file !== 'lib/cli.ts' && !imported.has(file)),
+    [],
+  )
+})
+
+function packageName(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}
