@@ -7,13 +7,6 @@ import { kubernetesSchemaJson } from './schema/kubernetes-schema.ts'
 import { readDefaultsJson } from './schema/read-defaults.ts'
 import { resourcesJson } from './schema/resources.ts'
 
-/** Types without a name of their own. `any` has no protobuf form. */
-export type ScalarType = 'string' | 'bool' | 'int32' | 'int64' | 'float64' | 'bytes' | 'any'
-
-/** Messages whose JSON form is not an object of their fields. */
-export type SpecialType =
-  'quantity' | 'time' | 'microtime' | 'intorstring' | 'fieldsv1' | 'rawextension' | 'json'
-
 /** What a field holds: one value, a list, or a map with text keys. Never nested. */
 export type Container = 'single' | 'list' | 'map'
 

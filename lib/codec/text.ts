@@ -58,13 +58,3 @@ export function equalBytes(
   }
   return true
 }
-
-/** Orders two windows as bytes: negative, zero, positive. */
-export function compareWindows(a: Uint8Array, aStart: number, aEnd: number, b: Uint8Array): number {
-  const length = Math.min(aEnd - aStart, b.length)
-  for (let i = 0; i < length; i++) {
-    const difference = (a[aStart + i] as number) - (b[i] as number)
-    if (difference !== 0) return difference
-  }
-  return aEnd - aStart - b.length
-}

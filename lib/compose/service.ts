@@ -4,6 +4,7 @@
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import { Fairness } from '../http/fairness.ts'
 import type { Handler } from '../http/exchange.ts'
@@ -19,6 +20,7 @@ import type { MirrorSet } from '../mirror/mirror-set.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/segments.ts'
+import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { createAuthorizer, ruleKeyspaces } from './authorization.ts'
@@ -31,8 +33,9 @@ import { MirrorWatches } from './mirror-watches.ts'
 import { createMirrors } from './mirrors.ts'
 import { createFace, createRegistry, listenForAdmin, watchAll } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
-import { sinkOf } from './sink.ts'
+import { type Followers, sinkOf } from './sink.ts'
 import { SlabKeeper } from './slab-keeper.ts'
+import { ViewKeeper } from './view-keeper.ts'
 import type { UpstreamFace } from './upstream/face.ts'
 import type { UpstreamKnowledge } from './upstream/knowledge.ts'
 
@@ -221,15 +224,32 @@ interface ServiceParts {
   readonly memory: MemoryKeeper | undefined
 }
 
+/** What keeps up with the mirror: indexes, slabs, and what shows objects. */
+function createUpkeep(
+  mirrors: () => MirrorSet,
+  registry: () => LiveRegistry,
+  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+): Pick<Followers, 'indexes' | 'slabs' | 'views'> {
+  const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors(), keyspace)
+  return {
+    indexes: new IndexKeeper(storeOf, clock),
+    slabs: new SlabKeeper(() => snapshotsIn(mirrors()), clock, logger),
+    views: new ViewKeeper(() => registry().state.registry.resources, storeOf, clock),
+  }
+}
+
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
   const { prefix, logger, clock = systemClock } = options
   const metrics = new Metrics()
-  const indexes = new IndexKeeper(keyspace => storeIn(mirrors, keyspace), clock)
-  const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
+  const upkeep = createUpkeep(
+    () => mirrors,
+    () => registry,
+    { clock, logger },
+  )
   const dropped = new Set<Key>()
   const kept = withoutDropped(options, dropped)
   const registry = createRegistry(kept, serverAddress, keyspaces => {
-    indexes.forget(keyspaces)
+    upkeep.indexes.forget(keyspaces)
     watches.endAll(keyspaces)
     face?.knowledge.redefined()
   })
@@ -263,8 +283,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     isRuleKeyspace: ruleKeyspaces(prefix),
     face,
     registry,
-    indexes,
-    slabs,
+    ...upkeep,
     watchSource,
     authorizer,
     onState() {
@@ -287,7 +306,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const health = new ServiceHealth(mirrors, checks)
   watchAll(metrics, { segments, mirrors, watches, face, memory })
   const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
-  const handler = handlerOf(options, { ...common, indexes, segments })
+  const handler = handlerOf(options, { ...common, indexes: upkeep.indexes, segments })
   return { ...common, handler, ready, memory }
 }
 

@@ -9,6 +9,7 @@ import type { MemoryKeeper } from './memory-keeper.ts'
 import type { MirrorWatches } from './mirror-watches.ts'
 import type { SlabKeeper } from './slab-keeper.ts'
 import type { UpstreamFace } from './upstream/face.ts'
+import type { ViewKeeper } from './view-keeper.ts'
 
 /** Who follows. */
 export interface Followers {
@@ -20,6 +21,7 @@ export interface Followers {
   readonly registry: LiveRegistry
   readonly indexes: IndexKeeper
   readonly slabs: SlabKeeper
+  readonly views: ViewKeeper
   readonly watchSource: MirrorWatches
   /** A keyspace has another state. */
   readonly onState: () => void
@@ -28,13 +30,14 @@ export interface Followers {
 /** What the mirror is given. */
 export function sinkOf(followers: Followers): MirrorSink {
   const { registry, indexes, slabs, watchSource, authorizer, isRuleKeyspace, onState } = followers
-  const { face, memory } = followers
+  const { face, memory, views } = followers
   return {
     applied(keyspace, batch) {
       if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
       registry.changed(keyspace)
       watchSource.applied(keyspace, batch)
       slabs.applied(batch)
+      views.applied(keyspace)
       memory?.applied(keyspace as Key, batch)
       face?.knowledge.changed(keyspace as Key)
     },
@@ -44,6 +47,7 @@ export function sinkOf(followers: Followers): MirrorSink {
       registry.changed(keyspace)
       watchSource.reset(keyspace)
       indexes.restored(keyspace as Key)
+      views.restored(keyspace as Key)
       memory?.replaced(keyspace as Key)
     },
     stateChanged: keyspace => {
