@@ -226,9 +226,9 @@ interface ServiceParts {
 
 /** What keeps up with the mirror: indexes, slabs, and what shows objects. */
 function createUpkeep(
-  mirrors: () => MirrorSet,
-  registry: () => LiveRegistry,
-  { clock, logger }: { readonly clock: Clock; readonly logger: Logger },
+  { mirrors, registry }: { mirrors: () => MirrorSet; registry: () => LiveRegistry },
+  clock: Clock,
+  logger: Logger,
 ): Pick<Followers, 'indexes' | 'slabs' | 'views'> {
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors(), keyspace)
   return {
@@ -241,11 +241,8 @@ function createUpkeep(
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
   const { prefix, logger, clock = systemClock } = options
   const metrics = new Metrics()
-  const upkeep = createUpkeep(
-    () => mirrors,
-    () => registry,
-    { clock, logger },
-  )
+  const late = { mirrors: () => mirrors, registry: () => registry }
+  const upkeep = createUpkeep(late, clock, logger)
   const dropped = new Set<Key>()
   const kept = withoutDropped(options, dropped)
   const registry = createRegistry(kept, serverAddress, keyspaces => {
