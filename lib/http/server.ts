@@ -29,6 +29,8 @@ export interface ServerOptions {
   readonly clock: Clock
   /** Requests for another protocol are handed over with their connection. Without it they are answered as any other. */
   readonly takesUpgrades?: boolean | undefined
+  /** How long an HTTP/2 connection without streams is kept when nothing happens on it. */
+  readonly idleTimeoutMs?: number | undefined
 }
 
 /** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
@@ -79,11 +81,14 @@ export class Server {
   readonly #handler: Handler
   readonly #exchanges = new Set<Exchange>()
   readonly #stalled: StalledClients
+  readonly #idleTimeoutMs: number
   #onIdle: (() => void) | undefined
   #isDraining = false
 
-  private constructor({ listen, handler, tls, clock, takesUpgrades = false }: ServerOptions) {
+  private constructor(options: ServerOptions) {
+    const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
+    this.#idleTimeoutMs = options.idleTimeoutMs ?? idleTimeoutMs
     this.#stalled = new StalledClients(this.#exchanges, clock)
     switch (listen.protocol) {
       case 'https':
@@ -231,6 +236,20 @@ export class Server {
       session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => {})
       if (this.#isDraining) session.close()
+      // Pings count as something: whoever keeps a connection alive may want to use it.
+      let streams = 0
+      session.on('stream', (stream: http2.ServerHttp2Stream) => {
+        streams++
+        stream.once('close', () => {
+          streams--
+          // It may have been looked at for the last time while the stream was open.
+          if (streams === 0 && !session.destroyed) session.setTimeout(this.#idleTimeoutMs)
+        })
+      })
+      session.on('timeout', () => {
+        if (streams === 0) session.close()
+      })
+      session.setTimeout(this.#idleTimeoutMs)
     })
     server.on(
       'stream',

@@ -171,6 +171,33 @@ t.test('a port that is taken is refused with its address', async t => {
   )
 })
 
+t.test(
+  'an HTTP/2 connection without streams is closed in the end, one with a stream is not',
+  async t => {
+    let release = (): void => {}
+    const server = await Server.listen({
+      listen: loopback,
+      handler(exchange) {
+        exchange.respond(200, {})
+        exchange.write(Buffer.from('first'))
+        release = () => exchange.end(Buffer.from(' last'))
+      },
+      clock: systemClock,
+      idleTimeoutMs: 20,
+    })
+    t.teardown(() => server.close())
+    const busy = http2.connect(`http://127.0.0.1:${server.port}`)
+    const stream = busy.request({ ':path': '/' })
+    await once(stream, 'response')
+    const idle = http2.connect(`http://127.0.0.1:${server.port}`)
+    await once(idle, 'close')
+    t.notOk(busy.closed)
+    release()
+    t.equal(await bodyOf(stream), 'first last')
+    await once(busy, 'close')
+  },
+)
+
 for (const version of ['1.1', '2'] as const) {
   t.test(`draining lets an HTTP/${version} response finish, and takes no more`, async t => {
     const begun: Exchange[] = []
