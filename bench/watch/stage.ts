@@ -91,9 +91,20 @@ export class Stage {
   }
 
   /** What the ceiling carries at most. */
-  flood(ms: number): Promise<CountReport> {
-    const flooding = this.ceiling.child.ask({ type: 'flood', ms: ms + 2 * this.#settleMs })
-    return this.count(this.ceiling, ms, flooding)
+  async flood(ms: number): Promise<CountReport & { readonly changes: number }> {
+    const order = { type: 'flood', ms: ms + 2 * this.#settleMs }
+    const flooding = this.ceiling.child.ask<ChangeReport>(order)
+    const report = await this.count(this.ceiling, ms, flooding)
+    return { ...report, ...(await flooding) }
+  }
+
+  /** What a task costs the subject's processor, until all that it has brought about has been read. */
+  async costOf<T>(subject: Subject, task: () => Promise<T>): Promise<readonly [T, number]> {
+    const before = await this.usage(subject)
+    const result = await task()
+    await this.quiet(subject)
+    const after = await this.usage(subject)
+    return [result, after.cpuSeconds - before.cpuSeconds]
   }
 
   /** Waits until whoever has fallen behind has caught up. */

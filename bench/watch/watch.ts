@@ -37,8 +37,8 @@ interface Fan {
 
 const full: Scale = {
   pods: 5_000,
-  ms: 2_000,
-  settleMs: 500,
+  ms: 1_200,
+  settleMs: 300,
   bystandMs: 5_000,
   rounds: 3,
   changesMaxPerSecond: 2_000,
@@ -122,6 +122,7 @@ const fanTable = {
     'events/s',
     'ceiling events/s',
     'ratio',
+    'by CPU',
     'changes/s',
     'lag p50 ms',
     'lag p99 ms',
@@ -150,19 +151,20 @@ async function measureFan(
     version,
     Array.from({ length: watchers }, () => '/'),
   )
-  const rounds: { readonly mine: number; readonly theirs: number }[] = []
+  const rounds: { mine: number; theirs: number; myCost: number; theirCost: number }[] = []
   for (let round = 0; round < scale.rounds; round++) {
-    const flood = await stage.flood(ms)
-    await stage.quiet(ceiling)
+    const [flood, theirSeconds] = await stage.costOf(ceiling, () => stage.flood(ms))
     const theirs = flood.events / flood.seconds
     const more = Math.min((1.3 * theirs) / watchers, scale.changesMaxPerSecond)
     const order = { perSecond: more, ms, toldTo: 'all' as const, pods }
-    const got = await stage.change(ours, order)
-    await stage.quiet(ours)
-    rounds.push({ mine: got.events / got.seconds, theirs })
+    const [got, mySeconds] = await stage.costOf(ours, () => stage.change(ours, order))
+    const mine = got.events / got.seconds
+    const [myCost, theirCost] = [mySeconds / got.changes, theirSeconds / flood.changes]
+    rounds.push({ mine, theirs, myCost, theirCost })
   }
   const theirs = median(rounds.map(round => round.theirs))
   const ratio = median(rounds.map(round => round.mine / round.theirs))
+  const cpuRatio = median(rounds.map(round => round.theirCost / round.myCost))
   const halfRate = Math.min(theirs / 2 / watchers, scale.changesMaxPerSecond)
   const half = { perSecond: halfRate, ms, toldTo: 'all' as const, pods }
   const asked = await stage.change(ours, { ...half, perSecond })
@@ -175,6 +177,13 @@ async function measureFan(
   await sleep(scale.settleMs)
   floors.push(
     { name, value: ratio, bound: 'at least', limit: floor, unit: 'of the ceiling' },
+    {
+      name: `${name}, for a second of the processor`,
+      value: cpuRatio,
+      bound: 'at least',
+      limit: floor,
+      unit: 'of the ceiling',
+    },
     { name: `${name}, lag p99`, value: loaded.lagP99Ms, bound: 'at most', limit: 50, unit: 'ms' },
   )
   return [
@@ -182,6 +191,7 @@ async function measureFan(
     Math.round(median(rounds.map(({ mine }) => mine))),
     Math.round(theirs),
     ratio.toFixed(2),
+    cpuRatio.toFixed(2),
     perSecond,
     asked.lagP50Ms,
     asked.lagP99Ms,
