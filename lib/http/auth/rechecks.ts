@@ -54,6 +54,7 @@ export class Rechecks {
   #underWay = 0
   #lastRoundMs = Number.NEGATIVE_INFINITY
   #rounds: CancelTimer[] = []
+  #isStopped = false
 
   constructor(options: RechecksOptions) {
     this.#options = options
@@ -77,6 +78,7 @@ export class Rechecks {
   rulesChanged(): void {
     const { clock } = this.#options
     for (const cancel of this.#rounds) cancel()
+    if (this.#isStopped) return
     const sinceMs = clock.monotonicMs() - this.#lastRoundMs
     const waitMs = Math.max(0, roundsApartMs - sinceMs)
     this.#rounds = roundsAfterMs.map(afterMs => clock.setTimer(waitMs + afterMs, this.#round))
@@ -84,6 +86,7 @@ export class Rechecks {
 
   /** Asks about nothing any more. */
   stop(): void {
+    this.#isStopped = true
     for (const cancel of this.#rounds) cancel()
     for (const entry of this.#open) this.#letGo(entry)
   }

@@ -1,7 +1,9 @@
 import t from 'tap'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { ask, type HttpAnswer } from '../../support/served.ts'
 import { createGuard } from '../../support/upstream/guard.ts'
 import { answeredHere, configMap, originOf, startProxied } from '../../support/upstream/proxied.ts'
-import type { Binding } from '../../support/upstream/rules.ts'
+import { type Binding, bindingsFromEtcd } from '../../support/upstream/rules.ts'
 import { identity } from '../../support/upstream/reviews.ts'
 
 const admin: Binding = {
@@ -66,3 +68,57 @@ t.test('what the upstream has not plainly allowed passes to it', async t => {
   t.equal(unreviewed.status, 200)
   t.equal(originOf(unreviewed), 'pass; reason=review-failed')
 })
+
+t.test(
+  'a RoleBinding that is deleted through the proxy ends the watches that it allowed',
+  async t => {
+    const proxied = await startProxied(t, {
+      access: { mode: 'delegate' },
+      token: async () => 'ours',
+      objects: [['/api/v1/namespaces/a/configmaps', configMap('x', '1')]],
+    })
+    const { upstream, service, client, port } = proxied
+    const registry = () => upstream.service.registry.state.registry
+    const bindings = async (): Promise<Binding[]> => [admin, ...(await bindingsFromEtcd(client))]
+    upstream.before = createGuard({ users, registry, bindings })
+    await answeredHere({ service }, '', 'v1', 'configmaps')
+    const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/a'
+    const authorization = 'Bearer root'
+    const create = async (resource: string, object: object): Promise<void> => {
+      const headers = { authorization, 'content-type': 'application/json' }
+      const body = JSON.stringify({ apiVersion: 'rbac.authorization.k8s.io/v1', ...object })
+      const { status } = await ask(port, {
+        method: 'POST',
+        path: `${rbac}/${resource}`,
+        headers,
+        body,
+      })
+      t.equal(status, 201, resource)
+    }
+    const path = '/api/v1/namespaces/a/configmaps'
+    const alice = { authorization: 'Bearer alice' }
+    const get = (): Promise<HttpAnswer> => ask(port, { path, headers: alice })
+    t.equal((await get()).status, 403)
+    const rules = [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'watch'] }]
+    await create('roles', { kind: 'Role', metadata: { name: 'reader' }, rules })
+    await create('rolebindings', {
+      kind: 'RoleBinding',
+      metadata: { name: 'alice' },
+      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'alice' }],
+      roleRef: { kind: 'Role', apiGroup: 'rbac.authorization.k8s.io', name: 'reader' },
+    })
+    t.equal((await get()).status, 200, 'at once, though a no is known here')
+    while (originOf(await get()).startsWith('pass')) await systemClock.yield()
+    const watching = ask(port, { path: `${path}?watch=1`, headers: alice })
+    while (service.openWatches === 0) await systemClock.yield()
+    const startMs = systemClock.monotonicMs()
+    const deletion = { method: 'DELETE', path: `${rbac}/rolebindings/alice` }
+    t.equal((await ask(port, { ...deletion, headers: { authorization } })).status, 200)
+    const { body } = await watching
+    t.ok(systemClock.monotonicMs() - startMs < 1_000)
+    t.match(body.toString(), '"type":"ADDED"')
+    const denied = await get()
+    t.equal(denied.status, 403)
+    t.equal(originOf(denied), 'pass; reason=denied')
+  },
+)

@@ -148,5 +148,6 @@ t.test('few are asked about at a time, and nothing is left of those that have go
   await settle()
   t.equal(answers.length, 0)
   rechecks.stop()
+  rechecks.rulesChanged()
   t.equal(clock.pendingTimers, 0)
 })

@@ -24,7 +24,7 @@ export interface GuardOptions {
   readonly users: Users
   readonly registry: () => Registry
   /** As they are now; beside them everybody may ask what they may. */
-  readonly bindings: () => readonly Binding[]
+  readonly bindings: () => readonly Binding[] | Promise<readonly Binding[]>
   /** Certificates by their common names. Front proxies' is `front-proxy`. */
   readonly certificates?: ReadonlyMap<string, Identity> | undefined
 }
@@ -32,7 +32,7 @@ export interface GuardOptions {
 /** The guard. Whom it lets through is answered as ever. */
 export function createGuard(options: GuardOptions): Before {
   return async (request, body) => {
-    const bindings = [basicUser, ...options.bindings()]
+    const bindings = [basicUser, ...(await options.bindings())]
     const who = authenticated(request, options)
     if (who === undefined) return answer(401, statusJson(unauthorized))
     const target = parseTarget(request.url)
