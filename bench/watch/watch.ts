@@ -152,7 +152,8 @@ async function measureFan(
     Array.from({ length: watchers }, () => '/'),
   )
   const rounds: { mine: number; theirs: number; myCost: number; theirCost: number }[] = []
-  for (let round = 0; round < scale.rounds; round++) {
+  // The first round is to warm up.
+  for (let round = 0; round <= scale.rounds; round++) {
     const [flood, theirSeconds] = await stage.costOf(ceiling, () => stage.flood(ms))
     const theirs = flood.events / flood.seconds
     const more = Math.min((1.3 * theirs) / watchers, scale.changesMaxPerSecond)
@@ -160,7 +161,7 @@ async function measureFan(
     const [got, mySeconds] = await stage.costOf(ours, () => stage.change(ours, order))
     const mine = got.events / got.seconds
     const [myCost, theirCost] = [mySeconds / got.changes, theirSeconds / flood.changes]
-    rounds.push({ mine, theirs, myCost, theirCost })
+    if (round > 0) rounds.push({ mine, theirs, myCost, theirCost })
   }
   const theirs = median(rounds.map(round => round.theirs))
   const ratio = median(rounds.map(round => round.mine / round.theirs))

@@ -15,6 +15,8 @@ export class Outbox {
   readonly #clock: Clock
   #due: Sender[] = []
   #isSending = false
+  #pieces: readonly Uint8Array[] = []
+  #joined: Uint8Array = Buffer.alloc(0)
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -26,6 +28,17 @@ export class Outbox {
     if (this.#isSending) return
     this.#isSending = true
     void this.#send()
+  }
+
+  /** Pieces as one. Whoever has been told the same as the one before, which is most who watch the same, is given the same bytes. */
+  join(pieces: readonly Uint8Array[]): Uint8Array {
+    const isSame =
+      pieces.length === this.#pieces.length && pieces.every((piece, i) => piece === this.#pieces[i])
+    if (!isSame) {
+      this.#pieces = pieces
+      this.#joined = Buffer.concat(pieces)
+    }
+    return this.#joined
   }
 
   async #send(): Promise<void> {

@@ -116,6 +116,6 @@ export class WatchConnection implements WatcherSink, Sender {
     const pending = this.#pending
     this.#pending = undefined
     this.#pendingBytes = 0
-    return Array.isArray(pending) ? Buffer.concat(pending) : pending
+    return Array.isArray(pending) ? this.#outbox.join(pending) : pending
   }
 }

@@ -120,6 +120,23 @@ t.test('what comes in one go is written in one piece', async t => {
   t.equal(told(exchange).length, 5)
 })
 
+t.test('those who have been told the same are written the same bytes', async t => {
+  const world = new WatchWorld()
+  const [one, other] = [await world.open(), await world.open()]
+  const late = await world.open()
+  for (let at = 1; at <= 3; at++) {
+    if (at === 3) late.exchange.leave()
+    world.hub.publish(world.store.apply(at as never, [put(at, `m${at}`)], 0))
+  }
+  await settle()
+  t.equal(one.exchange.written[0], other.exchange.written[0])
+  t.equal(told(one.exchange).length, 3)
+  await world.put(4, 'x')
+  world.hub.publish(world.store.apply(5 as never, [put(5, 'y'), put(5, 'z')], 0))
+  await settle()
+  t.strictSame(told(one.exchange).slice(3), ['ADDED x@4', 'ADDED y@5', 'ADDED z@5'])
+})
+
 t.test('a client that does not read costs a position and 64 KiB, and slows nobody', async t => {
   const world = new WatchWorld()
   const slow = await world.open()
