@@ -62,22 +62,30 @@ export function appendProtobuf(
   encoding.clear()
   encoding.slotCount = 0
   encoding.depth = 0
+  let isNameless = false
   try {
     encoding.tape.parse(bytes, start, end)
     if (encoding.tape.kind(0) !== jsonObject) return new NotExact('JSON is not an object')
     const apiVersion = rootText(encoding, 'apiVersion')
     const name = rootText(encoding, 'kind')
+    isNameless = apiVersion === '' && name === ''
     const kind = kindOf({ apiVersion, kind: name })
-    if (kind === undefined) return new NotExact('no schema of the kind of the object')
+    if (kind === undefined) {
+      return new NotExact(
+        name === '' || apiVersion === '' ? namelessReason : 'no schema of the kind of the object',
+      )
+    }
     if (!kind.type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
     encoderOf(kind.type)(encoding, 0)
     appendEnvelope(out, { apiVersion, kind: name }, encoding)
     return undefined
   } catch (error) {
     if (!(error instanceof GiveUp)) throw error
-    return new NotExact(error.reason)
+    return new NotExact(isNameless ? namelessReason : error.reason)
   }
 }
+
+const namelessReason = 'object has no kind or no apiVersion'
 
 /** The protobuf form as an array of its own, or the reason why there is none. */
 export function protobufFromJson(

@@ -24,3 +24,18 @@ t.test('the JSON of every vector becomes the protobuf that Go makes of it', asyn
     if (text !== pb2.toString('hex')) t.equal(text, pb2.toString('hex'), `${apiVersion} ${kind}`)
   }
 })
+
+t.test('an object that does not say what it is cannot be encoded, and is told so', async t => {
+  const reasonOf = (text: string): unknown => {
+    const encoded = protobufFromJson(Buffer.from(text))
+    return encoded instanceof NotExact ? encoded.reason : encoded
+  }
+  const nameless = 'object has no kind or no apiVersion'
+  t.equal(reasonOf('{"metadata":{"name":"x"}}'), nameless)
+  t.equal(reasonOf('{"kind":"Pod"}'), nameless)
+  t.equal(
+    reasonOf('{"kind":"W","apiVersion":"example.com/v1"}'),
+    'no schema of the kind of the object',
+  )
+  t.ok(reasonOf('{"type":"ADDED","object":{}}') instanceof Uint8Array, 'but for watch events')
+})
