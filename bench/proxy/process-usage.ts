@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs'
 import type { Subject } from '../list/processes.ts'
 
 const ticksPerSecond = 100
-const pageBytes = 4096
 
 export class ProcessUsage implements Subject {
   readonly port: number
@@ -22,10 +21,6 @@ export class ProcessUsage implements Subject {
       .replace(/^.*\) /, '')
       .split(' ')
     return (Number(fields[11] ?? 0) + Number(fields[12] ?? 0)) / ticksPerSecond
-  }
-
-  residentBytes(): number {
-    return Number(this.#read('statm').split(' ')[1] ?? 0) * pageBytes
   }
 
   #read(name: string): string {

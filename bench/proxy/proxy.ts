@@ -5,8 +5,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { ask } from '../../test/support/served.ts'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
 import { compare, type Comparison, type Pace, type Question } from '../list/compare.ts'
 import { Http1Client } from '../list/http1-client.ts'
@@ -38,21 +40,22 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
   const { pods, streams, pace } = sizes[size]
   progress(`an upstream with ${pods} pods`)
   const { child, report } = await startUpstream(pods)
+  const adminPort = await freePort()
   const proxy = await Program.start([
     `--etcd=${report.etcd}`,
     `--upstream=${report.url}`,
     '--upstream-ca=test/support/certs/ca.pem',
-    '--admin-listen=none',
+    `--admin-listen=http://127.0.0.1:${adminPort}`,
     '--auth=none',
   ])
   const load = new Load()
   const upstream = new ProcessUsage(child, Number(new URL(report.url).port))
   try {
     const [path, list] = await pathsOf(proxy)
-    const hash = await hashOf(proxy, upstream, [path, list])
-    // Before the rest, whose garbage would hide it.
+    // Before any list, whose garbage would hide it.
     progress(`${streams} streams that nobody reads`)
-    const grownBytes = await grownBy(proxy, { path: list, streams })
+    const grownBytes = await grownBy(proxy, adminPort, { path: list, streams })
+    const hash = await hashOf(proxy, upstream, [path, list])
     const rows: Row[] = []
     for (const [name, question, limit] of [
       ['get of a pod', { paths: [path], headers: {}, inFlight: 16 }, 0.6],
@@ -177,22 +180,38 @@ function memoryFloor(streams: number, grownBytes: number): Floor {
 /** By how much the proxy's memory grows when clients ask for a list and read nothing but its beginning. */
 async function grownBy(
   proxy: Program,
+  adminPort: number,
   { path, streams }: { readonly path: string; readonly streams: number },
 ): Promise<number> {
-  const usage = new ProcessUsage(proxy.process, proxy.port)
-  const before = usage.residentBytes()
+  const before = await heldBytes(adminPort)
   const sockets = await Promise.all(
     Array.from({ length: streams }, () => beginning(proxy.port, path)),
   )
   // Until nothing more moves: what is on its way has then filled whatever holds it.
   let last = -1
-  for (let now = usage.residentBytes(); Math.abs(now - last) > megabyte;) {
+  for (let now = await heldBytes(adminPort); Math.abs(now - last) > megabyte;) {
     last = now
     await new Promise(resolve => setTimeout(resolve, 300))
-    now = usage.residentBytes()
+    now = await heldBytes(adminPort)
   }
   for (const socket of sockets) socket.destroy()
   return Math.max(0, last - before)
+}
+
+/** What the proxy's heap and its buffers hold, garbage included: as much as there may be, and never less than there is. */
+async function heldBytes(adminPort: number): Promise<number> {
+  const { body } = await ask(adminPort, { path: '/metrics' })
+  const valueOf = (name: string): number =>
+    Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(body.toString())?.[1] ?? Number.NaN)
+  return valueOf('nodejs_external_memory_bytes') + valueOf('nodejs_heap_size_used_bytes')
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
 }
 
 async function beginning(port: number, path: string): Promise<TLSSocket> {
