@@ -1,5 +1,5 @@
 /** Many objects of one shape that differ in names, ids, times and counts: encoded once with marks in these places, then written out
- *  with values in place of the marks. Building and encoding each of them anew takes 30 times as long, and made 100,000 pods a matter
+ *  with values in place of the marks. Building and encoding each of them anew takes many times as long, and made 100,000 pods a matter
  *  of half a minute.
  *
  *  Values may be longer or shorter than their marks. A message in protobuf begins with its length, so those that hold a mark are
