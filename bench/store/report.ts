@@ -2,7 +2,8 @@
 
 import type { BenchTable, Floor } from '../bench.ts'
 import type { MemoryFigures } from './memory.ts'
-import type { OperationName, Rounds, Timing } from './rounds.ts'
+import type { OperationName } from './rounds.ts'
+import type { Rounds, Timing } from './turns.ts'
 
 /** What was measured with so many keys. */
 export interface SizeResult {

@@ -1,10 +1,8 @@
-/** Times both contenders in turns, so that what else the machine does hits both, and takes medians. */
+/** The rounds of work of which `npm run bench -- store` is made: the same for every contender, from a seed. */
 
-import { createHash } from 'node:crypto'
 import { type Key } from '../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt } from '../../lib/base/random.ts'
 import type { KeyValue } from '../../lib/store/event.ts'
-import { median } from '../bench.ts'
 import { copyOf, type EntryMaker } from './contents.ts'
 import type { Bounded, Contender } from './contenders.ts'
 
@@ -17,19 +15,10 @@ export type OperationName =
   | 'full scan, per entry'
   | 'count'
 
-/** What one operation took of ours and of theirs, and how the two compare, as medians of rounds. */
-export interface Timing {
-  readonly oursNs: number
-  readonly theirsNs: number
-  /** Their time over ours. */
-  readonly ratio: number
-}
-
 export interface RoundsOptions {
   readonly keys: readonly Key[]
   readonly maker: EntryMaker
-  readonly ours: Contender
-  readonly theirs: Contender
+  readonly contender: Contender
   /** How many changes ago contents are still held. */
   readonly held: number
   readonly rounds: number
@@ -38,9 +27,12 @@ export interface RoundsOptions {
   readonly seed: number
 }
 
-export interface Rounds {
-  readonly timings: ReadonlyMap<OperationName, Timing>
-  readonly hash: string
+/** What a contender did in one round. */
+export interface RoundResult {
+  readonly name: OperationName
+  readonly isWarmUp: boolean
+  readonly ns: number
+  readonly answer: number
 }
 
 /** One round of one operation: how many it is, and the work, on a contender that both are. */
@@ -49,34 +41,19 @@ interface Round {
   readonly work: (contender: Contender) => number
 }
 
-export function measureRounds(options: RoundsOptions): Rounds {
-  const { ours, theirs } = options
-  const hash = createHash('sha256')
+/** The rounds of one contender, one with each step. */
+export function* roundsOf(options: RoundsOptions): Generator<RoundResult, void> {
+  const { contender, held, rounds } = options
   const inputs = new Inputs(options)
-  // Both hold the contents of the last so many changes from here on.
-  const filling = inputs.entries(options.held + 1)
-  ours.change(filling)
-  theirs.change(filling)
-  const timings = new Map<OperationName, Timing>()
+  // It holds the contents of the last so many changes from here on.
+  contender.change(inputs.entries(held + 1))
   for (const [name, next] of operationsOf(options, inputs)) {
-    const oursNs: number[] = []
-    const theirsNs: number[] = []
     // One round more than is counted, for the compiler.
-    for (let i = 0; i <= options.rounds; i++) {
-      const round = next()
-      const isOursFirst = i % 2 === 0
-      const first = timed(isOursFirst ? ours : theirs, round)
-      const second = timed(isOursFirst ? theirs : ours, round)
-      if (first.answer !== second.answer) throw new Error(`${name}: the trees disagree`)
-      hash.update(`${name} ${first.answer}\n`)
-      if (i === 0) continue
-      oursNs.push(isOursFirst ? first.ns : second.ns)
-      theirsNs.push(isOursFirst ? second.ns : first.ns)
+    for (let i = 0; i <= rounds; i++) {
+      const { ns, answer } = timed(contender, next())
+      yield { name, isWarmUp: i === 0, ns, answer }
     }
-    const ratio = median(theirsNs.map((ns, i) => ns / oursNs[i]!))
-    timings.set(name, { oursNs: median(oursNs), theirsNs: median(theirsNs), ratio })
   }
-  return { timings, hash: hash.digest('hex').slice(0, 16) }
 }
 
 function operationsOf(
@@ -143,7 +120,6 @@ class Inputs {
 
   changes(count: number): Round {
     const entries = this.entries(count)
-    // What is young is moved out of the way of the next contender, who would pay for it otherwise.
     const work = (contender: Contender): number => {
       contender.change(entries)
       return count
@@ -169,7 +145,7 @@ function timed(contender: Contender, { times, work }: Round): { ns: number; answ
   return { ns: Number(process.hrtime.bigint() - start) / times, answer }
 }
 
-/** Collects young objects, twice, so that they are old: a contender does not pay for what the one before it has made. */
+/** Collects young objects, twice, so that they are old: a round does not pay for what its inputs have left. */
 function collectYoung(): void {
   for (let i = 0; i < 2; i++) globalThis.gc?.({ type: 'minor' })
 }

@@ -7,7 +7,7 @@ import type { BTree } from '../../lib/store/btree.ts'
 import type { KeyValue } from '../../lib/store/event.ts'
 import type { Bench, BenchOptions, BenchResult, BenchTable } from '../bench.ts'
 import { EntryMaker, keysOf } from './contents.ts'
-import { Ours, Theirs } from './contenders.ts'
+import { Ours } from './contenders.ts'
 import { measureMemory, valueLayouts } from './memory.ts'
 import { PauseObserver } from './pauses.ts'
 import {
@@ -20,7 +20,7 @@ import {
   timesTable,
   visitsTable,
 } from './report.ts'
-import { measureRounds } from './rounds.ts'
+import { measureRounds } from './turns.ts'
 import { visitsOf } from './visits.ts'
 
 interface Sizes {
@@ -73,9 +73,8 @@ async function measureSize(size: number, { held, rounds, batches }: Sizes): Prom
   const keys = keysOf(size, 1)
   const maker = new EntryMaker()
   const entries = keys.map(key => maker.entry(key, 1))
+  const timed = await measureRounds({ size, held, rounds, batches })
   const ours = new Ours(entries, held)
-  const theirs = new Theirs(keys, entries, held)
-  const timed = measureRounds({ keys, maker, ours, theirs, held, rounds, batches, seed: size })
   const visits = measureVisits(ours.tree, entries)
   return { size, rounds: timed, visits, pauses: await measurePauses(ours, maker), memory }
 }

@@ -1,0 +1,10 @@
+import t from 'tap'
+import { storeBench } from '../../bench/store/store.ts'
+
+t.test('the bench of the store runs, and answers the same twice', async t => {
+  const options = { size: 'small', progress: () => undefined } as const
+  const first = await storeBench.run(options)
+  t.equal(first.tables.length, 7)
+  t.equal(first.floors.length, 23)
+  t.equal((await storeBench.run(options)).resultHash, first.resultHash)
+})
