@@ -3,17 +3,16 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
+import { Slice } from '../base/slice.ts'
 import { indexTerms, indexUses } from '../kube/index-choice.ts'
 import { IndexPolicy } from '../kube/index-policy.ts'
 import type { ListPlan } from '../kube/read-plan.ts'
 import type { MakeReader } from '../kube/filter.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 
-/** Entries that are indexed before the clock is looked at: well below a millisecond. */
+/** Entries that are indexed before the clock is looked at: well below a millisecond. Slices are as long as elsewhere: until the index
+ *  is there, each list that would use it looks at everything, which takes much longer in sum. */
 const sliceEntries = 100
-/** Others have their turn after so long. Until the index is there, each list that would use it looks at everything, which takes much
- *  longer in sum: so building does not give way more often than it must. */
-const sliceMs = 4
 
 interface Kept {
   readonly store: Keyspace
@@ -83,13 +82,8 @@ export class IndexKeeper {
   }
 
   async #buildAll(store: Keyspace): Promise<void> {
-    const clock = this.#clock
-    let sliceEndMs = clock.monotonicMs() + sliceMs
-    while (store.buildIndexes(sliceEntries)) {
-      if (clock.monotonicMs() < sliceEndMs) continue
-      await clock.yield()
-      sliceEndMs = clock.monotonicMs() + sliceMs
-    }
+    const slice = new Slice(this.#clock)
+    while (store.buildIndexes(sliceEntries)) if (slice.isOver) await slice.next()
     this.#building.delete(store)
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { Logger } from '../base/logger.ts'
+import { Slice } from '../base/slice.ts'
 import type { Batch } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { packSlabs } from '../store/slab-packer.ts'
@@ -36,12 +37,12 @@ export class SlabKeeper {
   async #pack(): Promise<void> {
     this.#writtenBytes = 0
     const packing = packSlabs(this.#latest)
+    const slice = new Slice(this.#clock, sliceMs)
     let step = packing.next()
     while (step.done !== true) {
-      await this.#clock.yield()
-      const endMs = this.#clock.monotonicMs() + sliceMs
+      await slice.next()
       do step = packing.next()
-      while (step.done !== true && this.#clock.monotonicMs() < endMs)
+      while (step.done !== true && !slice.isOver)
     }
     const { valueBytes, movedBytes } = step.value
     // As much as there is must have been written anew: so a walk costs each write a constant.

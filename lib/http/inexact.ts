@@ -5,6 +5,7 @@
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
+import { Slice } from '../base/slice.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import type { WatchPlan } from '../kube/read-plan.ts'
 import type { Snapshot } from '../store/snapshot.ts'
@@ -46,24 +47,18 @@ export class InexactEvents {
   }
 }
 
-/** Our own code gives way after so long. */
-const sliceMs = 4
-
 /** Goes through pieces of an answer without sending any; what is not exact among them, or at their end. Undefined also when the client
  *  has left. */
 export async function problemIn(
   pieces: Iterator<unknown, unknown>,
   context: RequestContext,
 ): Promise<NotExact | undefined> {
-  const { clock } = context.options
-  let sliceEndMs = clock.monotonicMs() + sliceMs
+  const slice = new Slice(context.options.clock)
   while (!context.isOver) {
     const { done, value } = pieces.next()
     if (value instanceof NotExact) return value
     if (done === true) return undefined
-    if (clock.monotonicMs() < sliceEndMs) continue
-    await clock.yield()
-    sliceEndMs = clock.monotonicMs() + sliceMs
+    if (slice.isOver) await slice.next()
   }
   return undefined
 }

@@ -5,6 +5,7 @@
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, singleKey } from '../base/keys.ts'
+import { Slice } from '../base/slice.ts'
 import { includedObject, type Forms, type Shown } from '../codec/forms.ts'
 import { listBody } from '../codec/list-body.ts'
 import { contentType, type MediaType, negotiate, negotiateWatch } from '../codec/negotiate.ts'
@@ -272,22 +273,18 @@ async function readPage(
   snapshot: Snapshot,
 ): Promise<Page | undefined> {
   const { state } = context
-  const { clock } = context.reply
   const walk = new PageWalk({ plan, snapshot, makeReader: state.makeReader })
-  let sliceEndMs = clock.monotonicMs() + sliceMs
+  const slice = new Slice(context.reply.clock)
   while (!walk.advance(sliceEntries)) {
     if (context.isOver) return undefined
-    if (clock.monotonicMs() < sliceEndMs) continue
-    await clock.yield()
-    sliceEndMs = clock.monotonicMs() + sliceMs
+    if (slice.isOver) await slice.next()
   }
   const { page } = walk
   if (page instanceof NotExact) throw notExactly(plan.resource, page.reason)
   return page
 }
 
-/** Our own code gives way after so long, and looks at the clock after so many entries. */
-const sliceMs = 4
+/** Our own code looks at the clock after so many entries. */
 const sliceEntries = 64
 
 /** Selected entries go out in runs as long as a leaf's, so that no piece takes long to make. */
@@ -330,18 +327,15 @@ const beginningMaxBytes = 1024 * 1024
 const writtenAtOnceMaxBytes = 256 * 1024
 
 async function beginning(body: Body, context: RequestContext): Promise<Beginning> {
-  const { clock } = context.reply
   const pieces: Uint8Array[] = []
   let bytes = 0
-  let sliceEndMs = clock.monotonicMs() + sliceMs
+  const slice = new Slice(context.reply.clock)
   while (bytes < beginningMaxBytes && !context.isOver) {
     const next = body.next()
     if (next.done === true) return { pieces, bytes, isWhole: true, problem: next.value }
     if (next.value.length > 0) pieces.push(next.value)
     bytes += next.value.length
-    if (clock.monotonicMs() < sliceEndMs) continue
-    await clock.yield()
-    sliceEndMs = clock.monotonicMs() + sliceMs
+    if (slice.isOver) await slice.next()
   }
   return { pieces, bytes, isWhole: false, problem: undefined }
 }

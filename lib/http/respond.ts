@@ -1,6 +1,7 @@
 /** Bytes to clients with back-pressure: at most what the socket buffers is in memory, and nobody is waited for without end. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
+import { Slice } from '../base/slice.ts'
 import type { Exchange, ResponseHeaders } from './exchange.ts'
 
 export interface Response {
@@ -23,9 +24,6 @@ export const answerMaxMs = 600_000
 
 /** A body up to this is sent in one piece, with its length, as Go's server does. */
 const wholeMaxBytes = 2_048
-
-/** Our own code gives way to other work after so long. */
-const sliceMs = 4
 
 /** Sends a body that is at hand, be it in pieces. The caller does not wait. */
 export function sendWhole(
@@ -51,7 +49,7 @@ export async function sendPieces(
   let firstBytes = 0
   let isStarted = false
   const endMs = clock.monotonicMs() + answerMaxMs
-  let sliceEndMs = clock.monotonicMs() + sliceMs
+  const slice = new Slice(clock)
   for await (const piece of pieces) {
     if (!isStarted) {
       first.push(piece)
@@ -66,12 +64,8 @@ export async function sendPieces(
       const outcome = await writable(exchange, clock, endMs)
       if (outcome !== 'sent') return outcome
       // Many sockets may be drained at once: each goes on in its turn.
-      await clock.yield()
-      sliceEndMs = clock.monotonicMs() + sliceMs
-    } else if (clock.monotonicMs() >= sliceEndMs) {
-      await clock.yield()
-      sliceEndMs = clock.monotonicMs() + sliceMs
-    }
+      await slice.next()
+    } else if (slice.isOver) await slice.next()
   }
   if (isStarted) exchange.end()
   else sendWhole(exchange, { status, headers }, Buffer.concat(first))
