@@ -12,7 +12,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly hasBody = false
   readonly body: Readable = Readable.from([])
   readonly peer: Exchange['peer'] = { address: '', isSecure: false, certificate: () => undefined }
-  readonly method = 'GET'
+  readonly method: string
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined
   isClosed = false
@@ -21,6 +21,10 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   isAborted = false
   isFull = false
 
+  constructor(method = 'GET') {
+    super()
+    this.method = method
+  }
   respond(status: number, headers: ResponseHeaders): void {
     this.responded = { status, headers }
   }
