@@ -12,36 +12,36 @@ const controller = 'kube-controller-manager'
 
 /** The stored bytes of a deployment. */
 export function storedDeployment(workload: Workload, nowMs: number): Uint8Array {
-  const shape = shapeName(workload)
-  let stamp = deploymentStamps.get(shape)
-  if (stamp === undefined) {
-    const marked = markedWorkload(workload)
-    const object = deploymentObject(marked, countMarks, nowMark)
-    const marks = countedVariables(marked, countMarks, nowMark)
-    stamp = new Stamp(storedBytes(object), 'apps/v1.Deployment', marks)
-    deploymentStamps.set(shape, stamp)
-  }
+  const stamp = stampOf(workload, 'apps/v1.Deployment', deploymentObject)
   const counts = countsOf(workload, workload.pods)
   return stamp.fill(countedVariables(workload, counts, nowMs))
 }
 
 /** The stored bytes of the newest replica set of a deployment. */
 export function storedReplicaSet(workload: Workload, nowMs: number): Uint8Array {
-  const shape = shapeName(workload)
-  let stamp = replicaSetStamps.get(shape)
-  if (stamp === undefined) {
-    const marked = markedWorkload(workload)
-    const object = replicaSetObject(marked, countMarks, nowMark)
-    const marks = countedVariables(marked, countMarks, nowMark)
-    stamp = new Stamp(storedBytes(object), 'apps/v1.ReplicaSet', marks)
-    replicaSetStamps.set(shape, stamp)
-  }
+  const stamp = stampOf(workload, 'apps/v1.ReplicaSet', replicaSetObject)
   const own = workload.pods.filter(pod => pod.template === workload.template)
   return stamp.fill(countedVariables(workload, countsOf(workload, own), nowMs))
 }
 
-const deploymentStamps = new Map<string, Stamp>()
-const replicaSetStamps = new Map<string, Stamp>()
+/** By type and shape. */
+const stamps = new Map<string, Stamp>()
+
+function stampOf(
+  workload: Workload,
+  type: string,
+  makeObject: (workload: Workload, counts: PodCounts, nowMs: number) => JsonObject,
+): Stamp {
+  const key = `${type} ${shapeName(workload)}`
+  let stamp = stamps.get(key)
+  if (stamp === undefined) {
+    const marked = markedWorkload(workload)
+    const object = makeObject(marked, countMarks, nowMark)
+    stamp = new Stamp(storedBytes(object), type, countedVariables(marked, countMarks, nowMark))
+    stamps.set(key, stamp)
+  }
+  return stamp
+}
 
 /** How the pods of a workload are. */
 export interface PodCounts {
