@@ -7,7 +7,7 @@ import { contentType, negotiateError } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { statusBody } from '../codec/object-body.ts'
 import { protobufFromJson } from '../codec/transcode.ts'
-import { aggregatedMediaType, type Discovery } from '../kube/discovery.ts'
+import { aggregatedMediaType } from '../kube/discovery.ts'
 import { unknownPathText, type DiscoveryDocument } from '../kube/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../kube/status.ts'
 import { answerHealth, healthPaths } from './health.ts'
@@ -30,31 +30,15 @@ export async function answerDiscovery(
   route: DiscoveryDocument,
 ): Promise<void> {
   const { state, reply, exchange } = context
-  const { discovery } = state
   const hasAggregated = route.document === 'core' || route.document === 'groups'
   if (hasAggregated && wantsAggregated(exchange.headers.accept ?? '')) {
     await answerAggregated(context, route.document === 'core' ? '/api' : '/apis')
     return
   }
-  const body = bodyOf(discovery, route)
+  const body = state.discovery.document(route)
   if (body === undefined) reply.text(404, unknownPathText)
   else if (route.document === 'version') await json(context, body)
   else await negotiated(context, body)
-}
-
-function bodyOf(discovery: Discovery, route: DiscoveryDocument): string | undefined {
-  switch (route.document) {
-    case 'core':
-      return discovery.core()
-    case 'version':
-      return discovery.version()
-    case 'groups':
-      return discovery.groups()
-    case 'group':
-      return discovery.group(route.group)
-    case 'resources':
-      return discovery.resources(route.group, route.version)
-  }
 }
 
 /** The first clause that can be honoured decides. */

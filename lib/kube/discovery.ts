@@ -8,6 +8,7 @@ import type { ApiService } from './api-services.ts'
 import { groupOrder, versionBody } from './data/discovery.ts'
 import { goJsonString } from './go-text.ts'
 import type { Registry } from './resources.ts'
+import type { DiscoveryDocument } from './routes.ts'
 import { groupVersionText, type Resource, type Subresource } from './resource.ts'
 import { compareVersions } from './versions.ts'
 
@@ -55,6 +56,22 @@ export class Discovery {
     this.#resources = options.registry.resources.filter(
       ({ custom }) => custom?.definition === undefined || established.has(custom.definition),
     )
+  }
+
+  /** What a path asks for; undefined if there is no such group or version. */
+  document(wanted: DiscoveryDocument): string | undefined {
+    switch (wanted.document) {
+      case 'core':
+        return this.core()
+      case 'version':
+        return this.version()
+      case 'groups':
+        return this.groups()
+      case 'group':
+        return this.group(wanted.group)
+      case 'resources':
+        return this.resources(wanted.group, wanted.version)
+    }
   }
 
   /** /version: indented, without a final newline. */

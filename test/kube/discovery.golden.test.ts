@@ -51,17 +51,5 @@ function bodyOf({ request, response }: Exchange): string | undefined {
   const { path } = parseTarget(request.path)!
   if (response.headers['etag'] !== undefined) return discovery.aggregated('/apis').body
   const route = routeRequest('GET', path, registry)
-  if (route.type !== 'discovery') return route.type
-  switch (route.document) {
-    case 'core':
-      return discovery.core()
-    case 'version':
-      return discovery.version()
-    case 'groups':
-      return discovery.groups()
-    case 'group':
-      return discovery.group(route.group)
-    case 'resources':
-      return discovery.resources(route.group, route.version)
-  }
+  return route.type === 'discovery' ? discovery.document(route) : route.type
 }
