@@ -49,9 +49,8 @@ export function keptObjectBody(
   return keptOfEntry(entry, `alone ${formName(forms, shown)}`, segments, make)
 }
 
-function joined(
-  pieces: Generator<Uint8Array, NotExact | undefined, undefined>,
-): Uint8Array | NotExact {
+/** A body in one piece, or what in it is not exact. */
+export function joined(pieces: ReturnType<typeof listBody>): Uint8Array | NotExact {
   const all: Uint8Array[] = []
   for (;;) {
     const next = pieces.next()

@@ -16,6 +16,7 @@ import {
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import {
   invalidIncludeObject,
+  joined,
   objectBody,
   statusBody,
   viewMismatch,
@@ -153,16 +154,5 @@ function offerOf({ request }: Recorded, isCustom: boolean, isList: boolean): Off
     objectEncodings: isCustomPath ? ['json', 'yaml'] : builtinEncodings,
     hasRouter: !isCustomPath,
     isList: isList && !/\/(missing|none|web-1)$/.test(path),
-  }
-}
-
-function joined(
-  pieces: Generator<Uint8Array, NotExact | undefined, undefined>,
-): Uint8Array | NotExact {
-  const all: Uint8Array[] = []
-  for (;;) {
-    const next = pieces.next()
-    if (next.done === true) return next.value ?? Buffer.concat(all)
-    all.push(next.value)
   }
 }
