@@ -38,6 +38,19 @@ export interface Run {
   readonly isKept?: boolean | undefined
 }
 
+/** Runs of entries that were picked out are as long as this, so that no piece takes long to make. */
+export const runEntries = 64
+
+/** Entries that were picked out, as runs. */
+export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
+  const runs: Run[] = []
+  for (let from = 0; from < entries.length; from += runEntries) {
+    const to = Math.min(entries.length, from + runEntries)
+    runs.push({ entries, from, to, leaf: undefined })
+  }
+  return runs
+}
+
 /** Appends one item of a list, with its separator. */
 export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefined
 

@@ -12,7 +12,7 @@ import type { Forms, Shown } from '../codec/forms.ts'
 import { listBody } from '../codec/list-body.ts'
 import type { MediaType } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
-import type { Run } from '../codec/segments.ts'
+import { type Run, runEntries, runsOfEntries } from '../codec/segments.ts'
 import { compileFilter, type Filter } from '../kube/filter.ts'
 import { listMeta, type Page, pageEntries } from '../kube/list.ts'
 import { readFailure } from '../kube/read-failure.ts'
@@ -30,8 +30,6 @@ import type { Response } from './respond.ts'
 const smallLimitMax = 500
 /** A list with a limit is held until its end is known, and ends early when it has so many bytes. */
 const heldMaxBytes = 16 * 1024 * 1024
-/** So many entries are written as one piece. */
-const runEntries = 64
 
 /** What is read, and for whom. */
 export interface DirectRead<Plan extends ReadPlan> {
@@ -273,21 +271,17 @@ async function* pagePieces(
   const { plan, context } = read
   const page = await directPage(read)
   const meta = listMeta(plan, page, context.options.seal)
-  const body = listBody(forms, { shown, isPretty, meta, runs: runsOf([...pageEntries(page)]) })
+  const body = listBody(forms, {
+    shown,
+    isPretty,
+    meta,
+    runs: runsOfEntries([...pageEntries(page)]),
+  })
   for (let next = body.next(); ; next = body.next()) {
     if (next.done !== true) yield next.value
     else if (next.value !== undefined) throw notExactly(plan.resource, next.value.reason)
     else return
   }
-}
-
-function runsOf(entries: readonly KeyValue[]): Run[] {
-  const runs: Run[] = []
-  for (let from = 0; from < entries.length; from += runEntries) {
-    const to = Math.min(entries.length, from + runEntries)
-    runs.push({ entries, from, to, leaf: undefined })
-  }
-  return runs
 }
 
 /** The body of a list without a limit, as the source's pages come. */

@@ -11,7 +11,7 @@ import { listBody } from '../codec/list-body.ts'
 import { contentType, type MediaType, negotiate, negotiateWatch } from '../codec/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { invalidIncludeObject, keptObjectBody, viewMismatch } from '../codec/object-body.ts'
-import type { Run } from '../codec/segments.ts'
+import { type Run, runsOfEntries } from '../codec/segments.ts'
 import { uncheckedKinds } from '../codec/table/printers.ts'
 import { listMeta, type Page, PageWalk } from '../kube/list.ts'
 import { type Freshness, requestTimeoutMs } from '../kube/list-options.ts'
@@ -287,8 +287,6 @@ async function readPage(
 /** Our own code looks at the clock after so many entries. */
 const sliceEntries = 64
 
-/** Selected entries go out in runs as long as a leaf's, so that no piece takes long to make. */
-const runEntries = 64
 /** So few are kept: what one client selects again and again, such as the pods of its node. */
 const keptEntriesMax = 500
 
@@ -300,12 +298,7 @@ function runsOf({ content }: Page): Iterable<Run> {
   if (entries.length <= keptEntriesMax) {
     return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
   }
-  const runs: Run[] = []
-  for (let from = 0; from < entries.length; from += runEntries) {
-    const to = Math.min(entries.length, from + runEntries)
-    runs.push({ entries, from, to, leaf: undefined })
-  }
-  return runs
+  return runsOfEntries(entries)
 }
 
 function* runsOfSlices(slices: Iterable<LeafSlice<KeyValue>>): Generator<Run, void, undefined> {
