@@ -1,9 +1,8 @@
 import t from 'tap'
-import { Callers } from '../../lib/http/auth/callers.ts'
 import type { Identity } from '../../lib/kube/access-review.ts'
 import type { Registry } from '../../lib/kube/resources.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { RulesServer } from '../support/rules-server.ts'
+import { delegatedTo, RulesServer } from '../support/rules-server.ts'
 import { caughtUp, type Served, startServed } from '../support/served.ts'
 import { createGuard } from '../support/upstream/guard.ts'
 import { startProxied } from '../support/upstream/proxied.ts'
@@ -30,13 +29,7 @@ const exceptions: Readonly<Record<string, string>> = {
 t.test('refusals are byte for byte those that were recorded', async t => {
   const recorded = exchanges().filter(({ area }) => area === 'auth')
   const server = new RulesServer(recordedUsers, [])
-  const callers = new Callers({
-    clock: systemClock,
-    userAuthorities: () => [],
-    frontProxies: () => undefined,
-    passIdentity: undefined,
-  })
-  const authorization = { mode: 'delegate', canPass: false, server, callers } as const
+  const authorization = delegatedTo(server)
   const served = await startServed(t, { authorization })
   const writer = new HistoryWriter(served.client)
   let compared = 0

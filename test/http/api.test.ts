@@ -9,6 +9,7 @@ import { protobufFromJson } from '../../lib/codec/transcode.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { ask, caughtUp, type HttpAnswer, type Served, startServed } from '../support/served.ts'
+import { toyDefinition, toyDefinitionKey } from '../support/toys.ts'
 
 async function put(served: Served, key: string, value: Uint8Array | object): Promise<number> {
   const bytes = value instanceof Uint8Array ? value : Buffer.from(JSON.stringify(value))
@@ -150,38 +151,6 @@ t.test('when an object in the later part of a list is not exact, the list is cut
 
 t.test('definitions come, change and go while it runs', async t => {
   const served = await startServed(t)
-  const key = '/registry/apiextensions.k8s.io/customresourcedefinitions/toys.example.com'
-  const definition = (versions: readonly string[], field: string): object => ({
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'toys.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Namespaced',
-      names: { plural: 'toys', singular: 'toy', kind: 'Toy', listKind: 'ToyList' },
-      versions: versions.map((name, i) => ({
-        name,
-        served: true,
-        storage: i === 0,
-        selectableFields: [{ jsonPath: `.spec.${field}` }],
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: {
-              spec: {
-                type: 'object',
-                properties: { color: { type: 'string' }, size: { type: 'integer' } },
-              },
-            },
-          },
-        },
-      })),
-    },
-    status: {
-      acceptedNames: { plural: 'toys', singular: 'toy', kind: 'Toy', listKind: 'ToyList' },
-      conditions: ['Established', 'NamesAccepted'].map(type => ({ type, status: 'True' })),
-    },
-  })
   const toy = (name: string, color: string, size: number): object => ({
     apiVersion: 'example.com/v1',
     kind: 'Toy',
@@ -190,17 +159,17 @@ t.test('definitions come, change and go while it runs', async t => {
   })
   await put(served, '/registry/example.com/toys/a/car', toy('car', 'red', 2))
   t.equal((await get(served, '/apis/example.com/v1/toys')).status, 404)
-  await caughtUp(served, await put(served, key, definition(['v1'], 'color')))
+  await caughtUp(served, await put(served, toyDefinitionKey, toyDefinition(['color'])))
   t.strictSame(names(await get(served, '/apis/example.com/v1/toys')), ['car'])
   t.match((await get(served, '/apis')).body.toString(), /"example\.com\/v1"/)
   await put(served, '/registry/example.com/toys/a/ship', toy('ship', 'blue', 3))
   const blue = '/apis/example.com/v1/toys?fieldSelector=spec.color%3Dblue'
   for (let i = 0; i < 3; i++) t.strictSame(names(await get(served, blue)), ['ship'])
-  await caughtUp(served, await put(served, key, definition(['v1', 'v2'], 'size')))
+  await caughtUp(served, await put(served, toyDefinitionKey, toyDefinition(['size'], ['v1', 'v2'])))
   t.equal((await get(served, blue)).status, 400)
   const size = '/apis/example.com/v2/toys?fieldSelector=spec.size%3D3'
   for (let i = 0; i < 3; i++) t.strictSame(names(await get(served, size)), ['ship'])
-  await caughtUp(served, await remove(served, key))
+  await caughtUp(served, await remove(served, toyDefinitionKey))
   t.equal((await get(served, '/apis/example.com/v1/toys')).status, 404)
   t.notMatch((await get(served, '/apis')).body.toString(), /"example\.com\/v1"/)
 })

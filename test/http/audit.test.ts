@@ -1,8 +1,7 @@
 import * as http from 'node:http'
 import t from 'tap'
-import { Callers } from '../../lib/http/auth/callers.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { RulesServer } from '../support/rules-server.ts'
+import { delegatedTo, RulesServer } from '../support/rules-server.ts'
 import { ask, startServed } from '../support/served.ts'
 import { identity } from '../support/upstream/reviews.ts'
 
@@ -29,13 +28,7 @@ t.test('what is answered is recorded as kube-apiserver records it', async t => {
   const server = new RulesServer(new Map([['secret-token', identity('alice', 'dev')]]), [
     { subjects: ['alice'], namespace: '', rules: [rule] },
   ])
-  const callers = new Callers({
-    clock: systemClock,
-    userAuthorities: () => [],
-    frontProxies: () => undefined,
-    passIdentity: undefined,
-  })
-  const authorization = { mode: 'delegate', canPass: false, server, callers } as const
+  const authorization = delegatedTo(server)
   const { service, clock } = await startServed(t, { audit, authorization })
   clock.stoppedAtMs = Date.parse('2026-01-02T03:04:05.678Z')
   const path = '/api/v1/namespaces/a/pods?labelSelector=app%3Dweb&limit=5'

@@ -4,7 +4,7 @@ import { keyFromText } from '../../lib/base/keys.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../lib/codec/transcode.ts'
 import { ask, type HttpAnswer, type Served, startServed } from '../support/served.ts'
-import { toyDefinition } from '../e2e/reads/kinds.ts'
+import { toyDefinition, toyDefinitionKey } from '../support/toys.ts'
 
 const accept = 'application/cbor'
 
@@ -25,7 +25,7 @@ async function startFilled(hasCbor: boolean): Promise<Served> {
   const stored = protobufFromJson(Buffer.from(JSON.stringify(configMap)))
   if (stored instanceof NotExact) throw new Error(stored.reason)
   await put(served, '/registry/configmaps/a/x', Buffer.from(stored))
-  await put(served, toyDefinition.key, toyDefinition.value)
+  await put(served, toyDefinitionKey, toyDefinition(['color', 'size']))
   await put(served, '/registry/example.com/toys/a/car', {
     apiVersion: 'example.com/v1',
     kind: 'Toy',

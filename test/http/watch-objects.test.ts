@@ -3,6 +3,7 @@ import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
 import { decodedCbor } from '../support/outputs.ts'
 import { ask, startServed } from '../support/served.ts'
+import { toyDefinition, toyDefinitionKey } from '../support/toys.ts'
 import { all, put, putBytes, remove, streaming, told, watch } from '../support/watch-served.ts'
 import type { ToldEvent } from '../support/watch-world.ts'
 
@@ -91,43 +92,7 @@ t.test('an object that is not exact ends running watches at the revision before 
 
 t.test('watches of custom resources end when their definition changes', async t => {
   const served = await startServed(t)
-  const key = '/registry/apiextensions.k8s.io/customresourcedefinitions/toys.example.com'
-  const names = { plural: 'toys', singular: 'toy', kind: 'Toy', listKind: 'ToyList' }
-  const string = { type: 'string' }
-  const definition = (field: string): Buffer =>
-    Buffer.from(
-      JSON.stringify({
-        apiVersion: 'apiextensions.k8s.io/v1',
-        kind: 'CustomResourceDefinition',
-        metadata: { name: 'toys.example.com' },
-        spec: {
-          group: 'example.com',
-          scope: 'Namespaced',
-          names,
-          versions: [
-            {
-              name: 'v1',
-              served: true,
-              storage: true,
-              selectableFields: [{ jsonPath: `.spec.${field}` }],
-              schema: {
-                openAPIV3Schema: {
-                  type: 'object',
-                  properties: {
-                    spec: { type: 'object', properties: { color: string, size: string } },
-                  },
-                },
-              },
-            },
-          ],
-        },
-        status: {
-          acceptedNames: names,
-          conditions: ['Established', 'NamesAccepted'].map(type => ({ type, status: 'True' })),
-        },
-      }),
-    )
-  const at = await putBytes(served, key, definition('color'))
+  const at = await putBytes(served, toyDefinitionKey, toyDefinition(['color']))
   const path = `/apis/example.com/v1/toys?watch=1&resourceVersion=${at}`
   const stream = await watch(t, served, `${path}&fieldSelector=spec.color%3Dred`)
   const toy = (name: string, color: string): Buffer =>
@@ -142,7 +107,7 @@ t.test('watches of custom resources end when their definition changes', async t 
   await putBytes(served, '/registry/example.com/toys/a/ship', toy('ship', 'blue'))
   const car = await putBytes(served, '/registry/example.com/toys/a/car', toy('car', 'red'))
   t.strictSame(await told(stream, 1), [`ADDED car@${car}`])
-  await putBytes(served, key, definition('size'))
+  await putBytes(served, toyDefinitionKey, toyDefinition(['size']))
   t.strictSame(await told(stream, 1), ['end'])
   const again = { path: `${path}&fieldSelector=spec.color%3Dred`, leavesEarly: true }
   t.equal((await ask(served.service.port, again)).status, 400)

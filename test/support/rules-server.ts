@@ -1,8 +1,11 @@
 /** Reviews without a network: what the test upstream answers, in this process, and counted. */
 
 import { CacheError } from '../../lib/base/errors.ts'
+import type { AuthorizationOptions } from '../../lib/compose/authorization.ts'
+import { Callers } from '../../lib/http/auth/callers.ts'
 import type { ReviewServer } from '../../lib/http/auth/reviews.ts'
 import type { Identity } from '../../lib/kube/access-review.ts'
+import { systemClock } from '../../lib/ops/system.ts'
 import { answerReview, bearer, type Users } from './upstream/reviews.ts'
 import { basicUser, type Binding } from './upstream/rules.ts'
 
@@ -41,4 +44,15 @@ export class RulesServer implements ReviewServer {
     if (answer === undefined) throw new CacheError('upstream_failed', `no review at ${path}`)
     return { code: answer.code, headers: {}, body: Buffer.from(answer.body) }
   }
+}
+
+/** Callers are who `server` takes their tokens for, and may do what it says; there is no upstream to pass to. */
+export function delegatedTo(server: ReviewServer): AuthorizationOptions {
+  const callers = new Callers({
+    clock: systemClock,
+    userAuthorities: () => [],
+    frontProxies: () => undefined,
+    passIdentity: undefined,
+  })
+  return { mode: 'delegate', canPass: false, server, callers }
 }

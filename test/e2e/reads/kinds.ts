@@ -154,46 +154,6 @@ const toys: ModelKind = {
 
 export const kinds: readonly ModelKind[] = [pods, configMaps, nodes, events, toys]
 
-/** Where the definition of toys is stored, and how. */
-export const toyDefinition: { readonly key: string; readonly value: Buffer } = {
-  key: '/registry/apiextensions.k8s.io/customresourcedefinitions/toys.example.com',
-  value: Buffer.from(
-    JSON.stringify({
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'toys.example.com' },
-      spec: {
-        group: 'example.com',
-        scope: 'Namespaced',
-        names: { plural: 'toys', singular: 'toy', kind: 'Toy', listKind: 'ToyList' },
-        versions: [
-          {
-            name: 'v1',
-            served: true,
-            storage: true,
-            selectableFields: [{ jsonPath: '.spec.color' }, { jsonPath: '.spec.size' }],
-            schema: {
-              openAPIV3Schema: {
-                type: 'object',
-                properties: {
-                  spec: {
-                    type: 'object',
-                    properties: { color: { type: 'string' }, size: { type: 'integer' } },
-                  },
-                },
-              },
-            },
-          },
-        ],
-      },
-      status: {
-        acceptedNames: { plural: 'toys', singular: 'toy', kind: 'Toy', listKind: 'ToyList' },
-        conditions: ['Established', 'NamesAccepted'].map(type => ({ type, status: 'True' })),
-      },
-    }),
-  ),
-}
-
 export function randomName(random: Random): string {
   return randomItem(random, names)
 }

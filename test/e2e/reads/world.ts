@@ -8,7 +8,8 @@ import type { Operation } from '../../../lib/etcd/client.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc-client.ts'
 import { compactRevisionKey } from '../../../lib/mirror/compaction.ts'
 import { type Message, RawEtcd } from '../../support/raw-etcd.ts'
-import { kinds, type ModelKind, type ModelObject, randomObject, toyDefinition } from './kinds.ts'
+import { toyDefinition, toyDefinitionKey } from '../../support/toys.ts'
+import { kinds, type ModelKind, type ModelObject, randomObject } from './kinds.ts'
 
 /** An object at a revision. */
 export interface ModelEntry {
@@ -46,7 +47,11 @@ export class World {
   /** The definition, what must never be shown, and some first objects. */
   async begin(writes: number): Promise<void> {
     await this.#commit([
-      { type: 'put', key: keyFromText(toyDefinition.key), value: toyDefinition.value },
+      {
+        type: 'put',
+        key: keyFromText(toyDefinitionKey),
+        value: toyDefinition(['color', 'size']),
+      },
     ])
     for (const { prefix } of kinds) {
       // A neighbour whose name begins the same.

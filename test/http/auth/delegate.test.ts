@@ -3,9 +3,8 @@ import t, { type Test } from 'tap'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode.ts'
-import { Callers } from '../../../lib/http/auth/callers.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { RulesServer } from '../../support/rules-server.ts'
+import { delegatedTo, RulesServer } from '../../support/rules-server.ts'
 import { ask, caughtUp, type HttpAnswer, type Served, startServed } from '../../support/served.ts'
 import { identity } from '../../support/upstream/reviews.ts'
 import type { Binding, Rule } from '../../support/upstream/rules.ts'
@@ -21,13 +20,7 @@ interface Guarded extends Served {
 
 async function startGuarded(t: Test, ...bindings: Binding[]): Promise<Guarded> {
   const rules = new RulesServer(users, bindings)
-  const callers = new Callers({
-    clock: systemClock,
-    userAuthorities: () => [],
-    frontProxies: () => undefined,
-    passIdentity: undefined,
-  })
-  const authorization = { mode: 'delegate', canPass: false, server: rules, callers } as const
+  const authorization = delegatedTo(rules)
   return { ...(await startServed(t, { authorization })), rules }
 }
 

@@ -8,13 +8,12 @@ import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode.ts'
 import type { Service } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
-import { Callers } from '../../../lib/http/auth/callers.ts'
 import { attributesOf } from '../../../lib/kube/attributes.ts'
 import { parseTarget } from '../../../lib/kube/request.ts'
 import type { Registry } from '../../../lib/kube/resources.ts'
 import { routeRequest } from '../../../lib/kube/routes.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { RulesServer } from '../../support/rules-server.ts'
+import { delegatedTo, RulesServer } from '../../support/rules-server.ts'
 import { ask, caughtUp, startServed } from '../../support/served.ts'
 import { createGuard } from '../../support/upstream/guard.ts'
 import { startFront, startProxied } from '../../support/upstream/proxied.ts'
@@ -167,13 +166,7 @@ t.test('20,000 random reads through two replicas are answered as the rules say',
   t.comment(`seed ${seed}`)
   const random = createRandom(seed)
   const server = new RulesServer(users, [])
-  const callers = new Callers({
-    clock: systemClock,
-    userAuthorities: () => [],
-    frontProxies: () => undefined,
-    passIdentity: undefined,
-  })
-  const authorization = { mode: 'delegate', canPass: false, server, callers } as const
+  const authorization = delegatedTo(server)
   const first = await startServed(t, { authorization })
   const second = await startServed(t, { authorization, client: first.client })
   await fill(first.client)
