@@ -8,6 +8,7 @@ import { type AuthPlan, authPlanOf, isLoopback, type ReviewServerPlan } from '..
 import { tlsFilesOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/load.ts'
 import { Callers } from '../http/auth/callers.ts'
+import { requireAuthorities } from '../http/auth/certificates.ts'
 import { defaultIdentityHeaders, isIdentityHeader } from '../http/auth/identity-headers.ts'
 import type { ReviewServer } from '../http/auth/reviews.ts'
 import {
@@ -126,11 +127,13 @@ function reviewServerOf(
 async function readTrust(plan: AuthPlan, server: ReviewServer): Promise<TrustTexts> {
   const { frontProxies, userAuthoritiesFile } = plan
   const userAuthorities =
-    userAuthoritiesFile === undefined ? '' : await readNamed('--client-ca', userAuthoritiesFile)
+    userAuthoritiesFile === undefined
+      ? ''
+      : await readAuthorities('--client-ca', userAuthoritiesFile)
   if (frontProxies === undefined) return { userAuthorities, frontProxies }
   if (frontProxies !== 'config-map') {
     const { authoritiesFile, allowedNames, headers } = frontProxies
-    const authorities = await readNamed('--requestheader-client-ca', authoritiesFile)
+    const authorities = await readAuthorities('--requestheader-client-ca', authoritiesFile)
     return {
       userAuthorities,
       frontProxies: { authorities, allowedNames, headers: headerNames(headers) },
@@ -157,13 +160,16 @@ async function readConfigMap(server: ReviewServer): Promise<string> {
   throw new CacheError('source_failed', `${trustConfigMapPath} was answered with ${code}`)
 }
 
-async function readNamed(option: string, file: string): Promise<string> {
+async function readAuthorities(option: string, file: string): Promise<string> {
+  let pem: string
   try {
-    return await readFile(file, 'utf8')
+    pem = await readFile(file, 'utf8')
   } catch (error) {
     const { message } = CacheError.from(error, 'invalid_request')
     throw new CacheError('invalid_request', `${option} cannot be read: ${message}`, {
       cause: error,
     })
   }
+  requireAuthorities(`${option} ${file}`, pem)
+  return pem
 }

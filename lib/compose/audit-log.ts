@@ -1,5 +1,6 @@
 /** The audit log that `--audit-log` asks for. */
 
+import { CacheError } from '../base/errors.ts'
 import { LineFile, appendTo, appendToStandardOutput } from '../ops/line-file.ts'
 import { systemClock } from '../ops/system.ts'
 
@@ -11,8 +12,9 @@ export interface AuditFile {
   flush(): Promise<void>
 }
 
-/** Appends to a file, or to standard output for `-`. */
-export function auditFile(file: string): AuditFile {
+/** Appends to a file, or to standard output for `-`. Fails if the file cannot be written: later nobody would be told. */
+export async function auditFile(file: string): Promise<AuditFile> {
+  if (file !== '-') await tryToAppend(file)
   let lines: LineFile | undefined
   return {
     open(onLost) {
@@ -23,5 +25,16 @@ export function auditFile(file: string): AuditFile {
     async flush() {
       await lines?.flush()
     },
+  }
+}
+
+async function tryToAppend(file: string): Promise<void> {
+  try {
+    await appendTo(file)(Buffer.alloc(0))
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `--audit-log cannot be written: ${message}`, {
+      cause: error,
+    })
   }
 }

@@ -18,5 +18,10 @@ export function readResources(file: string): Resource[] {
   if (!Array.isArray(declared)) {
     throw new CacheError('invalid_request', `--resources ${file} is not a list`)
   }
-  return declared.map(configuredResource)
+  try {
+    return declared.map(configuredResource)
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `--resources ${file}: ${message}`, { cause: error })
+  }
 }

@@ -5,17 +5,19 @@ import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { etcdConnection } from '../config/etcd.ts'
-import { addressOf, listenOf } from '../config/listen.ts'
+import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
 import { memoryBudgetOf } from '../config/memory.ts'
 import type { OptionValues } from '../config/load.ts'
+import { listed } from '../config/upstream.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc-client.ts'
 import { readSeal } from '../http/seal.ts'
+import { readTls } from '../http/tls.ts'
 import { systemClock } from '../ops/system.ts'
 import { startGuarded } from './access.ts'
 import { auditFile } from './audit-log.ts'
 import type { CommandContext } from './context.ts'
-import { etcdPlanOf } from './etcd-plan.ts'
+import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
 import { readResources } from './resources-file.ts'
@@ -24,35 +26,110 @@ import { adminListenOf, keptOf } from './upstream/options.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
-  if (values.all('etcd').join() === 'embedded') return serveEmbedded(context)
-  for (const name of ['etcd-listen', 'load', 'generate', 'churn']) {
-    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
+  const isOwnEtcd = isEmbedded(values)
+  if (isOwnEtcd && values.text('listen') === 'none') {
+    if (values.text('etcd-listen') === undefined) throw invalid('--listen none needs --etcd-listen')
+    await inEmbeddedEtcd(context, () => untilAborted(context.signal))
+    return 0
   }
-  const connection = etcdConnection(values)
-  const client = new GrpcClient(connection)
+  const plan = await startPlan(context)
   try {
-    await serveApi(context, client, connection.endpoints.join(', '))
+    await (isOwnEtcd ? inEmbeddedEtcd : inEtcd)(context, etcd => serveApi(context, plan, etcd))
   } finally {
-    await client.close()
+    await plan.stop()
   }
   return 0
 }
 
-async function serveEmbedded(context: CommandContext): Promise<number> {
+function isEmbedded(values: OptionValues): boolean {
+  const endpoints = listed(values, 'etcd')
+  if (endpoints.join() === 'embedded') return true
+  if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
+  for (const name of ['etcd-listen', 'load', 'generate', 'churn']) {
+    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
+  }
+  return false
+}
+
+/** The etcd that is mirrored. */
+interface MirroredEtcd {
+  readonly client: Client
+  /** For people. */
+  readonly name: string
+}
+
+/** Does a task with an etcd that is there. */
+async function inEtcd(
+  { values }: CommandContext,
+  task: (etcd: MirroredEtcd) => Promise<void>,
+): Promise<void> {
+  const connection = etcdConnection(values)
+  const client = new GrpcClient(connection)
+  try {
+    await task({ client, name: connection.endpoints.join(', ') })
+  } finally {
+    await client.close()
+  }
+}
+
+/** Does a task with an etcd of our own, filled as it was asked for. */
+async function inEmbeddedEtcd(
+  context: CommandContext,
+  task: (etcd: MirroredEtcd) => Promise<void>,
+): Promise<void> {
   const { values, logger } = context
-  const listen = values.text('etcd-listen')
-  const isApiServed = values.text('listen') !== 'none'
-  if (listen === undefined && !isApiServed) throw invalid('--listen none needs --etcd-listen')
-  const embedded = await startEmbeddedEtcd({ listen, load: values.text('load'), logger })
+  const [listen, load] = ['etcd-listen', 'load'].map(name => values.text(name))
+  const embedded = await startEmbeddedEtcd({ listen, load, logger })
   try {
     const stopChurn = await generateInto(embedded, context)
-    if (isApiServed) await serveApi(context, embedded.createClient(), 'embedded, in memory')
-    else await untilAborted(context.signal)
+    await task({ client: embedded.createClient(), name: 'embedded, in memory' })
     stopChurn()
   } finally {
     await embedded.close()
   }
-  return 0
+}
+
+/** What is served, and how. */
+interface ServePlan {
+  readonly etcd: EtcdPlan
+  readonly options: Omit<ServiceOptions, 'client' | 'others'>
+  stop(): Promise<void>
+}
+
+/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled, which may take a while. */
+async function startPlan({ values, logger }: CommandContext): Promise<ServePlan> {
+  const listen = listenOf(values)
+  const prefix = prefixOf(values)
+  const resourcesFile = values.text('resources')
+  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
+  const etcd = etcdPlanOf(values, prefix, configured)
+  const keyFile = values.text('continue-key-file')
+  const auditLog = values.text('audit-log')
+  const options = {
+    listen,
+    prefix,
+    configured,
+    excluded: etcd.excluded,
+    isKept: keptOf(etcd),
+    adminListen: adminListenOf(values),
+    seal: keyFile === undefined ? undefined : readSeal(keyFile),
+    hasCbor: values.switch('cbor'),
+    stopDelayMs: stopDelayOf(values) * 1000,
+    memoryBudgetBytes: memoryBudgetOf(values),
+    logger,
+  }
+  const tls = tlsFilesOf(values)
+  if (tls !== undefined) await readTls(tls)
+  const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
+  const guarded = await startGuarded(values, listen.host, logger)
+  return {
+    etcd,
+    options: { ...options, ...guarded.options, audit: audit?.open },
+    async stop() {
+      await guarded.stop()
+      await audit?.flush()
+    },
+  }
 }
 
 /** Fills the embedded etcd with what was asked for. The answer stops the changes. */
@@ -70,23 +147,17 @@ async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Pr
   return rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger })
 }
 
-async function serveApi(context: CommandContext, client: Client, etcd: string): Promise<void> {
-  const { values } = context
-  const resourcesFile = values.text('resources')
-  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
-  const plan = etcdPlanOf(values, prefixOf(values), configured)
-  const others = [...plan.others].map(([endpoints, prefixes]) => ({
-    client: new GrpcClient(etcdConnection(values, [endpoints])),
+async function serveApi(
+  context: CommandContext,
+  plan: ServePlan,
+  etcd: MirroredEtcd,
+): Promise<void> {
+  const others = [...plan.etcd.others].map(([endpoints, prefixes]) => ({
+    client: new GrpcClient(etcdConnection(context.values, [endpoints])),
     prefixes,
   }))
   try {
-    await serveMirrored(context, etcd, {
-      client,
-      others,
-      excluded: plan.excluded,
-      configured,
-      isKept: keptOf(plan),
-    })
+    await serveMirrored(context, etcd, { ...plan.options, client: etcd.client, others })
   } finally {
     await Promise.all(others.map(other => other.client.close()))
   }
@@ -94,33 +165,16 @@ async function serveApi(context: CommandContext, client: Client, etcd: string): 
 
 async function serveMirrored(
   { values, logger, signal, onSwitch }: CommandContext,
-  etcd: string,
-  mirrored: Pick<ServiceOptions, 'client' | 'others' | 'excluded' | 'configured' | 'isKept'>,
+  etcd: MirroredEtcd,
+  options: ServiceOptions,
 ): Promise<void> {
-  const listen = listenOf(values)
-  const keyFile = values.text('continue-key-file')
-  const auditLog = values.text('audit-log')
-  const audit = auditLog === undefined ? undefined : auditFile(auditLog)
-  const guarded = await startGuarded(values, listen.host, logger)
-  const service = await Service.start({
-    ...mirrored,
-    ...guarded.options,
-    adminListen: adminListenOf(values),
-    seal: keyFile === undefined ? undefined : readSeal(keyFile),
-    listen,
-    prefix: prefixOf(values),
-    audit: audit?.open,
-    logger,
-    hasCbor: values.switch('cbor'),
-    stopDelayMs: stopDelayOf(values) * 1000,
-    memoryBudgetBytes: memoryBudgetOf(values),
-  })
-  const address = addressOf(listen, service.port)
+  const service = await Service.start(options)
+  const address = addressOf(options.listen, service.port)
   logger.info('listening', { address })
   if (service.adminPort !== 0) logger.info('our own paths', { port: service.adminPort })
   onSwitch(() => service.readSwitch?.toggle())
   void service.ready.then(() => {
-    if (!signal.aborted) introduce({ service, address, etcd, values, logger })
+    if (!signal.aborted) introduce({ service, address, etcd: etcd.name, values, logger })
   })
   const refused = new AbortController()
   let refusal: CacheError | undefined
@@ -130,8 +184,6 @@ async function serveMirrored(
   })
   await untilAborted(AbortSignal.any([signal, refused.signal]))
   await service.stop()
-  await guarded.stop()
-  await audit?.flush()
   if (refusal !== undefined) throw refusal
   logger.info('stopped')
 }

@@ -104,7 +104,11 @@ export class Service {
     const address = options.address ?? `${listen.host}:${server.port}`
     const parts = assemble(options, address)
     handler = parts.handler
-    const admin = await listenForAdmin(options, parts)
+    const admin = await listenForAdmin(options, parts)?.catch((error: unknown) => {
+      // Nothing may keep a process alive that says that it cannot start.
+      server.close()
+      throw error
+    })
     const stopTls =
       files === undefined || tls === undefined
         ? (): void => {}

@@ -1,7 +1,7 @@
 /** Who may read what is served, as the options say it, and what must be given together. */
 
-import { readFileSync } from 'node:fs'
 import { CacheError } from '../base/errors.ts'
+import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
 import type { OptionValues } from './load.ts'
 
@@ -119,7 +119,7 @@ export interface AuthPlan {
   /** Authorities of users' certificates: a PEM file. */
   readonly userAuthoritiesFile: string | undefined
   /** Shown to the upstream with users whom we know. */
-  readonly frontProxy: { readonly cert: Buffer; readonly key: Buffer } | undefined
+  readonly frontProxy: KeyPair | undefined
   readonly reviewServer: ReviewServerPlan | undefined
 }
 
@@ -191,10 +191,7 @@ function frontProxyOf(
   if (certFile === undefined || keyFile === undefined) {
     throw invalid('--pass-identity headers needs --front-proxy-cert and --front-proxy-key')
   }
-  return {
-    cert: readGiven('front-proxy-cert', certFile),
-    key: readGiven('front-proxy-key', keyFile),
-  }
+  return keyPairOf(values, 'front-proxy-cert', 'front-proxy-key')
 }
 
 function frontProxiesOf(values: OptionValues, mode: AuthPlan['mode']): AuthPlan['frontProxies'] {
@@ -247,22 +244,12 @@ function reviewServerOf(values: OptionValues): ReviewServerPlan | undefined {
   if (!/^https?:\/\/[^/?#@]+\/?$/.test(text) || !URL.canParse(text)) {
     throw invalid(`--review-server "${text}" is not an address such as https://10.0.0.1:6443`)
   }
-  const caFile = values.text('review-server-ca')
+  // Read again for each use, but what is not there at start is a mistake.
+  fileOf(values, 'review-server-token-file')
   return {
     url: new URL(text),
-    ca: caFile === undefined ? undefined : readGiven('review-server-ca', caFile),
+    ca: authoritiesOf(values, 'review-server-ca'),
     tokenFile: values.text('review-server-token-file'),
-  }
-}
-
-function readGiven(option: string, path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    const { message } = CacheError.from(error, 'invalid_request')
-    throw new CacheError('invalid_request', `--${option} cannot be read: ${message}`, {
-      cause: error,
-    })
   }
 }
 

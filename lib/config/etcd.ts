@@ -1,7 +1,7 @@
 /** The options of every command that connects to etcd, and what they come to. Files are read once, here. */
 
-import { readFileSync } from 'node:fs'
 import { CacheError } from '../base/errors.ts'
+import { authoritiesOf, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
 import type { OptionValues } from './load.ts'
 
@@ -65,25 +65,9 @@ export function etcdConnection(
 }
 
 function tlsFrom(values: OptionValues): EtcdTls | undefined {
-  const [ca, cert, key] = ['etcd-cacert', 'etcd-cert', 'etcd-key'].map(name =>
-    readGiven(name, values.text(name)),
-  )
-  if ((cert === undefined) !== (key === undefined)) {
-    throw new CacheError('invalid_request', '--etcd-cert and --etcd-key go together')
-  }
-  return ca === undefined && cert === undefined ? undefined : { ca, cert, key }
-}
-
-function readGiven(option: string, path: string | undefined): Buffer | undefined {
-  if (path === undefined) return undefined
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    const { message } = CacheError.from(error, 'invalid_request')
-    throw new CacheError('invalid_request', `--${option} cannot be read: ${message}`, {
-      cause: error,
-    })
-  }
+  const ca = authoritiesOf(values, 'etcd-cacert')
+  const own = keyPairOf(values, 'etcd-cert', 'etcd-key')
+  return ca === undefined && own === undefined ? undefined : { ca, ...own }
 }
 
 /** Never says what it was given: it may be a password. */

@@ -1,7 +1,7 @@
 /** The options of the upstream, and what they come to. Files are read once, here, but for the token. */
 
-import { readFileSync } from 'node:fs'
 import { CacheError } from '../base/errors.ts'
+import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
 import type { OptionValues } from './load.ts'
 import type { Option } from './option.ts'
 
@@ -74,7 +74,7 @@ export const upstreamOptions: readonly Option[] = [
 export interface UpstreamConnection {
   readonly urls: readonly URL[]
   readonly ca?: Buffer | undefined
-  readonly own?: { readonly cert: Buffer; readonly key: Buffer } | undefined
+  readonly own?: KeyPair | undefined
   readonly tokenFile?: string | undefined
   readonly answerMs: number
 }
@@ -84,20 +84,17 @@ export function upstreamConnection(values: OptionValues): UpstreamConnection | u
   const urls = listed(values, 'upstream').map(urlOf)
   if (urls.length === 0) {
     const stray = upstreamOptions.find(
-      ({ name, fallback }) =>
-        name !== 'admin-listen' && fallback === undefined && values.text(name) !== undefined,
+      ({ name, fallback }) => name !== 'admin-listen' && values.text(name) !== fallback,
     )
     if (stray !== undefined) throw invalid(`--${stray.name} needs --upstream`)
     return undefined
   }
-  const [cert, key] = [read(values, 'upstream-cert'), read(values, 'upstream-key')]
-  if ((cert === undefined) !== (key === undefined)) {
-    throw invalid('--upstream-cert and --upstream-key go together')
-  }
+  // Read again for each use, but what is not there at start is a mistake.
+  fileOf(values, 'upstream-token-file')
   return {
     urls,
-    ca: read(values, 'upstream-ca'),
-    own: cert === undefined || key === undefined ? undefined : { cert, key },
+    ca: authoritiesOf(values, 'upstream-ca'),
+    own: keyPairOf(values, 'upstream-cert', 'upstream-key'),
     tokenFile: values.text('upstream-token-file'),
     answerMs: secondsOf(values.text('upstream-timeout') ?? '') * 1000,
   }
@@ -144,19 +141,6 @@ function secondsOf(text: string): number {
     throw invalid(`--upstream-timeout "${text}" is not a number of seconds`)
   }
   return Number(seconds)
-}
-
-function read(values: OptionValues, name: string): Buffer | undefined {
-  const file = values.text(name)
-  if (file === undefined) return undefined
-  try {
-    return readFileSync(file)
-  } catch (error) {
-    const { message } = CacheError.from(error, 'invalid_request')
-    throw new CacheError('invalid_request', `--${name} cannot be read: ${message}`, {
-      cause: error,
-    })
-  }
 }
 
 function invalid(message: string): CacheError {

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { type SecureContextOptions, createSecureContext } from 'node:tls'
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { requireAuthorities } from './auth/certificates.ts'
 
 export interface TlsFiles {
   readonly certFile: string
@@ -25,6 +26,7 @@ export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
     readNamed('--tls-key', files.keyFile),
     files.clientCaFile === undefined ? undefined : readNamed('--client-ca', files.clientCaFile),
   ])
+  if (ca !== undefined) requireAuthorities(`--client-ca ${files.clientCaFile}`, ca.toString())
   const all = [...(ca === undefined ? [] : [ca.toString()]), ...(files.authorities?.() ?? [])]
   const options: SecureContextOptions = {
     cert,

@@ -1,8 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { startProgram } from '../support/program.ts'
 import { ask } from '../support/served.ts'
+
+const certs = 'test/support/certs'
+const ca = `${certs}/ca.pem`
+const anyPort = 'http://127.0.0.1:0'
+const https = ['--listen', 'https://127.0.0.1:0', '--tls-cert', `${certs}/server.pem`]
 
 function refusal(...args: string[]): { status: number | null; stderr: string } {
   return spawnSync(process.execPath, ['.', 'serve', ...args], { encoding: 'utf8' })
@@ -62,6 +68,10 @@ t.test('serve mirrors an etcd that is there', async t => {
 })
 
 t.test('serve refuses what would not do what was meant', async t => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  await once(holder, 'listening')
+  t.teardown(() => holder.close())
+  const { port: taken } = holder.address() as AddressInfo
   const cases: readonly (readonly [string[], RegExp])[] = [
     [
       ['--listen', 'http://0.0.0.0:8001'],
@@ -77,10 +87,31 @@ t.test('serve refuses what would not do what was meant', async t => {
       /--generate is for --etcd embedded only/,
     ],
     [['--listen', 'none'], /--listen none needs --etcd-listen/],
+    [['--etcd', 'embedded,http://127.0.0.1:1'], /--etcd embedded goes with no other endpoint/],
+    [
+      ['--etcd', 'https://127.0.0.1:1', '--etcd-cert', `${certs}/client.pem`, '--etcd-key', ca],
+      /^watchglass: --etcd-cert and --etcd-key are no certificate/,
+    ],
+    [['--listen', anyPort, '--audit-log', 'none/audit.log'], /--audit-log cannot be written/],
+    [['--listen', anyPort, '--resources', 'package.json'], /package\.json is not a list/],
+    [
+      ['--listen', anyPort, '--admin-listen', `http://127.0.0.1:${taken}`],
+      new RegExp(`cannot listen on 127\\.0\\.0\\.1:${taken}: listen EADDRINUSE`),
+    ],
+    [
+      [...https, '--tls-key', `${certs}/server.key`, '--client-ca', 'LICENSE'],
+      /--client-ca LICENSE has no certificate/,
+    ],
+    [
+      [...https, '--tls-key', `${certs}/client.key`],
+      /server\.pem and key .*client\.key do not make a TLS context/,
+    ],
+    [['--generate', 'pods=1000000', '--memory-budget', 'much'], /is not a size such as 4GiB/],
   ]
   for (const [args, message] of cases) {
     const { status, stderr } = refusal(...args)
     t.equal(status, 2, args.join(' '))
     t.match(stderr, message)
+    t.notMatch(stderr, /^ +at /m, 'no stack')
   }
 })

@@ -13,13 +13,14 @@ const upstream = ['--upstream', 'https://10.0.0.1:6443']
 const https = ['--listen', 'https://0.0.0.0:6443']
 const cert = 'test/support/certs/front-proxy.pem'
 const key = 'test/support/certs/front-proxy.key'
+const ca = 'test/support/certs/ca.pem'
+const review = ['--auth', 'delegate', '--review-server', 'https://kubernetes.default.svc']
 const frontProxy = ['--front-proxy-cert', cert, '--front-proxy-key', key]
 
 t.test('with an upstream it is asked, on a loopback address alone nobody is', async t => {
   t.match(authPlanOf(values(...upstream), '0.0.0.0'), { mode: 'delegate', allowMs: 10_000 })
   t.equal(authPlanOf(values(), '127.0.0.1'), undefined)
   t.equal(authPlanOf(values('--auth', 'none', ...upstream), '0.0.0.0'), undefined)
-  const review = ['--auth', 'delegate', '--review-server', 'https://kubernetes.default.svc']
   t.match(authPlanOf(values(...review), '0.0.0.0'), { mode: 'delegate' })
 })
 
@@ -58,6 +59,12 @@ t.test('what would let in more than was meant is refused', async t => {
     [[...upstream, '--authorized-ttl', 'long'], /is not a number of seconds/],
     [['--auth', 'delegate', '--review-server', 'https://a/b'], /is not an address/],
     [[...upstream, '--review-server-ca', 'a'], /needs --review-server/],
+    [[...review, '--review-server-ca', 'LICENSE'], /--review-server-ca LICENSE has no certificate/],
+    [[...review, '--review-server-token-file', 'none'], /-token-file cannot be read/],
+    [
+      [...upstream, '--pass-identity=headers', '--front-proxy-cert', cert, '--front-proxy-key', ca],
+      /--front-proxy-cert and --front-proxy-key are no certificate/,
+    ],
   ]
   for (const [args, message] of cases) {
     t.throws(() => authPlanOf(values(...args), '0.0.0.0'), { message }, args.join(' '))

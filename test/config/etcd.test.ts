@@ -1,5 +1,4 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Command } from '../../lib/config/option.ts'
 import {
@@ -28,22 +27,20 @@ t.test('endpoints may be repeated or separated by commas', async t => {
 })
 
 t.test('credentials are read from files', async t => {
-  const folder = t.testdir()
-  const file = (name: string): string => {
-    writeFileSync(join(folder, name), name)
-    return join(folder, name)
-  }
-  const args = ['--etcd-cacert', file('ca'), '--etcd-cert', file('cert'), '--etcd-key', file('key')]
+  const [ca, cert, key] = ['ca.pem', 'client.pem', 'client.key'].map(
+    name => `test/support/certs/${name}`,
+  ) as [string, string, string]
+  const args = ['--etcd-cacert', ca, '--etcd-cert', cert, '--etcd-key', key]
   t.strictSame(connectionOf(args).tls, {
-    ca: Buffer.from('ca'),
-    cert: Buffer.from('cert'),
-    key: Buffer.from('key'),
+    ca: readFileSync(ca),
+    cert: readFileSync(cert),
+    key: readFileSync(key),
   })
   t.throws(() => connectionOf(args.slice(0, 4)), {
     code: 'invalid_request',
     message: /go together/,
   })
-  t.throws(() => connectionOf(['--etcd-cacert', join(folder, 'none')]), {
+  t.throws(() => connectionOf(['--etcd-cacert', 'none']), {
     code: 'invalid_request',
     message: /--etcd-cacert cannot be read/,
   })

@@ -33,8 +33,17 @@ export function failureFromStatus(
 ): CacheError {
   const reason = failureByText(details)
   if (reason !== undefined) return new EtcdError(reason, {}, endpoint)
-  const text = details === '' ? 'the stream has ended' : details
+  const text = details === '' ? 'the stream has ended' : withoutNotes(details)
   return new CacheError(codeOfStatus[code] ?? 'source_failed', `etcd ${endpoint}: ${text}`)
+}
+
+/** What grpc-js says when it has no connection, without the words around the reason. */
+function withoutNotes(details: string): string {
+  const [, reason] =
+    /^No connection established\. Last error: (?:Error: )?(.+)\. Resolution note: $/s.exec(
+      details,
+    ) ?? []
+  return reason === undefined ? details : `cannot be reached: ${reason}`
 }
 
 /** The failure of a watch that etcd has canceled, for which it gives a status as text. */

@@ -5,12 +5,27 @@
 
 import { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
+import { CacheError } from '../../base/errors.ts'
 import type { Identity } from '../../kube/access-review.ts'
 
 /** Authorities out of a PEM file. Fails as X509Certificate does on what is none. */
 export function authoritiesOf(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
   return blocks.map(block => new X509Certificate(block))
+}
+
+/** Refuses a PEM file that has no certificate: nobody would be believed, and nothing would say why. */
+export function requireAuthorities(option: string, pem: string): void {
+  let count = 0
+  try {
+    count = authoritiesOf(pem).length
+  } catch (error) {
+    const { message } = CacheError.from(error, 'invalid_request')
+    throw new CacheError('invalid_request', `${option} is no certificate: ${message}`, {
+      cause: error,
+    })
+  }
+  if (count === 0) throw new CacheError('invalid_request', `${option} has no certificate (PEM)`)
 }
 
 /** Longer chains are nobody's. */
