@@ -47,11 +47,22 @@ export function eventFrame(
     const problem = forms.append(object, entry, { shown, revision, place })
     return problem ?? wrap(type, object.copy(), shown.encoding)
   }
+  // JSON is written where it belongs in the frame: a frame is copied once, out of here.
+  const isJson = shown.encoding === 'json'
+  if (isJson) object.append(jsonHeads[type])
   if (shown.view === 'Table') openTable(forms, options, String(revision))
   const problem = forms.appendJson(object, entry, { shown, revision, place })
   if (problem !== undefined) return problem
   if (shown.view === 'Table') object.appendAscii(']}')
-  return wrapJson(forms, type, shown)
+  if (!isJson) return wrapJson(forms, type, shown)
+  object.append(endOfEvent)
+  return object.copy()
+}
+
+const jsonHeads = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
 }
 
 /** The frame of a bookmark: an object of the kind with nothing in it but its resourceVersion. */

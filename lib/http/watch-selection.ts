@@ -53,7 +53,7 @@ function frameMaker(
     logger.warn('watches end at an object that cannot be shown exactly', { resource, reason })
     return 'inexact'
   }
-  return (event, revision) => {
+  return (event, revision, isAlone) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
     if (told instanceof NotExact) return inexact(told, event.key, revision)
@@ -61,7 +61,8 @@ function frameMaker(
     if (kept !== undefined) return kept
     const made = framing.event(told, clock.wallMs())
     if (made instanceof NotExact) return inexact(made, event.key, revision)
-    frames?.set(event, names[told.type], made)
+    // What is kept outlives the young generation, and 1,000 such frames a second make full collections several times as frequent.
+    if (!isAlone) frames?.set(event, names[told.type], made)
     return made
   }
 }

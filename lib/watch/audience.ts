@@ -24,39 +24,55 @@ export interface Selection {
   readonly range: KeyRange
   /** Narrows the events further, so that the others cost these watchers nothing. What it leaves out, `frameOf` must leave out. */
   readonly requires?: RequiredTerms | undefined
-  /** Encodes what an event means to this audience. Pure. */
-  readonly frameOf: (event: Event, revision: Revision) => Framed
+  /** Encodes what an event means to this audience. Pure. With `isAlone`, nobody else is known to need the same frame. */
+  readonly frameOf: (event: Event, revision: Revision, isAlone: boolean) => Framed
 }
+
+/** What is known of a batch that concerns an audience. */
+export interface Concerned {
+  /** May leave out what is known not to concern it. */
+  readonly events: readonly Event[]
+  /** It concerns one watcher and nobody else. */
+  readonly isAlone: boolean
+}
+
+const nothing: readonly Uint8Array[] = []
 
 export class Audience {
   readonly selection: Selection
   readonly watchers: Set<Watcher> = new Set()
   #batch: Batch | undefined
-  #frames: readonly Uint8Array[] | 'inexact' = []
+  #frames: readonly Uint8Array[] | 'inexact' = nothing
 
   constructor(selection: Selection) {
     this.selection = selection
   }
 
   /** The frames of a batch, or `'inexact'` when one of them cannot be made: a batch is sent whole or not at all. The last answer is
-   *  kept, since watchers ask for the same batch one after the other. `events` may leave out what is known not to concern us. */
-  framesOf(
-    batch: Batch,
-    events: readonly Event[] = batch.events,
-  ): readonly Uint8Array[] | 'inexact' {
+   *  kept until `forget`, since watchers ask for the same batch one after the other. */
+  framesOf(batch: Batch, concerned?: Concerned): readonly Uint8Array[] | 'inexact' {
     if (this.#batch !== batch) {
-      this.#frames = this.#encode(batch, events)
+      this.#frames = this.#encode(batch, concerned)
       this.#batch = batch
     }
     return this.#frames
   }
 
-  #encode({ revision }: Batch, events: readonly Event[]): readonly Uint8Array[] | 'inexact' {
+  /** Lets go of the last answer. An audience may be told nothing for hours, and a batch holds all contents of its revision. */
+  forget(): void {
+    this.#batch = undefined
+    this.#frames = nothing
+  }
+
+  #encode(
+    { revision, events: all }: Batch,
+    { events, isAlone }: Concerned = { events: all, isAlone: false },
+  ): readonly Uint8Array[] | 'inexact' {
     const { range, frameOf } = this.selection
     const frames: Uint8Array[] = []
     for (const event of events) {
       if (!inRange(event.key, range)) continue
-      const framed = frameOf(event, revision)
+      const framed = frameOf(event, revision, isAlone)
       if (framed === 'inexact') return framed
       if (framed !== undefined) frames.push(framed)
     }

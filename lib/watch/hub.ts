@@ -5,7 +5,7 @@
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch } from '../store/event.ts'
-import { Audience, type Selection } from './audience.ts'
+import { Audience, type Concerned, type Selection } from './audience.ts'
 import { Interest } from './interest.ts'
 import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
 
@@ -73,10 +73,10 @@ export class Hub {
 
   /** Hands a batch, which the history has by now, to the live watchers whom it may concern. */
   publish(batch: Batch): void {
-    for (const [audience, events] of this.#interest.concerned(batch.events)) {
-      const frames = audience.framesOf(batch, events)
-      if (frames.length === 0) continue
-      for (const watcher of audience.watchers) if (watcher.state === 'live') watcher.deliver(batch)
+    const concerned = this.#interest.concerned(batch.events)
+    for (const [audience, events] of concerned) {
+      const isAlone = concerned.size === 1 && audience.watchers.size === 1
+      deliver(audience, batch, { events, isAlone })
     }
   }
 
@@ -101,15 +101,28 @@ export class Hub {
 
   /** Lets watchers catch up, a share each, until it is over or all have. Calls `onWork` when some is left. */
   run(isOver: () => boolean): void {
+    const audiences = new Set<Audience>()
     for (const watcher of this.#catchingUp) {
       if (isOver()) break
       this.#catchingUp.delete(watcher)
+      audiences.add(watcher.audience)
       watcher.catchUp(shareMaxEvents)
       // What is left comes after the others, so that nobody waits for somebody who is far behind.
       if (watcher.state === 'lagging' && !watcher.isFull) this.#catchingUp.add(watcher)
     }
+    for (const audience of audiences) audience.forget()
     if (this.#catchingUp.size > 0) this.#onWork()
   }
+}
+
+/** Hands a batch to the live watchers of one audience. It is encoded for the first of them: whoever lags comes to it by itself. */
+function deliver(audience: Audience, batch: Batch, concerned: Concerned): void {
+  for (const watcher of audience.watchers) {
+    if (watcher.state !== 'live') continue
+    if (audience.framesOf(batch, concerned).length === 0) break
+    watcher.deliver(batch)
+  }
+  audience.forget()
 }
 
 /** What one watcher may take of the history before the next has its turn: well under a millisecond, should all have to be encoded. */
