@@ -1,99 +1,24 @@
 import assert from 'node:assert/strict'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import t from 'tap'
-import { allKeys, type Key, keyFromText, prefixRange, singleKey } from '../../lib/base/keys.ts'
+import { keyFromText, prefixRange, singleKey, type Key } from '../../lib/base/keys.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
-import { type Revision, revision } from '../../lib/base/revision.ts'
-import { type Change, type Event, KeyValue, noLease } from '../../lib/store/event.ts'
-import { Keyspace } from '../../lib/store/keyspace.ts'
-import type { Framed, RequiredTerms, Selection } from '../../lib/watch/audience.ts'
-import { Hub } from '../../lib/watch/hub.ts'
-import type { Watcher, WatcherSink } from '../../lib/watch/watcher.ts'
-
-const roomy = { maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 }
-
-/** Requires that a value begins so. */
-function beginsWith(...terms: string[]): RequiredTerms {
-  return { index: 'first', terms, termsOf: entry => [textOf(entry).slice(0, 1)] }
-}
-
-function textOf(entry: KeyValue | undefined): string {
-  return entry === undefined ? '' : Buffer.from(entry.value).toString()
-}
-
-function put(key: string, value: string, at: number): Change {
-  const bytes = Buffer.from(value)
-  const meta = {
-    createRevision: revision(at),
-    modRevision: revision(at),
-    version: 1,
-    lease: noLease,
-  }
-  return {
-    type: 'put',
-    entry: new KeyValue(keyFromText(key), { bytes, start: 0, end: bytes.length }, meta),
-  }
-}
-
-/** Frames say key, revision and value. A value that begins with `!` cannot be told. */
-function frameOf(event: Event, at: Revision): Framed {
-  const value = textOf(event.after)
-  return value.startsWith('!') ? 'inexact' : Buffer.from(`${event.key}@${at}=${value}`)
-}
-
-function selection(part: Partial<Selection> & { id: string }): Selection {
-  return { range: allKeys, frameOf, ...part }
-}
-
-/** A sink that takes so many frames and then is full. */
-class CountingSink implements WatcherSink {
-  readonly frames: string[] = []
-  room: number
-  expiredAt: number | undefined
-  inexactAt: number | undefined
-
-  constructor(room = Infinity) {
-    this.room = room
-  }
-  write(frame: Uint8Array): boolean {
-    assert.ok(this.room > 0, 'a full sink is not written to')
-    this.frames.push(Buffer.from(frame).toString())
-    return --this.room > 0
-  }
-  expired(oldest: Revision): void {
-    this.expiredAt = oldest
-  }
-  inexact(at: Revision): void {
-    this.inexactAt = at
-  }
-}
-
-class World {
-  readonly keyspace: Keyspace
-  readonly hub: Hub
-  work = 0
-
-  constructor(bounds = roomy) {
-    this.keyspace = new Keyspace(bounds)
-    this.hub = new Hub({ history: this.keyspace, onWork: () => this.work++ })
-  }
-  apply(at: number, ...changes: Change[]): void {
-    this.hub.publish(this.keyspace.apply(revision(at), changes, at))
-  }
-  watch(sink: WatcherSink, part: Partial<Selection> & { id: string }, from = 0): Watcher {
-    return this.hub.add(selection(part), revision(from), sink)
-  }
-}
-
-const never = (): boolean => false
-
-/** Lets so many watchers have their turn. */
-function after(turns: number): () => boolean {
-  let left = turns
-  return () => left-- <= 0
-}
+import { revision, type Revision } from '../../lib/base/revision.ts'
+import { type Change, type Event } from '../../lib/store/event.ts'
+import type { Framed, Selection } from '../../lib/watch/audience.ts'
+import type { Watcher } from '../../lib/watch/watcher.ts'
+import {
+  roomy,
+  beginsWith,
+  textOf,
+  put,
+  frameOf,
+  selection,
+  CountingSink,
+  World,
+  never,
+  after,
+} from '../support/hub-world.ts'
 
 t.test('a watcher is sent what comes after its position, and then what comes', async t => {
   const world = new World()
@@ -108,92 +33,6 @@ t.test('a watcher is sent what comes after its position, and then what comes', a
   world.apply(5, put('a', '5', 5), { type: 'delete', key: keyFromText('b') })
   t.strictSame(sink.frames, ['b@2=2', 'a@5=5', 'b@5='])
   t.equal(watcher.position, 5)
-})
-
-t.test('watchers of one audience share their frames', async t => {
-  const world = new World()
-  let encoded = 0
-  const counting = (event: Event, at: Revision): Framed => {
-    encoded++
-    return frameOf(event, at)
-  }
-  const sinks = [new CountingSink(), new CountingSink(), new CountingSink()]
-  for (const sink of sinks) world.watch(sink, { id: 'all', frameOf: counting })
-  world.hub.run(never)
-  world.apply(1, put('a', '1', 1))
-  t.equal(encoded, 1)
-  t.strictSame(
-    sinks.map(sink => sink.frames),
-    [['a@1=1'], ['a@1=1'], ['a@1=1']],
-  )
-})
-
-t.test('a frame that nobody else can need is known as such', async t => {
-  const world = new World()
-  const seen: string[] = []
-  const noting = (id: string): Selection => ({
-    ...selection({ id }),
-    frameOf: (event, at, isAlone) => {
-      seen.push(`${id} ${event.key} ${isAlone ? 'alone' : 'shared'}`)
-      return frameOf(event, at)
-    },
-  })
-  const watch = (id: string, key: string): Watcher => {
-    const part = { ...noting(id), range: singleKey(keyFromText(key)) }
-    return world.hub.add(part, revision(0), new CountingSink())
-  }
-  watch('1', 'a')
-  const other = watch('2', 'b')
-  world.hub.run(never)
-  world.apply(1, put('a', '1', 1))
-  world.apply(2, put('a', '1', 2), put('b', '1', 2))
-  watch('1', 'a')
-  world.hub.run(never)
-  world.apply(3, put('a', '1', 3))
-  t.strictSame(seen, ['1 a alone', '1 a shared', '2 b shared', ...seen.slice(3, -1), '1 a shared'])
-  t.ok(seen.slice(3).every(one => one.endsWith('shared')))
-  t.equal(other.state, 'live')
-})
-
-t.test('nothing is encoded for watchers who lag until they come to it', async t => {
-  const world = new World()
-  let encoded = 0
-  const sink = new CountingSink(1)
-  const watcher = world.watch(sink, {
-    id: 'all',
-    frameOf: (event, at) => {
-      encoded++
-      return frameOf(event, at)
-    },
-  })
-  world.hub.run(never)
-  for (let at = 1; at <= 3; at++) world.apply(at, put('a', String(at), at))
-  t.equal(watcher.state, 'lagging')
-  t.equal(encoded, 1)
-  sink.room = Infinity
-  world.hub.resume(watcher)
-  world.hub.run(never)
-  t.strictSame(sink.frames, ['a@1=1', 'a@2=2', 'a@3=3'])
-  t.equal(encoded, 3)
-})
-
-t.test('a watcher that is told nothing more holds none of what it was told', async t => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const world = new World({ ...roomy, maxBatches: 1 })
-  const quiet = world.watch(new CountingSink(), { id: 'a', range: singleKey(keyFromText('a')) })
-  const late = world.watch(new CountingSink(), { id: 'b', range: singleKey(keyFromText('b')) })
-  world.hub.run(never)
-  world.apply(1, put('a', '1', 1))
-  world.apply(2, put('b', '1', 2))
-  const told = new WeakRef(world.keyspace.at(revision(2)))
-  for (let at = 3; at <= 5; at++) world.apply(at, put('c', '1', at))
-  // What a WeakRef was asked for stays until the turn is over.
-  await new Promise(setImmediate)
-  collect()
-  t.equal(told.deref(), undefined)
-  t.equal(quiet.state, 'live')
-  t.equal(late.state, 'live')
 })
 
 t.test('an event is offered only to audiences that it may concern', async t => {
