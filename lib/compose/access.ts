@@ -116,7 +116,7 @@ function reviewServerOf(
   const timeouts = defaultUpstreamTimeouts
   const file = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
   return new UpstreamServers({
-    servers: [new UpstreamServer(url, { ca }, timeouts)],
+    servers: [new UpstreamServer({ url, tls: { ca }, timeouts, clock })],
     token: file === undefined ? undefined : () => file.token(),
     timeouts,
     clock,

@@ -14,6 +14,7 @@ export class CollectedExchange implements Exchange {
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: readonly string[] = []
   readonly body: Readable = Readable.from([])
+  readonly rawTrailers: readonly string[] = []
   readonly hasBody = false
   readonly peer: Peer
   readonly isFlushing = false

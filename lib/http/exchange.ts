@@ -32,6 +32,8 @@ export interface Exchange {
   /** The same as they were sent: names and values in turn, each line for itself. */
   readonly rawHeaders: readonly string[]
   readonly body: Readable
+  /** What came behind the body, as `rawHeaders`; known when the body has ended. */
+  readonly rawTrailers: readonly string[]
   /** The request says that it has a body, which may be empty. */
   readonly hasBody: boolean
   /** The connection itself, for a request to change its protocol. Whoever writes to it answers in place of everything below. */

@@ -85,6 +85,44 @@ export function requestHeaders(client: ClientHeaders, rules: HeaderRules): strin
   return passed
 }
 
+/** The trailers of a request for the upstream: names and values in turn. What frames a message, routes it or says who sends it is not
+ *  said behind it (RFC 9110, 6.5.1): a server that takes trailers for headers must not be told by them. */
+export function requestTrailers(
+  rawTrailers: readonly string[],
+  rawHeaders: readonly string[],
+  isIdentityHeader: (name: string) => boolean,
+): string[] {
+  const passed: string[] = []
+  const named = rawTrailers.length === 0 ? noTokens : namedByConnection(rawHeaders)
+  for (let i = 0; i + 1 < rawTrailers.length; i += 2) {
+    const name = rawTrailers[i] ?? ''
+    const plain = name.toLowerCase()
+    const isKept =
+      !name.startsWith(':') &&
+      !named.has(plain) &&
+      !connectionHeaders.has(plain) &&
+      !forwardedHeaders.has(plain) &&
+      !headersOnly.has(plain) &&
+      !plain.replaceAll('_', '-').startsWith('impersonate-') &&
+      !isIdentityHeader(plain)
+    if (isKept) passed.push(name, rawTrailers[i + 1] ?? '')
+  }
+  return passed
+}
+
+/** Never trailers. */
+const headersOnly: ReadonlySet<string> = new Set([
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'cookie',
+  'max-forwards',
+  'set-cookie',
+  'trailer',
+])
+
 /** True for a header that says who somebody is, whatever it is configured to be called. Some servers take `_` for `-`. */
 export function isRemoteHeader(name: string): boolean {
   return name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
@@ -115,6 +153,7 @@ function withoutConnection(headers: IncomingHttpHeaders): Record<string, string 
 /** The trailers of the upstream's answer; undefined if there are none. */
 export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders | undefined {
   const passed = withoutConnection(trailers)
+  for (const name of Object.keys(passed)) if (headersOnly.has(name)) delete passed[name]
   return Object.keys(passed).length === 0 ? undefined : passed
 }
 

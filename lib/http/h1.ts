@@ -39,6 +39,10 @@ export class Http1Exchange implements Exchange {
     return this.body.rawHeaders
   }
 
+  get rawTrailers(): readonly string[] {
+    return this.body.rawTrailers
+  }
+
   get hasBody(): boolean {
     const { headers } = this
     const length = headers['content-length']

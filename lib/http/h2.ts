@@ -13,6 +13,7 @@ export class Http2Exchange implements Exchange {
   readonly rawHeaders: readonly string[]
   readonly #stream: ServerHttp2Stream
 
+  rawTrailers: readonly string[] = []
   #trailers: ResponseHeaders | undefined = undefined
 
   constructor(
@@ -28,6 +29,14 @@ export class Http2Exchange implements Exchange {
     }
     // A client that resets its stream is not a failure of ours; `onClose` tells the handler.
     stream.on('error', () => {})
+    if (!stream.endAfterHeaders) stream.once('trailers', this.#tookTrailers)
+  }
+
+  readonly #tookTrailers = (trailers: IncomingHttpHeaders): void => {
+    const pairs = Object.entries(trailers)
+    this.rawTrailers = pairs.flatMap(([name, values = '']) =>
+      [values].flat().flatMap(value => [name, value]),
+    )
   }
 
   get method(): string {

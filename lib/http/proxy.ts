@@ -5,7 +5,12 @@ import type { PassReason } from '../kube/decide.ts'
 import { type RequestTarget, requestInfo } from '../kube/request.ts'
 import { badRequest, tooManyRequests } from '../kube/status.ts'
 import type { Exchange } from './exchange.ts'
-import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
+import {
+  answerHeaders,
+  isRemoteHeader,
+  requestHeaders,
+  requestTrailers,
+} from './forwarded-headers.ts'
 import { withOpenedToken } from './opened-token.ts'
 import { passReasonOf } from './pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
@@ -13,7 +18,7 @@ import { Relay } from './relay.ts'
 import type { RequestContext } from './request-context.ts'
 import type { Slots } from './slots.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
-import type { ForwardRequest, Upstream } from './upstream.ts'
+import type { ForwardBody, ForwardRequest, Upstream } from './upstream.ts'
 
 /** Those that come in numbers when the mirror fails: what spares the upstream in good times must not kill it in bad ones. */
 const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
@@ -76,6 +81,8 @@ async function requestOf(
   const credentials = passed?.(exchange)
   const as = credentials?.as ?? 'caller'
   const own = as === 'ourselves' ? await upstream.credentials() : {}
+  const isIdentity = (name: string): boolean =>
+    isRemoteHeader(name) || isIdentityHeader?.(name) === true
   const headers = requestHeaders(
     {
       rawHeaders,
@@ -86,7 +93,7 @@ async function requestOf(
       isSecure: peer.isSecure,
     },
     {
-      isIdentityHeader: name => isRemoteHeader(name) || isIdentityHeader?.(name) === true,
+      isIdentityHeader: isIdentity,
       // Whoever is shown by our word is not shown by any other.
       replaced: credentials === undefined ? [] : ['authorization'],
       added: { ...credentials?.headers, ...own },
@@ -96,16 +103,22 @@ async function requestOf(
     method,
     path: withOpenedToken(target, options.seal),
     headers,
-    body: hasBody ? { [Symbol.asyncIterator]: () => bodyOf(exchange) } : undefined,
+    body: hasBody ? bodyOf(exchange, isIdentity) : undefined,
     isLongRunning: isLongRunning(method, target),
     as,
   }
 }
 
 /** The body, read when the upstream takes it, and not before. */
-function bodyOf(exchange: Exchange): AsyncIterator<Uint8Array> {
-  exchange.proceed()
-  return exchange.body.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>
+function bodyOf(exchange: Exchange, isIdentityHeader: (name: string) => boolean): ForwardBody {
+  return {
+    pieces() {
+      exchange.proceed()
+      const iterator = exchange.body.iterator({ destroyOnReturn: false })
+      return { [Symbol.asyncIterator]: () => iterator as AsyncIterator<Uint8Array> }
+    },
+    trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),
+  }
 }
 
 const longSubresources: ReadonlySet<string> = new Set([

@@ -8,6 +8,8 @@
 import * as http from 'node:http'
 import * as https from 'node:https'
 import { type Dispatcher, Pool } from 'undici'
+import type { Clock } from '../base/clock.ts'
+import { UpstreamConnections } from './upstream-connections.ts'
 import type { UpstreamIdentity } from './upstream.ts'
 
 /** Contents of PEM files. */
@@ -49,6 +51,13 @@ const headersMaxBytes = 64 * 1024
 /** A connection on which nothing happened for so long is probed by the system: watches may be quiet for an hour. */
 const vanishedAfterMs = 30_000
 
+export interface UpstreamServerOptions {
+  readonly url: URL
+  readonly tls?: UpstreamTls | undefined
+  readonly timeouts?: UpstreamTimeouts | undefined
+  readonly clock: Clock
+}
+
 /** How long a connection is used by one request. */
 export type Use = 'short' | 'long'
 
@@ -60,20 +69,43 @@ export class UpstreamServer {
   load = 0
   readonly #tls: UpstreamTls
   readonly #timeouts: UpstreamTimeouts
-  readonly #pools = new Map<string, Pool>()
+  readonly #clock: Clock
+  readonly #pools = new Map<UpstreamIdentity, Pool>()
+  readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, UpstreamConnections>>> = {
+    short: new Map(),
+    long: new Map(),
+  }
 
-  constructor(url: URL, tls: UpstreamTls, timeouts: UpstreamTimeouts) {
+  constructor({ url, tls = {}, timeouts = defaultUpstreamTimeouts, clock }: UpstreamServerOptions) {
     this.url = url
     this.#tls = tls
     this.#timeouts = timeouts
+    this.#clock = clock
   }
 
-  /** The connections for an identity and a use. */
-  pool(as: UpstreamIdentity, use: Use): Dispatcher {
-    const name = `${as} ${use}`
-    const pool = this.#pools.get(name) ?? this.#createPool(as, use)
-    this.#pools.set(name, pool)
+  /** For calls of our own. */
+  pool(as: UpstreamIdentity): Dispatcher {
+    const pool = this.#pools.get(as) ?? this.#createPool(as)
+    this.#pools.set(as, pool)
     return pool
+  }
+
+  /** For requests that pass: the connections for an identity and a use. */
+  connections(as: UpstreamIdentity, use: Use): UpstreamConnections {
+    const known = this.#connections[use].get(as)
+    if (known !== undefined) return known
+    const { connectMs, answerMs } = this.#timeouts
+    const connections = new UpstreamConnections({
+      url: this.url,
+      tls: this.#credentials(as),
+      clock: this.#clock,
+      connectionsMax: use === 'short' ? connectionsMax : Infinity,
+      connectMs,
+      answerMs: use === 'short' ? answerMs : 0,
+      idleMs,
+    })
+    this.#connections[use].set(as, connections)
+    return connections
   }
 
   /** The beginning of a request on a connection of its own. */
@@ -93,19 +125,22 @@ export class UpstreamServer {
 
   /** Ends every connection. */
   async close(): Promise<void> {
+    for (const connections of Object.values(this.#connections)) {
+      for (const one of connections.values()) one.close()
+    }
     await Promise.all([...this.#pools.values()].map(pool => pool.destroy()))
     this.#pools.clear()
   }
 
-  #createPool(as: UpstreamIdentity, use: Use): Pool {
+  #createPool(as: UpstreamIdentity): Pool {
     const { connectMs, answerMs } = this.#timeouts
     return new Pool(this.url.origin, {
-      connections: use === 'short' ? connectionsMax : null,
+      connections: connectionsMax,
       pipelining: 1,
       keepAliveTimeout: idleMs,
       maxHeaderSize: headersMaxBytes,
-      headersTimeout: use === 'short' ? answerMs : 0,
-      bodyTimeout: use === 'short' ? answerMs : 0,
+      headersTimeout: answerMs,
+      bodyTimeout: answerMs,
       connect: {
         ...this.#credentials(as),
         timeout: connectMs,

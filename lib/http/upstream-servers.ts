@@ -3,12 +3,11 @@
  *  A request goes to the server with the fewest under way among those that answer, or among all when none does. It goes to another
  *  one only if it never reached the first, and can be repeated without harm at that. */
 
-import type { IncomingHttpHeaders } from 'node:http'
-import type { Dispatcher } from 'undici'
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
+import { Forwarding } from './forwarding.ts'
 import { openTunnel, type TunnelRequest, type TunnelSink } from './upgrade.ts'
 import { codeOf, UpstreamFailure, upstreamFailure } from './upstream-failure.ts'
 import type { UpstreamServer, UpstreamTimeouts, Use } from './upstream-server.ts'
@@ -190,7 +189,7 @@ export class UpstreamServers implements Upstream {
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
     try {
-      const answer = await server.pool(as, 'short').request({
+      const answer = await server.pool(as).request({
         method,
         path,
         headers: { ...headers },
@@ -237,111 +236,4 @@ function isBetter(server: UpstreamServer, other: UpstreamServer): boolean {
   const isWell = server.problem === undefined
   if (isWell !== (other.problem === undefined)) return isWell
   return server.load < other.load
-}
-
-interface ForwardingHooks {
-  readonly sink: ForwardSink
-  readonly choose: (tried: ReadonlySet<UpstreamServer>) => UpstreamServer
-  /** No server is left to try. */
-  readonly isLast: (tried: ReadonlySet<UpstreamServer>) => boolean
-  readonly onUnreachable: (server: UpstreamServer, error: unknown) => void
-  readonly onEnd: () => void
-}
-
-/** RFC 9110, 9.2.2: sending it twice has the effect of sending it once. */
-const idempotentMethods: ReadonlySet<string> = new Set([
-  'GET',
-  'HEAD',
-  'OPTIONS',
-  'TRACE',
-  'PUT',
-  'DELETE',
-])
-
-/** One request on its way, to one server after another until it has reached one. */
-class Forwarding implements ForwardControl, Dispatcher.DispatchHandler {
-  readonly #request: ForwardRequest
-  readonly #hooks: ForwardingHooks
-  readonly #tried = new Set<UpstreamServer>()
-  #server: UpstreamServer | undefined
-  #controller: Dispatcher.DispatchController | undefined
-  #wasSent = false
-  #isOver = false
-
-  constructor(request: ForwardRequest, hooks: ForwardingHooks) {
-    this.#request = request
-    this.#hooks = hooks
-  }
-
-  begin(): void {
-    const { method, path, headers, body, isLongRunning, as } = this.#request
-    const server = this.#hooks.choose(this.#tried)
-    this.#tried.add(server)
-    this.#server = server
-    server.load++
-    const options = {
-      method,
-      path,
-      headers: [...headers],
-      body,
-    } as unknown as Dispatcher.DispatchOptions
-    server.pool(as, isLongRunning ? 'long' : 'short').dispatch(options, this)
-  }
-
-  resume(): void {
-    this.#controller?.resume()
-  }
-
-  abort(): void {
-    if (this.#isOver) return
-    this.#end()
-    this.#controller?.abort(new CacheError('closed', 'the client has left'))
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    this.#wasSent = true
-    if (this.#isOver) controller.abort(new CacheError('closed', 'the client has left'))
-  }
-
-  onResponseStart(
-    _: Dispatcher.DispatchController,
-    code: number,
-    headers: IncomingHttpHeaders,
-  ): void {
-    // Of 1xx none concerns the client: 100 was answered by us, and what follows is the answer.
-    if (code >= 200 && !this.#isOver) this.#hooks.sink.started(code, headers)
-  }
-
-  onResponseData(controller: Dispatcher.DispatchController, piece: Buffer): void {
-    if (!this.#isOver && !this.#hooks.sink.data(piece)) controller.pause()
-  }
-
-  onResponseEnd(_: Dispatcher.DispatchController, trailers: IncomingHttpHeaders): void {
-    if (this.#isOver) return
-    this.#end()
-    this.#hooks.sink.ended(trailers)
-  }
-
-  onResponseError(_: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.#isOver) return
-    const server = this.#server
-    if (!this.#wasSent && server !== undefined) {
-      this.#hooks.onUnreachable(server, error)
-      const isRepeatable = idempotentMethods.has(this.#request.method)
-      if (isRepeatable && !this.#hooks.isLast(this.#tried)) {
-        server.load--
-        this.begin()
-        return
-      }
-    }
-    this.#end()
-    this.#hooks.sink.failed(upstreamFailure(error, this.#wasSent))
-  }
-
-  #end(): void {
-    this.#isOver = true
-    if (this.#server !== undefined) this.#server.load--
-    this.#hooks.onEnd()
-  }
 }

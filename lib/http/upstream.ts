@@ -38,10 +38,18 @@ export interface ForwardRequest {
   readonly path: string
   /** Names and values in turn; those of the connection and of identities are gone. */
   readonly headers: readonly string[]
-  readonly body: AsyncIterable<Uint8Array> | undefined
+  readonly body: ForwardBody | undefined
   /** Its answer may never end, or be long in coming: watches, logs, proxied connections. */
   readonly isLongRunning: boolean
   readonly as: UpstreamIdentity
+}
+
+/** A body on its way through. */
+export interface ForwardBody {
+  /** Asked for once, when the upstream takes it. */
+  pieces(): AsyncIterable<Uint8Array>
+  /** Known when the last piece is: names and values in turn. */
+  trailers(): readonly string[]
 }
 
 /** What becomes of the answer. Calls come in this order: `started`, `data` any number of times, then `ended` or `failed`. `failed` may

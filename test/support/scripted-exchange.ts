@@ -9,6 +9,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly target = '/'
   readonly headers = {}
   readonly rawHeaders: readonly string[] = []
+  readonly rawTrailers: readonly string[] = []
   readonly hasBody = false
   readonly body: Readable = Readable.from([])
   readonly peer: Exchange['peer'] = { address: '', isSecure: false, certificate: () => undefined }

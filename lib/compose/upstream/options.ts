@@ -30,7 +30,10 @@ export function upstreamFrom(
   const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, systemClock)
   return {
     servers: new UpstreamServers({
-      servers: urls.map(url => new UpstreamServer(url, { ca, own, frontProxy }, timeouts)),
+      servers: urls.map(url => {
+        const tls = { ca, own, frontProxy }
+        return new UpstreamServer({ url, tls, timeouts, clock: systemClock })
+      }),
       token: token === undefined ? undefined : () => token.token(),
       timeouts,
       clock: systemClock,

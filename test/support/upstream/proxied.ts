@@ -86,7 +86,7 @@ export function startFront(
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
   const servers = new UpstreamServers({
-    servers: urls.map(url => new UpstreamServer(new URL(url), tls ?? {}, all)),
+    servers: urls.map(url => new UpstreamServer({ url: new URL(url), tls, timeouts: all, clock: systemClock })),
     timeouts: all,
     clock: systemClock,
     logger: silentLogger,

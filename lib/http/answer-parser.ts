@@ -1,0 +1,293 @@
+/** Reads answers over HTTP/1.1, one after the other on a connection, and strictly: what can be understood in two ways is refused, because
+ *  whoever reads it in the other way would see another answer, or two where there is one (RFC 9112, 6.3 and 7.1).
+ *
+ *  ```
+ *   idle ──expect──▶ head ──▶ counted ─────────────────────────┐
+ *                    │ ▲ 1xx  untilClosed ──(connection ends)──┤
+ *                    │        size ──▶ chunk ──▶ chunkEnd      ├──▶ idle
+ *                    │        ▲ │                   │          │
+ *                    │        └─┼───────────────────┘          │
+ *                    │          └──▶ trailers ─────────────────┤
+ *                    └──(no body)──────────────────────────────┘
+ *  ``` */
+
+import type { IncomingHttpHeaders } from 'node:http'
+
+/** What is told of an answer. Calls come in this order: `started`, `data` any number of times, `ended`. */
+export interface AnswerSink {
+  /** Of 1xx none is told. */
+  started(code: number, headers: IncomingHttpHeaders): void
+  data(piece: Uint8Array): void
+  ended(trailers: IncomingHttpHeaders): void
+}
+
+/** An answer that is not well-formed, or could be read in two ways. */
+export class MalformedAnswer extends Error {
+  readonly code = 'EPROTO'
+}
+
+type State =
+  | 'idle'
+  | 'head'
+  | 'counted'
+  | 'untilClosed'
+  | 'size'
+  | 'chunk'
+  | 'chunkEnd'
+  | 'trailers'
+
+/** As much as a server of ours takes from its clients. */
+const headMaxBytes = 64 * 1024
+/** A size, and what somebody may have to say about it, which nobody does. */
+const sizeMaxBytes = 1024
+/** Most sizes end within. */
+const sizeLookBytes = 32
+/** Servers send one, or two. */
+const informationalMax = 16
+
+const noTrailers: IncomingHttpHeaders = Object.freeze({})
+
+export class AnswerParser {
+  readonly #sink: AnswerSink
+  #state: State = 'idle'
+  /** Of a head, a size or trailers that have not ended yet. */
+  #text = ''
+  /** Of a body with a length, or of a chunk. */
+  #left = 0
+  #isToHead = false
+  #informational = 0
+  #isPersistent = true
+  #keepAlive: string | undefined = undefined
+
+  constructor(sink: AnswerSink) {
+    this.#sink = sink
+  }
+
+  /** An answer is about to come, to a request with this method. */
+  expect(method: string): void {
+    this.#isToHead = method === 'HEAD'
+    this.#informational = 0
+    this.#state = 'head'
+  }
+
+  get isIdle(): boolean {
+    return this.#state === 'idle'
+  }
+
+  /** Another answer may follow on the same connection. */
+  get isPersistent(): boolean {
+    return this.#isPersistent
+  }
+
+  /** The last answer's `Keep-Alive` header. */
+  get keepAlive(): string | undefined {
+    return this.#keepAlive
+  }
+
+  /** Takes what has come. Fails with `MalformedAnswer`, and is of no more use then. */
+  take(bytes: Buffer): void {
+    let at = 0
+    while (at < bytes.length) {
+      switch (this.#state) {
+        case 'idle':
+          throw new MalformedAnswer('the upstream answers what nobody has asked')
+        case 'counted':
+        case 'chunk':
+          at = this.#takeCounted(bytes, at)
+          break
+        case 'untilClosed':
+          this.#sink.data(at === 0 ? bytes : bytes.subarray(at))
+          at = bytes.length
+          break
+        case 'head':
+        case 'trailers':
+          at = this.#takeLines(bytes, at)
+          break
+        case 'size':
+          at = this.#takeSize(bytes, at)
+          break
+        case 'chunkEnd':
+          at = this.#takeChunkEnd(bytes, at)
+          break
+      }
+    }
+  }
+
+  /** The connection has ended in an orderly way. True if that is the end of the answer. */
+  close(): boolean {
+    if (this.#state !== 'untilClosed') return false
+    this.#end(noTrailers)
+    return true
+  }
+
+  #takeCounted(bytes: Buffer, at: number): number {
+    const end = Math.min(bytes.length, at + this.#left)
+    this.#left -= end - at
+    this.#sink.data(at === 0 && end === bytes.length ? bytes : bytes.subarray(at, end))
+    if (this.#left > 0) return end
+    if (this.#state === 'chunk') this.#state = 'chunkEnd'
+    else this.#end(noTrailers)
+    return end
+  }
+
+  /** A head, or trailers, which may have no line at all. */
+  #takeLines(bytes: Buffer, at: number): number {
+    const known = this.#text.length
+    const isEmpty = this.#state === 'trailers' && known === 0 && bytes[at] === 0x0d
+    const end = known === 0 && !isEmpty ? bytes.indexOf('\r\n\r\n', at, 'latin1') : -1
+    if (end >= 0) return this.#takeWhole(bytes.toString('latin1', at, end), end + 4)
+    const text = this.#text + bytes.toString('latin1', at)
+    if (this.#state === 'trailers' && text.startsWith('\r\n')) {
+      return this.#takeWhole('', at + 2 - known)
+    }
+    const found = text.indexOf('\r\n\r\n', Math.max(0, known - 3))
+    if (found >= 0) return this.#takeWhole(text.slice(0, found), at + found + 4 - known)
+    if (text.length > headMaxBytes) throw new MalformedAnswer('the headers of an answer are too long')
+    this.#text = text
+    return bytes.length
+  }
+
+  #takeWhole(text: string, next: number): number {
+    this.#text = ''
+    if (text.length > headMaxBytes) throw new MalformedAnswer('the headers of an answer are too long')
+    if (this.#state === 'head') this.#takeHead(text)
+    else this.#end(text === '' ? noTrailers : headersOf(text.split('\r\n'), 0))
+    return next
+  }
+
+  #takeHead(text: string): void {
+    const lines = text.split('\r\n')
+    const status = statusLine.exec(lines[0] ?? '')
+    if (status === null) throw new MalformedAnswer('an answer does not begin as one')
+    const code = Number(status[2])
+    const headers = headersOf(lines, 1)
+    if (code < 200) {
+      this.#informational++
+      // Nobody has asked for another protocol.
+      if (code === 101 || this.#informational > informationalMax) {
+        throw new MalformedAnswer(`an answer begins with ${code}`)
+      }
+      return
+    }
+    this.#beginBody(code, headers, status[1] === '0')
+    const hasEnded = this.#state === 'idle'
+    this.#sink.started(code, headers)
+    if (hasEnded) this.#sink.ended(noTrailers)
+  }
+
+  /** RFC 9112, 6.3. */
+  #beginBody(code: number, headers: IncomingHttpHeaders, isOld: boolean): void {
+    const { connection, 'transfer-encoding': coding, 'content-length': length } = headers
+    this.#keepAlive = headers['keep-alive'] as string | undefined
+    this.#isPersistent = !isOld && (connection === undefined || !closes(connection))
+    this.#state = 'idle'
+    if (coding !== undefined) {
+      const isPlain = typeof coding === 'string' && coding.toLowerCase() === 'chunked'
+      if (!isPlain || isOld || length !== undefined) {
+        throw new MalformedAnswer('it is not certain where an answer ends')
+      }
+    }
+    const bytes = length === undefined ? undefined : lengthOf(length)
+    if (this.#isToHead || code === 204 || code === 304) return
+    if (coding !== undefined) this.#state = 'size'
+    else if (bytes === undefined) {
+      this.#state = 'untilClosed'
+      this.#isPersistent = false
+    } else if (bytes > 0) {
+      this.#state = 'counted'
+      this.#left = bytes
+    }
+  }
+
+  #takeSize(bytes: Buffer, at: number): number {
+    const known = this.#text.length
+    const next = Math.min(bytes.length, at + sizeLookBytes)
+    const text = this.#text + bytes.toString('latin1', at, next)
+    const end = text.indexOf('\r\n')
+    if (end < 0) {
+      if (text.length > sizeMaxBytes) throw new MalformedAnswer('a chunk has no size')
+      this.#text = text
+      return next
+    }
+    this.#text = ''
+    const size = chunkSize.exec(text.slice(0, end))?.[1]
+    if (size === undefined) throw new MalformedAnswer('the size of a chunk is none')
+    this.#left = Number.parseInt(size, 16)
+    this.#state = this.#left === 0 ? 'trailers' : 'chunk'
+    return at + end + 2 - known
+  }
+
+  #takeChunkEnd(bytes: Buffer, at: number): number {
+    const text = this.#text + bytes.toString('latin1', at, at + 2 - this.#text.length)
+    if (!'\r\n'.startsWith(text)) throw new MalformedAnswer('a chunk is longer than it says')
+    const taken = text.length - this.#text.length
+    this.#text = text === '\r\n' ? '' : text
+    if (text === '\r\n') this.#state = 'size'
+    return at + taken
+  }
+
+  #end(trailers: IncomingHttpHeaders): void {
+    this.#state = 'idle'
+    this.#sink.ended(trailers)
+  }
+}
+
+const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
+const chunkSize = /^([0-9a-fA-F]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/
+const notOfAValue = /[^\t\x20-\x7e\x80-\xff]/
+const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
+/** Names of headers, well-formed and in lower case, by how they are spelled: servers have a dozen of them. */
+const knownNames = new Map<string, string>()
+const knownNamesMax = 1_000
+
+function plainName(name: string): string {
+  const known = knownNames.get(name)
+  if (known !== undefined) return known
+  if (!headerName.test(name)) throw new MalformedAnswer('the name of a header is none')
+  const plain = name.toLowerCase()
+  if (knownNames.size < knownNamesMax) knownNames.set(name, plain)
+  return plain
+}
+
+/** The lines from `start` on: names in lower case, and several values where there are several lines of a name. */
+function headersOf(lines: readonly string[], start: number): IncomingHttpHeaders {
+  const headers: Record<string, string | string[] | undefined> = {}
+  for (let i = start; i < lines.length; i++) {
+    const line = lines[i] ?? ''
+    const colon = line.indexOf(':')
+    // A line that goes on from the last one begins with a space, which is no name.
+    if (colon < 0 || notOfAValue.test(line)) throw new MalformedAnswer('a header is none')
+    const name = plainName(line.slice(0, colon))
+    const value = trimmed(line, colon + 1)
+    const before = headers[name]
+    if (typeof before === 'string') headers[name] = [before, value]
+    else if (Array.isArray(before)) before.push(value)
+    else headers[name] = value
+  }
+  return headers
+}
+
+/** Without spaces and tabs around it. */
+function trimmed(line: string, start: number): string {
+  let end = line.length
+  while (start < end && isBlank(line.charCodeAt(start))) start++
+  while (end > start && isBlank(line.charCodeAt(end - 1))) end--
+  return line.slice(start, end)
+}
+
+function isBlank(char: number): boolean {
+  return char === 0x20 || char === 0x09
+}
+
+function lengthOf(value: string | readonly string[]): number {
+  const bytes = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined
+  if (bytes === undefined) throw new MalformedAnswer('the length of an answer is none')
+  return bytes
+}
+
+function closes(connection: string | readonly string[]): boolean {
+  if (connection === 'keep-alive') return false
+  const tokens = [connection].flat().join(',').toLowerCase().split(',')
+  return tokens.some(token => token.trim() === 'close')
+}
