@@ -27,14 +27,7 @@ export class MalformedAnswer extends Error {
 }
 
 type State =
-  | 'idle'
-  | 'head'
-  | 'counted'
-  | 'untilClosed'
-  | 'size'
-  | 'chunk'
-  | 'chunkEnd'
-  | 'trailers'
+  'idle' | 'head' | 'counted' | 'untilClosed' | 'size' | 'chunk' | 'chunkEnd' | 'trailers'
 
 /** As much as a server of ours takes from its clients. */
 const headMaxBytes = 64 * 1024
@@ -142,14 +135,14 @@ export class AnswerParser {
     }
     const found = text.indexOf('\r\n\r\n', Math.max(0, known - 3))
     if (found >= 0) return this.#takeWhole(text.slice(0, found), at + found + 4 - known)
-    if (text.length > headMaxBytes) throw new MalformedAnswer('the headers of an answer are too long')
+    if (text.length > headMaxBytes) throw new MalformedAnswer('headers are too long')
     this.#text = text
     return bytes.length
   }
 
   #takeWhole(text: string, next: number): number {
     this.#text = ''
-    if (text.length > headMaxBytes) throw new MalformedAnswer('the headers of an answer are too long')
+    if (text.length > headMaxBytes) throw new MalformedAnswer('headers are too long')
     if (this.#state === 'head') this.#takeHead(text)
     else this.#end(text === '' ? noTrailers : headersOf(text.split('\r\n'), 0))
     return next

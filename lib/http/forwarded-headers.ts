@@ -96,14 +96,14 @@ export function requestTrailers(
   const named = rawTrailers.length === 0 ? noTokens : namedByConnection(rawHeaders)
   for (let i = 0; i + 1 < rawTrailers.length; i += 2) {
     const name = rawTrailers[i] ?? ''
-    const plain = name.toLowerCase()
+    const plain = name.toLowerCase().replaceAll('_', '-')
     const isKept =
       !name.startsWith(':') &&
-      !named.has(plain) &&
+      !named.has(name.toLowerCase()) &&
       !connectionHeaders.has(plain) &&
       !forwardedHeaders.has(plain) &&
       !headersOnly.has(plain) &&
-      !plain.replaceAll('_', '-').startsWith('impersonate-') &&
+      !plain.startsWith('impersonate-') &&
       !isIdentityHeader(plain)
     if (isKept) passed.push(name, rawTrailers[i + 1] ?? '')
   }

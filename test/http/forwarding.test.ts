@@ -5,6 +5,7 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
+import { codeIn, head, raw } from '../support/raw-http.ts'
 import { startProxied } from '../support/upstream/proxied.ts'
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'REPORT']
@@ -134,6 +135,63 @@ t.test('trailers of an answer, compressed bodies and status codes pass', async t
     t.equal(told.trailers['x-sum'], String(zipped.length))
   }
 })
+
+t.test('trailers of a request pass, but for those that say what only headers may', async t => {
+  const { port } = await startProxied(t)
+  const trailers = {
+    'x-sum': '1',
+    'x-remote-user': 'admin',
+    'impersonate-user': 'admin',
+    x_forwarded_for: '9.9.9.9',
+    'x-forwarded-for': '9.9.9.9',
+    authorization: 'Bearer t',
+    'x-named': '1',
+  }
+  const answers = await Promise.all([trailed1(port, trailers), trailed2(port, trailers)])
+  for (const told of answers) {
+    t.equal(told.body.toString(), 'hello')
+    t.strictSame(JSON.parse(String(told.trailers['x-sent'])), {
+      'x-sum': '1',
+      ...(told === answers[1] ? { 'x-named': '1' } : {}),
+    })
+  }
+})
+
+const trailed = '/echo?trailers'
+
+/** Node refuses to send some of them. */
+async function trailed1(port: number, trailers: Record<string, string>): Promise<Told> {
+  const lines = Object.entries(trailers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const request = head(
+    `POST ${trailed}`,
+    'Transfer-Encoding: chunked',
+    'Connection: close, X-Named',
+  )
+  const answer = await raw(port, `${request}5\r\nhello\r\n0\r\n${lines.join('')}\r\n`)
+  const sent = /^x-sent: (.*)$/im.exec(answer)?.[1] ?? ''
+  const body = Buffer.from(/\r\n5\r\n(hello)\r\n/.exec(answer)?.[1] ?? '')
+  return { status: codeIn(answer), headers: {}, trailers: { 'x-sent': sent }, body }
+}
+
+function trailed2(port: number, trailers: Record<string, string>): Promise<Told> {
+  return new Promise((resolve, reject) => {
+    const session = http2.connect(`http://127.0.0.1:${port}`)
+    session.on('error', reject)
+    const request = { ':method': 'POST', ':path': trailed }
+    const stream = session.request(request, { endStream: false, waitForTrailers: true })
+    const told = { status: 0, headers: {}, trailers: {} as http.IncomingHttpHeaders }
+    const pieces: Buffer[] = []
+    stream.on('wantTrailers', () => stream.sendTrailers(trailers))
+    stream.on('trailers', headers => (told.trailers = headers))
+    stream.on('data', (piece: Buffer) => pieces.push(piece))
+    stream.on('error', reject)
+    stream.on('end', () => {
+      session.close()
+      resolve({ ...told, body: Buffer.concat(pieces) })
+    })
+    stream.end('hello')
+  })
+}
 
 t.test('a client that expects to be told to go on is told', async t => {
   const { port } = await startProxied(t)

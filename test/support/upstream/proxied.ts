@@ -86,7 +86,9 @@ export function startFront(
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
   const servers = new UpstreamServers({
-    servers: urls.map(url => new UpstreamServer({ url: new URL(url), tls, timeouts: all, clock: systemClock })),
+    servers: urls.map(
+      url => new UpstreamServer({ url: new URL(url), tls, timeouts: all, clock: systemClock }),
+    ),
     timeouts: all,
     clock: systemClock,
     logger: silentLogger,
