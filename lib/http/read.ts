@@ -12,7 +12,6 @@ import { contentType, type MediaType, negotiate, negotiateWatch } from '../codec
 import { NotExact } from '../codec/not-exact.ts'
 import { invalidIncludeObject, keptObjectBody, viewMismatch } from '../codec/object-body.ts'
 import { type Run, runsOfEntries } from '../codec/segments.ts'
-import { uncheckedKinds } from '../codec/table/printers.ts'
 import { listMeta, type Page, PageWalk } from '../kube/list.ts'
 import { type Freshness, requestTimeoutMs } from '../kube/list-options.ts'
 import { readFailure } from '../kube/read-failure.ts'
@@ -40,7 +39,6 @@ import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
 import { holdFor, inTurn, noteGet } from './fair-share.ts'
 import { problemIn } from './inexact.ts'
-import { PassInstead } from './pass-instead.ts'
 import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { RequestContext } from './request-context.ts'
@@ -249,9 +247,6 @@ function formsFor(
   if (forms instanceof NotExact) throw notExactly(resource, forms.reason)
   const mismatch = type === 'watch' ? undefined : viewMismatch(forms.kind, mediaType, isList)
   if (mismatch !== undefined) throw notAcceptable(mismatch, false)
-  if (mediaType.view === 'Table' && options.proxy !== undefined && isUnchecked(resource)) {
-    throw new PassInstead('inexact')
-  }
   const asked = target.query.text('includeObject')
   const includeObject = includedObject(asked)
   if (includeObject === undefined && mediaType.view === 'Table') {
@@ -259,11 +254,6 @@ function formsFor(
   }
   const now = options.clock.wallMs()
   return { forms, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
-}
-
-/** Nobody has compared our cells with a server's. */
-function isUnchecked({ group, kind }: Resource): boolean {
-  return uncheckedKinds.has(`${group}/${kind}`)
 }
 
 /** The page of a list, made in slices. Undefined if the client has left meanwhile. */

@@ -3,16 +3,11 @@
 import { allResources, type Resource as ResourceRow } from '../codec/schema.ts'
 import { defaultEtcdPrefix, type FieldLabel, type Resource } from './resource.ts'
 
-/** Which of the built-in resources are served: those that are on by default, or what the upstream's discovery lists. */
-export type IsServed = (group: string, version: string, resource: string) => boolean
-
-/** The built-in resources under an etcd prefix (`/registry`, without a final slash), in the order of discovery. */
-export function builtInResources(
-  etcdPrefix: string = defaultEtcdPrefix,
-  isServed?: IsServed,
-): Resource[] {
+/** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a final slash), in the order of
+ *  discovery. */
+export function builtInResources(etcdPrefix: string = defaultEtcdPrefix): Resource[] {
   return allResources()
-    .filter(row => isServed?.(row.group, row.version, row.resource) ?? row.defaultServed)
+    .filter(row => row.defaultServed)
     .map(row => resourceFromRow(row, etcdPrefix))
 }
 

@@ -150,17 +150,3 @@ const printers: Readonly<Record<string, Printer>> = {
 export function printerOf(group: string, kind: string): Printer {
   return printers[`${group}/${kind}`] ?? defaultPrinter
 }
-
-/** Kinds that no default API server serves, and whose cells were never compared with a server's: a server that has an upstream
- *  lets it print them. */
-export const uncheckedKinds: ReadonlySet<string> = new Set([
-  'certificates.k8s.io/ClusterTrustBundle',
-  'certificates.k8s.io/PodCertificateRequest',
-  'coordination.k8s.io/LeaseCandidate',
-  'internal.apiserver.k8s.io/StorageVersion',
-  'resource.k8s.io/DeviceTaintRule',
-  'resource.k8s.io/ResourcePoolStatusRequest',
-  'scheduling.k8s.io/PodGroup',
-  'scheduling.k8s.io/Workload',
-  'storagemigration.k8s.io/StorageVersionMigration',
-])
