@@ -21,7 +21,7 @@ export interface Envelope extends KindName {
 }
 
 /** `k8s\0` */
-export const envelopeMagic: readonly number[] = [0x6b, 0x38, 0x73, 0x00]
+const envelopeMagic: readonly number[] = [0x6b, 0x38, 0x73, 0x00]
 
 /** True if the value begins as Kubernetes protobuf does. */
 export function hasEnvelope(bytes: Uint8Array, start: number, end: number): boolean {

@@ -46,10 +46,7 @@ export class GzipMember {
   }
 }
 
-/** Most bytes that one stored block holds. */
-export const storedMaxBytes = 65_535
-
-/** Bytes as a block of their own that is not compressed: few are not worth it. At most `storedMaxBytes`. */
+/** Bytes as a block of their own that is not compressed: few are not worth it. At most 65,535, which is all that one holds. */
 export function storedBlock(bytes: Uint8Array): Uint8Array {
   const block = Buffer.allocUnsafe(5 + bytes.length)
   block[0] = 0

@@ -52,7 +52,7 @@ export function protobufMetadata({ bytes, start, end }: StoredValue): StoredValu
 }
 
 /** Appends an ObjectMeta in Go's order, with `resourceVersion` in it. */
-export function appendOrderedMetadata(
+function appendOrderedMetadata(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
   resourceVersion: string,

@@ -8,7 +8,7 @@
 export const wireVarint = 0
 export const wireFixed64 = 1
 export const wireBytes = 2
-export const wireFixed32 = 5
+const wireFixed32 = 5
 
 /** Shared, as an array of its own is the dearest part of a reader. */
 const noBytes: Uint8Array = new Uint8Array(0)

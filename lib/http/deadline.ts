@@ -4,7 +4,7 @@ import { CacheError } from '../base/errors.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be shorter. */
-export const requestMaxMs = 60_000
+const requestMaxMs = 60_000
 
 /** Runs `task` until it is done, the time since the request came is over, or the client leaves. The signal stays of use after the
  *  task: it is aborted when the client leaves, and no more by the clock. */

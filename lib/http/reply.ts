@@ -11,7 +11,7 @@ import { type Outcome, type Pieces, type Response, sendPieces, sendWhole } from 
 import type { Zipper } from './zipper.ts'
 
 /** Smaller bodies are not worth compressing; this is upstream's bound. */
-export const gzipMinBytes: number = 128 * 1024
+const gzipMinBytes: number = 128 * 1024
 
 const originHeader = 'x-watchglass'
 

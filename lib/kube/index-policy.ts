@@ -17,7 +17,7 @@ export interface IndexPolicyLimits {
   readonly inUseRequests: number
 }
 
-export const defaultIndexPolicyLimits: IndexPolicyLimits = {
+const defaultIndexPolicyLimits: IndexPolicyLimits = {
   maxIndexes: 16,
   maxCandidates: 256,
   inUseRequests: 64,

@@ -1,14 +1,14 @@
 /** Columns of Tables as they are declared: in CustomResourceDefinitions, whose oldest form spells `JSONPath`, and in configuration. */
 
-import type { PrinterColumn } from './resource.ts'
+import type { CustomColumn } from '../codec/table/custom.ts'
 import { listOf, numberOf, objectOf, textOf } from './untyped.ts'
 
 /** The declared columns; undefined if there is no such declaration. */
-export function printerColumns(declared: unknown): PrinterColumn[] | undefined {
+export function printerColumns(declared: unknown): CustomColumn[] | undefined {
   return Array.isArray(declared) ? listOf(declared).map(columnOf) : undefined
 }
 
-function columnOf(declared: unknown): PrinterColumn {
+function columnOf(declared: unknown): CustomColumn {
   const column = objectOf(declared)
   return {
     name: textOf(column['name']),

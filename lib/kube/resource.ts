@@ -1,5 +1,6 @@
 /** What the API knows of one resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
 
+import type { CustomColumn } from '../codec/table/custom.ts'
 import { goQuote } from './go-text.ts'
 
 /** Where kube-apiserver keeps everything unless told otherwise. */
@@ -40,16 +41,6 @@ export interface Subresource {
   readonly version?: string | undefined
 }
 
-/** One column that is declared for Tables. */
-export interface PrinterColumn {
-  readonly name: string
-  readonly type: string
-  readonly format: string
-  readonly description: string
-  readonly priority: number
-  readonly jsonPath: string
-}
-
 /** What only resources have that are not built in: custom ones, and configured ones. */
 export interface CustomVersion {
   /** The CustomResourceDefinition's name; undefined for configured resources. */
@@ -61,7 +52,7 @@ export interface CustomVersion {
   /** spec.preserveUnknownFields: nothing is pruned. */
   readonly preservesUnknownFields: boolean
   /** undefined where none are declared, which means the default columns. */
-  readonly columns: readonly PrinterColumn[] | undefined
+  readonly columns: readonly CustomColumn[] | undefined
   /** Being deleted: writes but deletes are refused. */
   readonly isTerminating: boolean
   /** Declarations that were ignored, and why. */

@@ -6,7 +6,7 @@ import type { FieldLabel } from './resource.ts'
 import { listOf, memberOf, objectOf, textOf } from './untyped.ts'
 
 /** As upstream's. */
-export const selectableFieldsMax = 8
+const selectableFieldsMax = 8
 
 export interface SelectableFields {
   readonly fields: readonly FieldLabel[]

@@ -141,7 +141,7 @@ function canonicalCharacterLength(bytes: Uint8Array, at: number, end: number): n
 }
 
 /** The length of the UTF-8 character at `at` if it has more than one byte and is valid; otherwise 0. */
-export function utf8Length(bytes: Uint8Array, at: number, end: number): number {
+function utf8Length(bytes: Uint8Array, at: number, end: number): number {
   const first = bytes[at] as number
   const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
   if (length === 0 || at + length > end) return 0

@@ -47,6 +47,6 @@ function valueFromJson(slot: Slot, value: unknown): unknown {
 }
 
 /** What the server takes for not given, where it fills something in. */
-export function isZero(value: unknown): boolean {
+function isZero(value: unknown): boolean {
   return value === 0 || value === '' || value === false
 }

@@ -56,7 +56,7 @@ export interface Backup {
 }
 
 /** The version of etcd whose behaviour this is. */
-export const embeddedVersion = '3.5.30'
+const embeddedVersion = '3.5.30'
 
 const unbounded: HistoryBounds = { maxBatches: Infinity, maxAgeMs: Infinity, maxBytes: Infinity }
 

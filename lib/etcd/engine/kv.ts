@@ -48,7 +48,7 @@ export function partialHeader(revision: number): HeaderMessage {
 }
 
 /** The view that a range with this revision reads; refuses what is compacted or in the future. */
-export function viewAt(view: VersionedView, revision: number): View {
+function viewAt(view: VersionedView, revision: number): View {
   if (revision > view.revision) {
     throw new EtcdError('futureRevision', { latest: view.revision })
   }

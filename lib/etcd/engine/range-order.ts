@@ -60,6 +60,6 @@ function lessBy(target: number): IsLess {
 }
 
 /** Byte order of the values. */
-export function compareValues(a: KeyValue, b: KeyValue): number {
+function compareValues(a: KeyValue, b: KeyValue): number {
   return Buffer.compare(a.value, b.value)
 }

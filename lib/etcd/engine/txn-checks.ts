@@ -14,7 +14,7 @@ import type {
 import { rangeFromWire } from './kv.ts'
 
 /** etcd's default: so many operations, or compares, in one transaction, nested ones included. */
-export const txnMaxOperations = 128
+const txnMaxOperations = 128
 
 export function checkKey(request: RangeMessage | DeleteRangeMessage): void {
   if (request.key === '') throw new EtcdError('emptyKey')

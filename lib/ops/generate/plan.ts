@@ -3,7 +3,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 
-export const plannedKinds = [
+const plannedKinds = [
   'namespaces',
   'nodes',
   'deployments',
