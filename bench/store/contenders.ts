@@ -63,8 +63,7 @@ export class Ours implements Contender {
 
   scanAll(): number {
     let sum = 0
-    for (const { leaf, from, to } of this.tree.leaves({ start: '' as Key, end: undefined })) {
-      const { entries } = leaf
+    for (const { entries, from, to } of this.tree.leaves({ start: '' as Key, end: undefined })) {
       for (let i = from; i < to; i++) sum += entries[i]!.version
     }
     return sum

@@ -34,9 +34,9 @@ const full: Sizes = {
   sizes: [10_000, 100_000, 1_000_000],
   held: 10_000,
   rounds: 10,
-  batches: 20_000,
+  batches: 100_000,
 }
-const small: Sizes = { sizes: [500, 1000, 2000], held: 100, rounds: 2, batches: 200 }
+const small: Sizes = { sizes: [500, 1000, 2000], held: 100, rounds: 2, batches: 500 }
 
 export const storeBench: Bench = {
   name: 'store',
@@ -118,7 +118,10 @@ async function measurePauses(
   for (let isMore = true; isMore;) {
     isMore = pauses.slice(() => keyspace.buildIndexes(500))
     const next = pauses.slice(() => walk.next())
-    if (next.done !== true) next.value.leaf.entries.forEach(change)
+    if (next.done !== true) {
+      const { entries, from, to } = next.value
+      entries.slice(from, to).forEach(change)
+    }
   }
   return pauses.finish()
 }

@@ -34,6 +34,8 @@ export interface Run {
   readonly to: number
   /** Where segments are kept; undefined for entries that were picked out. */
   readonly leaf: SegmentHolder | undefined
+  /** How many entries the leaf has: what is kept with it is made of all of them. */
+  readonly size?: number | undefined
   /** These entries were picked out, and may well be picked out again. */
   readonly isKept?: boolean | undefined
 }
@@ -79,13 +81,13 @@ export function itemsOfRun(
   form: ItemForm,
   cache: SegmentCache<Segment> | undefined,
 ): Uint8Array | NotExact {
-  const { leaf, from, to } = run
+  const { leaf, from, to, size } = run
   const name = form.segmentName
   const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
   if (kept !== undefined && isOfNow(kept, form.aging, run)) return partOf(kept, from, to)
   const made = makeSegment(run, form, kept)
   if (made instanceof NotExact) return made
-  const isWhole = from === 0 && to === run.entries.length
+  const isWhole = from === 0 && to === size
   if (isWhole && leaf !== undefined && name !== undefined) {
     const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
     cache?.set(leaf, name, made, made.bytes.length + tables + overheadBytes)
@@ -100,9 +102,9 @@ export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
 }
 
 /** Bytes that `itemsOfRun` has kept, for whoever looks for them with `holderOfKept`. */
-export function noteKept(items: Uint8Array, { entries, from, to, leaf }: Run): void {
-  const isWhole = leaf !== undefined && from === 0 && to === entries.length
-  if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, { segments: undefined })
+export function noteKept(items: Uint8Array, { from, to, size }: Run): void {
+  const isWhole = from === 0 && to === size
+  if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, {})
 }
 
 const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()
@@ -127,7 +129,8 @@ export function* itemsOfPicked(
   const pieces: Uint8Array[] = []
   let bytes = 0
   for (const [i, leaf] of holders.entries()) {
-    const items = itemsOfRun({ entries: [entries[from + i]!], from: 0, to: 1, leaf }, form, cache)
+    const run = { entries: [entries[from + i]!], from: 0, to: 1, leaf, size: 1 }
+    const items = itemsOfRun(run, form, cache)
     yield items
     if (items instanceof NotExact) return
     bytes += items.length
@@ -167,7 +170,7 @@ const noEnds = new Uint32Array(0)
 export function holderOf(entry: KeyValue): SegmentHolder {
   let holder = holders.get(entry)
   if (holder === undefined) {
-    holder = { segments: undefined }
+    holder = {}
     holders.set(entry, holder)
   }
   return holder

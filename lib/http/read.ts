@@ -39,8 +39,6 @@ import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
 import { holdFor, inTurn, noteGet } from './fair-share.ts'
 import { problemIn } from './inexact.ts'
-import type { LeafSlice } from '../store/btree.ts'
-import type { KeyValue } from '../store/event.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from './watch.ts'
 
@@ -281,18 +279,12 @@ const sliceEntries = 64
 const keptEntriesMax = 500
 
 function runsOf({ content }: Page): Iterable<Run> {
-  if (content.type === 'slices') {
-    return { [Symbol.iterator]: () => runsOfSlices(content.slices) }
-  }
+  if (content.type === 'slices') return content.slices
   const { entries } = content
   if (entries.length <= keptEntriesMax) {
     return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
   }
   return runsOfEntries(entries)
-}
-
-function* runsOfSlices(slices: Iterable<LeafSlice<KeyValue>>): Generator<Run, void, undefined> {
-  for (const { leaf, from, to } of slices) yield { entries: leaf.entries, from, to, leaf }
 }
 
 type Body = ReturnType<typeof listBody>

@@ -153,9 +153,7 @@ function* initialRuns(
   filter: Filter | undefined,
 ): Generator<Run | NotExact> {
   if (filter === undefined) {
-    for (const { leaf, from, to } of snapshot.leaves(plan.range)) {
-      yield { entries: leaf.entries, from, to, leaf }
-    }
+    yield* snapshot.leaves(plan.range)
     return
   }
   let entries: KeyValue[] = []

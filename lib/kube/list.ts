@@ -121,7 +121,7 @@ function unfilteredPage({ plan, snapshot }: PageOptions): Page {
     const to = Math.min(slice.to, slice.from + room)
     slices.push(to === slice.to ? slice : { ...slice, to })
     room -= to - slice.from
-    last = slice.leaf.entries[to - 1]?.key
+    last = slice.entries[to - 1]?.key
     if (room === 0) break
   }
   const remaining = room > 0 || last === undefined ? 0 : countAfter(snapshot, last, plan.range)
@@ -143,8 +143,8 @@ export function* pageEntries({ content }: Page): Generator<KeyValue, void, undef
     yield* content.entries
     return
   }
-  for (const { leaf, from, to } of content.slices) {
-    for (let i = from; i < to; i++) yield leaf.entries[i]!
+  for (const { entries, from, to } of content.slices) {
+    for (let i = from; i < to; i++) yield entries[i]!
   }
 }
 

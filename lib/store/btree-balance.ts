@@ -9,8 +9,10 @@ import {
   isOverFull,
   type Keyed,
   type Leaf,
+  leafSize,
   type Node,
   sharedBytes,
+  skipOf,
 } from './btree-nodes.ts'
 
 /** Two neighbours, and the key that the right one begins at. */
@@ -69,7 +71,8 @@ export function withJoinedChild<E extends Keyed>(
 
 function split<E extends Keyed>(node: Node<E>, level: number, { lower, upper }: Bounds): Halves<E> {
   if (level === 0) {
-    const { entries, skip } = node as Leaf<E>
+    const entries = entriesOf(node as Leaf<E>)
+    const skip = skipOf(node as Leaf<E>)
     const middle = entries.length >>> 1
     const separator = entries[middle]!.key
     return {
@@ -98,13 +101,17 @@ function join<E extends Keyed>({ left, separator, right }: Halves<E>, level: num
   if (level === 0) {
     const a = left as Leaf<E>
     const b = right as Leaf<E>
-    return createLeaf(a.entries.concat(b.entries), Math.min(a.skip, b.skip))
+    return createLeaf(entriesOf(a).concat(entriesOf(b)), Math.min(skipOf(a), skipOf(b)))
   }
   const [a, ...firstChildren] = left as Inner<E>
   const [b, ...secondChildren] = right as Inner<E>
   const keys = [...a.keys, separator, ...b.keys]
   const children = firstChildren.concat(secondChildren)
   return createInner({ keys, skip: Math.min(a.skip, b.skip), children }, level)
+}
+
+function entriesOf<E extends Keyed>(leaf: Leaf<E>): E[] {
+  return leaf.slice(0, leafSize(leaf)) as E[]
 }
 
 /** What all keys between two bounds have in common; `atLeast` when a bound is not known. */

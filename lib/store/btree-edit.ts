@@ -6,15 +6,18 @@ import type { Key } from '../base/keys.ts'
 import { splitRoot, withJoinedChild, withSplitChild } from './btree-balance.ts'
 import {
   childIndex,
+  entryAt,
   entryIndex,
   type Inner,
   isOverFull,
   type Keyed,
-  Leaf,
+  type Leaf,
+  leafSize,
   markAt,
   minSize,
   type Node,
   sizeOf,
+  skipOf,
   withChild,
 } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
@@ -80,17 +83,16 @@ export class TreeEdit<E extends Keyed> {
 
   #putInLeaf(leaf: Leaf<E>, entry: E): Leaf<E> {
     const at = entryIndex(leaf, entry.key)
-    const before = leaf.entries[at]
-    const entries = leaf.entries.slice()
+    const before = entryAt(leaf, at)
+    const copy = leaf.slice()
     if (before !== undefined && before.key === entry.key) {
       this.#before = before
-      entries[at] = entry
-      return new Leaf(leaf.marks, entries, leaf.skip)
+      copy[at] = entry
+    } else {
+      copy.splice(leafSize(leaf) + at, 0, markAt(entry.key, skipOf(leaf)))
+      copy.splice(at, 0, entry)
     }
-    entries.splice(at, 0, entry)
-    const marks = leaf.marks.slice()
-    marks.splice(at, 0, markAt(entry.key, leaf.skip))
-    return new Leaf(marks, entries, leaf.skip)
+    return copy
   }
 
   #delete(node: Node<E>, level: number, key: Key): Node<E> {
@@ -105,9 +107,9 @@ export class TreeEdit<E extends Keyed> {
 
   #deleteInLeaf(leaf: Leaf<E>, key: Key): Leaf<E> {
     const at = entryIndex(leaf, key)
-    const before = leaf.entries[at]
+    const before = entryAt(leaf, at)
     if (before === undefined || before.key !== key) return leaf
     this.#before = before
-    return new Leaf(leaf.marks.toSpliced(at, 1), leaf.entries.toSpliced(at, 1), leaf.skip)
+    return leaf.toSpliced(leafSize(leaf) + at, 1).toSpliced(at, 1)
   }
 }

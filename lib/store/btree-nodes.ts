@@ -1,11 +1,10 @@
-/** The nodes of the persistent B+tree, and the searches within one node.
+/** The nodes of the persistent B+tree, and the searches within one node. Every node is one plain array.
  *
  *  ```
- *  Inner  [ head , c0 , c1 , c2 ]           ci holds keys >= head.keys[i - 1] and < head.keys[i]
+ *  Inner  [ head , c0 , c1 , c2 ]                      ci holds keys >= head.keys[i - 1] and < head.keys[i]
  *  Head     keys:  [ k1 , k2 ]
- *           marks: [ m1 , m2 ]              marks[i] stands for keys[i]
- *  Leaf   marks:   [ m0 , m1 , m2 ]         marks[i] stands for entries[i].key
- *         entries: [ A  , B  , C  ]
+ *           marks: [ m1 , m2 ]                         marks[i] stands for keys[i]
+ *  Leaf   [ e0 , e1 , e2 , m0 , m1 , m2 , skip ]       mi stands for the key of entry ei
  *  ```
  *
  *  Nodes never change once a tree has them, except for what is derived from them and kept with them. All leaves are at the same
@@ -16,19 +15,19 @@
  *  search reads one array of numbers and compares strings only where marks are equal. In a large tree each string costs a cache
  *  miss or two, and the strings of one node begin alike, so that comparing them is slow as well.
  *
- *  Most changes replace the value of a key. The new nodes then share heads and marks with the old ones, and a change costs what it
- *  copies: one array of entries, its leaf, and one array for each inner node above, which therefore has no object around it. What
- *  survives in the history is copied twice by the collector, and that is most of the time that a change takes (bench/store). */
+ *  Most changes replace the value of a key, and cost what they copy. In a large tree they cost what they have to fetch as well, above
+ *  all of the leaf, which nobody has read for long: in one array, its entries and marks lie side by side. Inner nodes are read again
+ *  and again; they share heads with their copies. What survives in the history is copied twice by the collector, and that is half
+ *  of the time that a change takes (bench/store). */
 
 import type { Key } from '../base/keys.ts'
-import type { Segment } from './segments.ts'
+import type { SegmentHolder } from './segments.ts'
 
-/** Most entries of a leaf. With 16 a change costs a third less than with 32 or 48, and a million keys are six levels (bench/store,
- *  November 2026). */
+/** Most entries of a leaf. With 16 a change costs a third less than with 32 or 48 (bench/store, November 2026). */
 export const maxEntries = 16
 
-/** Most children of an inner node; see `maxEntries`. */
-export const maxChildren = 16
+/** Most children of an inner node: a million keys are five levels, with 16 six. */
+export const maxChildren = 24
 
 /** A node with less is joined with a neighbour. Less than a half of the most, so that a key that comes and goes does not split and
  *  join nodes each time. */
@@ -41,20 +40,9 @@ export interface Keyed {
 
 export type Node<E extends Keyed> = Leaf<E> | Inner<E>
 
-export class Leaf<E extends Keyed> {
-  readonly marks: readonly number[]
-  readonly entries: readonly E[]
-  readonly skip: number
-  /** What has been derived from these entries, newest first. Only `SegmentCache` touches it. */
-  segments: Segment | undefined
-
-  constructor(marks: readonly number[], entries: readonly E[], skip: number) {
-    this.marks = marks
-    this.entries = entries
-    this.skip = skip
-    this.segments = undefined
-  }
-}
+/** Entries, their marks, and how many bytes those skip. What has been derived from the entries hangs on it (`SegmentCache`), and
+ *  is not copied with it. */
+export interface Leaf<E extends Keyed> extends ReadonlyArray<E | number>, SegmentHolder {}
 
 /** A head and the children. */
 export type Inner<E extends Keyed> = readonly [head: Head, ...children: Node<E>[]]
@@ -81,11 +69,22 @@ export class Head {
 
 /** A leaf of these entries, all of whose keys begin with the same `skip` bytes, as do all that may be put there. */
 export function createLeaf<E extends Keyed>(entries: readonly E[], skip: number): Leaf<E> {
-  return new Leaf(
-    entries.map(({ key }) => markAt(key, skip)),
-    entries,
-    skip,
-  )
+  return [...entries, ...entries.map(({ key }) => markAt(key, skip)), skip]
+}
+
+/** How many entries a leaf has. */
+export function leafSize<E extends Keyed>(leaf: Leaf<E>): number {
+  return leaf.length >>> 1
+}
+
+/** The entry at an index below `leafSize`; undefined at that. */
+export function entryAt<E extends Keyed>(leaf: Leaf<E>, index: number): E | undefined {
+  return index < leafSize(leaf) ? (leaf[index] as E) : undefined
+}
+
+/** How many bytes the marks of a leaf skip. */
+export function skipOf<E extends Keyed>(leaf: Leaf<E>): number {
+  return leaf[leaf.length - 1] as number
 }
 
 /** What an inner node is made of. */
@@ -123,12 +122,12 @@ export function withChild<E extends Keyed>(
 
 /** How many entries lie at or below a node `level` levels above the leaves. */
 export function countOf<E extends Keyed>(node: Node<E>, level: number): number {
-  return level === 0 ? (node as Leaf<E>).entries.length : (node as Inner<E>)[0].count
+  return level === 0 ? leafSize(node as Leaf<E>) : (node as Inner<E>)[0].count
 }
 
 /** How many entries or children a node has. */
 export function sizeOf<E extends Keyed>(node: Node<E>, level: number): number {
-  return level === 0 ? (node as Leaf<E>).entries.length : (node as Inner<E>).length - 1
+  return level === 0 ? leafSize(node as Leaf<E>) : (node as Inner<E>).length - 1
 }
 
 /** True for a node with more entries or children than it may have. */
@@ -152,14 +151,15 @@ export function offsetsOf<E extends Keyed>(inner: Inner<E>, level: number): read
 }
 
 /** The index of the first entry whose key is not below `key`; their number when all are. */
-export function entryIndex<E extends Keyed>({ marks, entries, skip }: Leaf<E>, key: Key): number {
-  const mark = markAt(key, skip)
+export function entryIndex<E extends Keyed>(leaf: Leaf<E>, key: Key): number {
+  const size = leafSize(leaf)
+  const mark = markAt(key, skipOf(leaf))
   let low = 0
-  let high = marks.length
+  let high = size
   while (low < high) {
     const middle = (low + high) >>> 1
-    const other = marks[middle]!
-    if (other < mark || (other === mark && entries[middle]!.key < key)) low = middle + 1
+    const other = leaf[size + middle] as number
+    if (other < mark || (other === mark && (leaf[middle] as E).key < key)) low = middle + 1
     else high = middle
   }
   return low

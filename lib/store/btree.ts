@@ -7,19 +7,28 @@ import {
   childIndex,
   childIndexBefore,
   countOf,
+  createLeaf,
+  entryAt,
   entryIndex,
   type Inner,
   type Keyed,
-  Leaf,
+  type Leaf,
+  leafSize,
   type Node,
   offsetsOf,
 } from './btree-nodes.ts'
+import type { SegmentHolder } from './segments.ts'
 
-/** The part of one leaf that lies in a range: its entries from index `from` up to, not including, `to`. */
+/** The part of one leaf that lies in a range. */
 export interface LeafSlice<E extends Keyed> {
-  readonly leaf: Leaf<E>
+  /** What is derived from the entries is kept with it. */
+  readonly leaf: SegmentHolder
+  /** Those from index `from` up to, not including, `to`: what lies beyond is none. */
+  readonly entries: readonly E[]
   readonly from: number
   readonly to: number
+  /** How many the leaf has. */
+  readonly size: number
 }
 
 export interface RangeOptions {
@@ -58,7 +67,7 @@ export class BTree<E extends Keyed> {
       node = inner[childIndex(inner[0], key) + 1] as Node<E>
     }
     const leaf = node as Leaf<E>
-    const entry = leaf.entries[entryIndex(leaf, key)]
+    const entry = entryAt(leaf, entryIndex(leaf, key))
     return entry !== undefined && entry.key === key ? entry : undefined
   }
 
@@ -86,8 +95,7 @@ export class BTree<E extends Keyed> {
   range(range: KeyRange, { limit = Infinity, reverse = false }: RangeOptions = {}): E[] {
     const found: E[] = []
     if (limit <= 0) return found
-    for (const { leaf, from, to } of this.leaves(range, reverse)) {
-      const { entries } = leaf
+    for (const { entries, from, to } of this.leaves(range, reverse)) {
       if (reverse) {
         for (let i = to - 1; i >= from; i--) if (found.push(entries[i]!) >= limit) return found
       } else {
@@ -99,8 +107,7 @@ export class BTree<E extends Keyed> {
 
   /** The entries of the range one by one, as they are asked for. */
   *iterate(range: KeyRange, reverse = false): Iterable<E> {
-    for (const { leaf, from, to } of this.leaves(range, reverse)) {
-      const { entries } = leaf
+    for (const { entries, from, to } of this.leaves(range, reverse)) {
       if (reverse) for (let i = to - 1; i >= from; i--) yield entries[i]!
       else for (let i = from; i < to; i++) yield entries[i]!
     }
@@ -120,15 +127,16 @@ export class BTree<E extends Keyed> {
     for (let leaf: Leaf<E> | undefined = first; leaf !== undefined;) {
       const from = leaf === lowest ? entryIndex(leaf, start) : 0
       const isCut = leaf === highest && end !== undefined
-      const to = isCut ? entryIndex(leaf, end) : leaf.entries.length
-      if (from < to) yield { leaf, from, to }
+      const size = leafSize(leaf)
+      const to = isCut ? entryIndex(leaf, end) : size
+      if (from < to) yield { leaf, entries: leaf as readonly unknown[] as E[], from, to, size }
       if (leaf === last) return
       leaf = reverse ? walk.previous() : walk.next()
     }
   }
 }
 
-const emptyTree = new BTree<Keyed>(new Leaf<Keyed>([], [], 0), 0)
+const emptyTree = new BTree<Keyed>(createLeaf<Keyed>([], 0), 0)
 
 /** A place among the leaves of one tree. Trees that share nodes have no links between leaves, so a walk keeps its path. */
 class LeafWalk<E extends Keyed> {

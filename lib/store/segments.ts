@@ -27,7 +27,8 @@ export class Segment {
 
 /** What segments belong to: a leaf. */
 export interface SegmentHolder {
-  segments: Segment | undefined
+  /** Only `SegmentCache` touches it. */
+  segments?: Segment | undefined
 }
 
 /** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */

@@ -45,6 +45,6 @@ export function* packSlabs(latest: () => Iterable<Snapshot>): Generator<void, Pa
 
 function* leavesOf(snapshots: Iterable<Snapshot>): Iterable<readonly KeyValue[]> {
   for (const snapshot of snapshots) {
-    for (const { leaf } of snapshot.leaves(allKeys)) yield leaf.entries
+    for (const { entries, from, to } of snapshot.leaves(allKeys)) yield entries.slice(from, to)
   }
 }

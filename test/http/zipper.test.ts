@@ -11,7 +11,7 @@ const entry = {} as KeyValue
 
 /** Bytes as those of a whole leaf that are kept. */
 function kept(bytes: Uint8Array): Uint8Array {
-  noteKept(bytes, { entries: [entry], from: 0, to: 1, leaf: { segments: undefined } })
+  noteKept(bytes, { entries: [entry], from: 0, to: 1, leaf: {}, size: 1 })
   return bytes
 }
 

@@ -5,15 +5,19 @@ import { createRandom, randomInt } from '../../lib/base/random.ts'
 import { BTreeBuilder } from '../../lib/store/btree-builder.ts'
 import { TreeEdit } from '../../lib/store/btree-edit.ts'
 import {
+  Head,
+  type Inner,
   isOverFull,
   type Keyed,
-  Leaf,
+  type Leaf,
+  leafSize,
   markAt,
   minSize,
   offsetsOf,
   type Node,
   sharedBytes,
   sizeOf,
+  skipOf,
 } from '../../lib/store/btree-nodes.ts'
 import { BTree } from '../../lib/store/btree.ts'
 
@@ -92,6 +96,13 @@ function keysOf(entries: readonly Keyed[]): Key[] {
   return entries.map(({ key }) => key)
 }
 
+/** A leaf as its keys, their marks, and what those skip. */
+function partsOf<E extends Keyed>(leaf: Leaf<E>): { keys: Key[]; marks: number[]; skip: number } {
+  const size = leafSize(leaf)
+  const marks = leaf.slice(size, -1) as number[]
+  return { keys: keysOf(leaf.slice(0, size) as E[]), marks, skip: skipOf(leaf) }
+}
+
 /** Every node within its bounds, its keys in order and between those of its parent, its marks and count right. */
 function checkNodes<E extends Keyed>(tree: BTree<E>): void {
   checkNode(tree.root, tree.height, { start: '' as Key, end: undefined }, true)
@@ -105,8 +116,7 @@ function checkNode<E extends Keyed>(
 ): number {
   assert.ok(!isOverFull(node, level))
   assert.ok(isRoot ? level === 0 || sizeOf(node, level) >= 2 : sizeOf(node, level) >= minSize)
-  const { marks, skip } = node instanceof Leaf ? node : node[0]
-  const keys = node instanceof Leaf ? keysOf(node.entries) : node[0].keys
+  const { keys, marks, skip } = level === 0 ? partsOf(node as Leaf<E>) : (node as Inner<E>)[0]
   keys.forEach((key, i) => {
     assert.ok(i === 0 || key > keys[i - 1]!)
     assert.ok(key >= range.start && (range.end === undefined || key < range.end))
@@ -115,12 +125,12 @@ function checkNode<E extends Keyed>(
   })
   assert.equal(marks.length, keys.length)
   if (skip > 0) assert.ok(skip <= sharedBytes(range.start, range.end!))
-  assert.equal(node instanceof Leaf, level === 0)
-  if (node instanceof Leaf) return keys.length
-  const [head, ...children] = node
+  assert.equal(node[0] instanceof Head, level > 0)
+  if (level === 0) return keys.length
+  const [head, ...children] = node as Inner<E>
   assert.equal(keys.length, children.length - 1)
   let count = 0
-  const offsets = offsetsOf(node, level)
+  const offsets = offsetsOf(node as Inner<E>, level)
   children.forEach((child, i) => {
     assert.equal(offsets[i], count)
     const start = i === 0 ? range.start : keys[i - 1]!

@@ -88,7 +88,7 @@ t.test('any sequence of uses leaves what a list in order of use would', async ()
 })
 
 function emptyLeaf(): SegmentHolder {
-  return { segments: undefined }
+  return {}
 }
 
 function sumOf(items: readonly { readonly bytes: number }[]): number {

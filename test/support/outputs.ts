@@ -118,7 +118,7 @@ export function runsOf(entries: readonly KeyValue[], length = 2): Run[] {
   const runs: Run[] = []
   for (let from = 0; from < entries.length; from += length) {
     const leaf = entries.slice(from, from + length)
-    runs.push({ entries: leaf, from: 0, to: leaf.length, leaf: { segments: undefined } })
+    runs.push({ entries: leaf, from: 0, to: leaf.length, leaf: {}, size: leaf.length })
   }
   return runs
 }

@@ -155,9 +155,9 @@ export class StoreScenario {
     assertSame(snapshot.range(range, { limit, reverse }), ordered.slice(0, limit))
     assertSame([...snapshot.iterate(range, reverse)], ordered)
     const sliced: KeyValue[] = []
-    for (const { leaf, from, to } of snapshot.leaves(range)) {
+    for (const { entries, from, to } of snapshot.leaves(range)) {
       assert.ok(from < to)
-      sliced.push(...leaf.entries.slice(from, to))
+      sliced.push(...entries.slice(from, to))
     }
     assertSame(sliced, within)
   }
