@@ -47,7 +47,7 @@ export class CompactionFollower {
       const epoch = epochs.number
       try {
         const { header, entries } = await client.range({ range: singleKey(this.#key) }, signal)
-        if (epoch === epochs.number && !epochs.isOtherCluster(header)) {
+        if (!signal.aborted && epoch === epochs.number && !epochs.isOtherCluster(header)) {
           for (const entry of entries) this.#take(entry)
           backoff.reset()
           await this.#follow(nextRevision(header.revision), epoch)

@@ -50,3 +50,13 @@ t.test('a new epoch knows nothing of the compactions of the old one', async t =>
   await clock.advance(500)
   t.equal(mirror.compactRevision, 0)
 })
+
+t.test('a mirror that is stopped while the key is being read stops at once', async t => {
+  const { mirror, clock } = createFixture({ mirror: { compactRevisionKey } })
+  let isStopped = false
+  mirror.start()
+  void mirror.stop().then(() => (isStopped = true))
+  await clock.advance(0)
+  t.ok(isStopped)
+  t.equal(clock.pendingTimers, 0)
+})
