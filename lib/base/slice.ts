@@ -27,3 +27,16 @@ export class Slice {
     this.#endMs = this.#clock.monotonicMs() + this.#lengthMs
   }
 }
+
+/** What comes in steps, none of which takes long. */
+export type Steps<Result> = Generator<undefined, Result, undefined>
+
+/** Takes all steps, and gives way in between. */
+export async function inSlices<Result>(steps: Steps<Result>, clock: Clock): Promise<Result> {
+  const slice = new Slice(clock)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+    if (slice.isOver) await slice.next()
+  }
+}

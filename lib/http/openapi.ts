@@ -1,6 +1,7 @@
 /** OpenAPI over HTTP: version 3 as one document for each group and version, which clients keep for as long as its hash stays the same,
  *  and version 2 as one for all, in JSON and in protobuf. */
 
+import { inSlices, type Steps } from '../base/slice.ts'
 import { acceptClauses } from '../codec/accept.ts'
 import { contentType } from '../codec/negotiate.ts'
 import type { OpenApi } from '../kube/openapi.ts'
@@ -22,7 +23,7 @@ type Form = 'json' | 'protobuf'
 export async function answerOpenApi(context: RequestContext, path: string): Promise<void> {
   const { reply, state, exchange, target, options } = context
   const { openApi } = state
-  const document = documentAt(openApi, path)
+  const document = await inSlices(documentAt(openApi, path), options.clock)
   if (document === undefined) {
     reply.text(404, unknownPathText)
     return
@@ -46,28 +47,37 @@ export async function answerOpenApi(context: RequestContext, path: string): Prom
     exchange.end()
     return
   }
-  const body = form === 'json' ? Buffer.from(text) : openApi.allAsProtobuf()
+  const isText = form === 'json'
+  const body = isText ? Buffer.from(text) : await inSlices(openApi.allAsProtobuf(), options.clock)
   await reply.body(reply.response(200, type, headers), body)
 }
 
-function documentAt(openApi: OpenApi, path: string): Document | undefined {
-  if (path === '/openapi/v2') return tagged(openApi, openApi.all())
-  if (path === '/openapi/v3' || path === '/openapi/v3/') return tagged(openApi, openApi.index())
+function* documentAt(openApi: OpenApi, path: string): Steps<Document | undefined> {
+  if (path === '/openapi/v2') return tagged(openApi, yield* openApi.all())
+  if (path === '/openapi/v3' || path === '/openapi/v3/') {
+    return tagged(openApi, yield* openApi.index())
+  }
   const [, , , root, ...rest] = path.split('/')
-  if (root === 'api' && rest.length === 1) return versionDocument(openApi, '', rest[0] ?? '')
+  if (root === 'api' && rest.length === 1) {
+    return yield* versionDocument(openApi, '', rest[0] ?? '')
+  }
   const [group = '', version = ''] = rest
   if (root !== 'apis' || rest.length !== 2) return undefined
-  return versionDocument(openApi, group, version)
+  return yield* versionDocument(openApi, group, version)
 }
 
 function tagged(openApi: OpenApi, text: string): Document {
   return { text, etag: `"${openApi.hashOf(text)}"` }
 }
 
-function versionDocument(openApi: OpenApi, group: string, version: string): Document | undefined {
-  const text = openApi.document(group, version)
+function* versionDocument(
+  openApi: OpenApi,
+  group: string,
+  version: string,
+): Steps<Document | undefined> {
+  const text = yield* openApi.document(group, version)
   if (text === undefined) return undefined
-  return { ...tagged(openApi, text), url: openApi.url(group, version) }
+  return { ...tagged(openApi, text), url: openApi.url(group, version, text) }
 }
 
 /** What has a hash in its path stays as it is: clients need not ask again. */

@@ -2,6 +2,7 @@
  *  OpenAPIv2.proto, of which a document for reading needs these. What a message has no field for is left out, as upstream prunes
  *  its schemas before it writes them. */
 
+import type { Steps } from '../base/slice.ts'
 import { appendVarint, varintLength } from '../codec/append.ts'
 import { ByteWriter } from '../codec/byte-writer.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -19,10 +20,24 @@ interface Message {
   readonly others?: readonly [number: number, append: Append]
 }
 
-/** The protobuf form of a document. */
-export function openApiProtobuf(json: string): Uint8Array {
+/** The protobuf form of a document. There are hundreds of paths and definitions, so it is made in steps, one for each of them. */
+export function* openApiProtobuf(json: string): Steps<Uint8Array> {
   const out = new ByteWriter(json.length)
-  appendMembers(out, document, objectOf(JSON.parse(json)))
+  for (const [name, member] of Object.entries(objectOf(JSON.parse(json)))) {
+    const part = Object.hasOwn(parts, name) ? parts[name] : undefined
+    if (part === undefined) {
+      appendMembers(out, document, { [name]: member })
+      continue
+    }
+    const inner = new ByteWriter(json.length)
+    for (const item of Object.entries(objectOf(member))) {
+      named(part.item)(inner, part.itemNumber, item)
+      yield
+    }
+    appendVarint(out, part.number * 8 + 2)
+    appendVarint(out, inner.length)
+    out.append(inner.bytes, 0, inner.length)
+  }
   yamlByJson.clear()
   return out.copy()
 }
@@ -206,11 +221,22 @@ const pathItem = message(() => ({
   extensions: 10,
 }))
 
+/** A document but for its `parts`. */
 const document: Message = {
   fields: {
     swagger: [1, text],
     info: [2, message(() => ({ fields: { title: [1, text], version: [2, text] } }))],
-    paths: [8, message(() => ({ fields: {}, others: [2, pathItem] }))],
-    definitions: [9, message(() => ({ fields: {}, others: [1, schema] }))],
   },
+}
+
+/** A field of a document with a message that has items by name, and nothing else. */
+interface Part {
+  readonly number: number
+  readonly itemNumber: number
+  readonly item: Append
+}
+
+const parts: Readonly<Record<string, Part>> = {
+  paths: { number: 8, itemNumber: 2, item: pathItem },
+  definitions: { number: 9, itemNumber: 1, item: schema },
 }

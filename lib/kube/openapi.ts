@@ -1,6 +1,7 @@
 /** OpenAPI documents without an upstream: version 3, one document for each group and version, and version 2, one for all. They hold
  *  what clients look up in them: the kinds with their fields, which fields can be selected, and which paths there are to read. */
 
+import type { Steps } from '../base/slice.ts'
 import type { Digests } from './discovery.ts'
 import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from './resources.ts'
@@ -14,7 +15,8 @@ export interface OpenApiOptions {
   readonly gitVersion: string
 }
 
-/** The documents of one registry, made when first asked for. */
+/** The documents of one registry, made when first asked for: in steps, because all of them together take longer than anybody else
+ *  should wait. */
 export class OpenApi {
   readonly #options: OpenApiOptions
   readonly #documents = new Map<string, string>()
@@ -26,38 +28,46 @@ export class OpenApi {
   }
 
   /** /openapi/v3: where the documents are. The hash in a path changes when the document does. */
-  index(): string {
-    return this.#document('index', () => {
-      const paths = this.#groupVersions().map(([group, version]) => {
-        const path = documentPath(group, version)
-        return [path, { serverRelativeURL: this.url(group, version) }] as const
-      })
-      return JSON.stringify({ paths: Object.fromEntries(paths) })
-    })
+  index(): Steps<string> {
+    return this.#document('index', () => this.#makeIndex())
+  }
+
+  *#makeIndex(): Steps<string> {
+    const paths: Record<string, Schema> = {}
+    for (const [group, version] of this.#groupVersions()) {
+      const text = yield* this.document(group, version)
+      if (text === undefined) continue
+      paths[documentPath(group, version)] = { serverRelativeURL: this.url(group, version, text) }
+      yield
+    }
+    return JSON.stringify({ paths })
   }
 
   /** /openapi/v3/apis/GROUP/VERSION; undefined if there is no such version. */
-  document(group: string, version: string): string | undefined {
+  *document(group: string, version: string): Steps<string | undefined> {
     const resources = this.#resourcesOf(group, version)
     if (resources.length === 0) return undefined
-    return this.#document(`${group}/${version}`, () => {
-      const { schemas, paths } = describe(resources, '#/components/schemas/')
-      const info = this.#info()
-      return JSON.stringify({ openapi: '3.0.0', info, paths, components: { schemas } })
-    })
+    return yield* this.#document(`${group}/${version}`, () => this.#makeDocument(resources))
+  }
+
+  *#makeDocument(resources: readonly Resource[]): Steps<string> {
+    const { schemas, paths } = yield* describe(resources, '#/components/schemas/')
+    return JSON.stringify({ openapi: '3.0.0', info: this.#info(), paths, components: { schemas } })
   }
 
   /** /openapi/v2 */
-  all(): string {
-    return this.#document('all', () => {
-      const { schemas, paths } = describe(this.#options.registry.resources, '#/definitions/')
-      return JSON.stringify({ swagger: '2.0', info: this.#info(), paths, definitions: schemas })
-    })
+  all(): Steps<string> {
+    return this.#document('all', () => this.#makeAll())
+  }
+
+  *#makeAll(): Steps<string> {
+    const { schemas, paths } = yield* describe(this.#options.registry.resources, '#/definitions/')
+    return JSON.stringify({ swagger: '2.0', info: this.#info(), paths, definitions: schemas })
   }
 
   /** /openapi/v2 as protobuf. */
-  allAsProtobuf(): Uint8Array {
-    this.#protobuf ??= openApiProtobuf(this.all())
+  *allAsProtobuf(): Steps<Uint8Array> {
+    this.#protobuf ??= yield* openApiProtobuf(yield* this.all())
     return this.#protobuf
   }
 
@@ -65,8 +75,8 @@ export class OpenApi {
     return { title: 'Kubernetes', version: this.#options.gitVersion }
   }
 
-  #document(name: string, make: () => string): string {
-    const text = this.#documents.get(name) ?? make()
+  *#document(name: string, make: () => Steps<string>): Steps<string> {
+    const text = this.#documents.get(name) ?? (yield* make())
     this.#documents.set(name, text)
     return text
   }
@@ -86,9 +96,8 @@ export class OpenApi {
   }
 
   /** Where the document of a version is, with its hash. */
-  url(group: string, version: string): string {
-    const hash = this.hashOf(this.document(group, version) ?? '')
-    return `/openapi/v3/${documentPath(group, version)}?hash=${hash}`
+  url(group: string, version: string, text: string): string {
+    return `/openapi/v3/${documentPath(group, version)}?hash=${this.hashOf(text)}`
   }
 
   /** Of a document's bytes: clients keep it for as long as its hash stays the same, whichever server made it. */
@@ -109,10 +118,10 @@ function documentPath(group: string, version: string): string {
   return group === '' ? `api/${version}` : `apis/${group}/${version}`
 }
 
-function describe(
+function* describe(
   resources: readonly Resource[],
   prefix: ReferencePrefix,
-): { readonly schemas: Schema; readonly paths: Schema } {
+): Steps<{ readonly schemas: Schema; readonly paths: Schema }> {
   const set = new SchemaSet(prefix)
   const paths: Record<string, Schema> = {}
   for (const resource of resources) {
@@ -130,6 +139,7 @@ function describe(
     if (resource.verbs.includes('get')) {
       paths[`${collection}/{name}`] = operation(resource, 'get', answer(object))
     }
+    yield
   }
   return { schemas: set.schemas, paths }
 }

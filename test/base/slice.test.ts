@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Slice } from '../../lib/base/slice.ts'
+import { inSlices, Slice, type Steps } from '../../lib/base/slice.ts'
 import { FakeClock } from '../support/fake-clock.ts'
 
 class CountingClock extends FakeClock {
@@ -31,4 +31,25 @@ t.test('the next slice begins when others have had their turn', async t => {
   t.notOk(slice.isOver)
   await clock.advance(4)
   t.ok(slice.isOver)
+})
+
+t.test('steps are taken in slices, and the last one has the result', async t => {
+  class StepClock extends CountingClock {
+    nowMs = 0
+    override monotonicMs(): number {
+      return this.nowMs
+    }
+  }
+  const clock = new StepClock()
+  function* steps(count: number): Steps<number> {
+    for (let i = 0; i < count; i++) {
+      clock.nowMs++
+      yield
+    }
+    return count
+  }
+  t.equal(await inSlices(steps(3), clock), 3)
+  t.equal(clock.yields, 0)
+  t.equal(await inSlices(steps(10), clock), 10)
+  t.equal(clock.yields, 2)
 })

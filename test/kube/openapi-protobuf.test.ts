@@ -4,6 +4,7 @@ import { openApiProtobuf } from '../../lib/kube/openapi-protobuf.ts'
 import { OpenApi } from '../../lib/kube/openapi.ts'
 import { digests } from '../support/digests.ts'
 import { registryAt } from '../support/kube-golden.ts'
+import { allSteps } from '../support/steps.ts'
 
 /** What is used of google/gnostic's OpenAPIv2.proto. */
 const { root } = protobuf.parse(`
@@ -48,10 +49,21 @@ function decoded(bytes: Uint8Array): Decoded {
   return type.toObject(type.decode(bytes), { longs: Number }) as Decoded
 }
 
+t.test('no step makes more than one path or definition', async t => {
+  const openApi = new OpenApi({ registry: registryAt(708), digests, gitVersion: 'v1.36.2' })
+  const { paths, definitions } = JSON.parse(allSteps(openApi.all())) as {
+    paths: object
+    definitions: object
+  }
+  const steps = [...openApi.allAsProtobuf()].length
+  t.equal(steps, Object.keys(paths).length + Object.keys(definitions).length)
+  t.equal([...openApi.allAsProtobuf()].length, 0, 'it is kept')
+})
+
 t.test('the document of all resources says the same as its JSON', async t => {
   const openApi = new OpenApi({ registry: registryAt(708), digests, gitVersion: 'v1.36.2' })
-  const json = JSON.parse(openApi.all()) as { paths: object; definitions: object }
-  const { swagger, info, paths, definitions } = decoded(openApi.allAsProtobuf())
+  const json = JSON.parse(allSteps(openApi.all())) as { paths: object; definitions: object }
+  const { swagger, info, paths, definitions } = decoded(allSteps(openApi.allAsProtobuf()))
   t.equal(swagger, '2.0')
   t.strictSame(info, { title: 'Kubernetes', version: 'v1.36.2' })
   t.equal(paths.path.length, Object.keys(json.paths).length)
@@ -118,7 +130,9 @@ t.test(
       'x-kubernetes-preserve-unknown-fields': true,
       oneOf: [{ required: ['a'] }],
     }
-    const { definitions } = decoded(openApiProtobuf(JSON.stringify({ definitions: { a: schema } })))
+    const { definitions } = decoded(
+      allSteps(openApiProtobuf(JSON.stringify({ definitions: { a: schema } }))),
+    )
     t.strictSame(JSON.parse(JSON.stringify(definitions.additionalProperties[0])), {
       name: 'a',
       value: {
