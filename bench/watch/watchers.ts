@@ -4,8 +4,8 @@
 import * as http2 from 'node:http2'
 import { once } from 'node:events'
 import { connect, type TLSSocket } from 'node:tls'
-import { percentile } from '../bench.ts'
 import { answerOrders } from './child.ts'
+import { Lags } from './lags.ts'
 import {
   type CloseOrder,
   type CountOrder,
@@ -21,7 +21,6 @@ import {
 const mark = Buffer.from(stampMark)
 /** From one stamp to the next it is never less: pods are larger. */
 const frameMinBytes = 3_000
-const lagsMax = 200_000
 const perConnection = 100
 
 /** Finds the stamps in a stream of frames. */
@@ -55,11 +54,11 @@ class StampReader {
 class Group {
   readonly closers: (() => void)[] = []
   events = 0
-  lags: number[] = []
+  readonly lags = new Lags()
 
   note(stamp: number): void {
     this.events++
-    if (this.lags.length < lagsMax) this.lags.push((nowMicroseconds() - stamp) / 1000)
+    this.lags.note((nowMicroseconds() - stamp) / 1000)
   }
 }
 
@@ -123,7 +122,7 @@ async function openSession(group: Group, port: number, paths: readonly string[])
 
 async function count({ name, ms }: CountOrder): Promise<CountReport> {
   const group = groups.get(name)!
-  group.lags = []
+  group.lags.clear()
   const before = group.events
   const startMs = performance.now()
   const cpu = process.cpuUsage()
@@ -133,13 +132,12 @@ async function count({ name, ms }: CountOrder): Promise<CountReport> {
   const { user, system } = process.cpuUsage(cpu)
   const seconds = (performance.now() - startMs) / 1000
   const { lags } = group
-  const known = lags.length > 0
   return {
     events: group.events - before,
     seconds,
     readerCpuSeconds: (user + system) / 1e6,
-    lagP50Ms: known ? percentile(lags, 0.5) : Infinity,
-    lagP99Ms: known ? percentile(lags, 0.99) : Infinity,
+    lagP50Ms: lags.percentileMs(0.5),
+    lagP99Ms: lags.percentileMs(0.99),
   }
 }
 
