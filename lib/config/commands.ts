@@ -185,7 +185,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
   },
   serve: {
     operands: '',
-    summary: 'Mirrors an etcd and serves the Kubernetes API from it: lists, gets and discovery.',
+    summary: 'Mirrors an etcd and serves the Kubernetes API from it: lists, gets and watches.',
     options: [
       {
         name: 'etcd',
