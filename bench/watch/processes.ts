@@ -62,7 +62,7 @@ function flagsOfServers(): string[] {
   return (process.env['PROGRAM_FLAGS'] ?? '').split(' ').filter(flag => flag !== '')
 }
 
-/** A process that has one core is told so, as README and deploy/README.md advise. V8 starts four threads for its collector wherever it
+/** A process that has one core is told so, as deploy/README.md advises. V8 starts four threads for its collector wherever it
  *  runs; on one core they take it from the thread that everybody waits for, and a full collection of a heap of 80 MB stopped that for
  *  200 ms. All processes have it here: the server that is measured, the ceiling, and those who watch. */
 const flagsOfOneCore = ['--single-threaded-gc']

@@ -61,7 +61,7 @@ function frameMaker(
     if (kept !== undefined) return kept
     const made = framing.event(told, clock.wallMs())
     if (made instanceof NotExact) return inexact(made, event.key, revision)
-    // What is kept outlives the young generation, and 1,000 such frames a second make full collections several times as frequent.
+    // What is kept outlives the young generation: 1,000 frames a second make full collections about twice as frequent.
     if (!isAlone) frames?.set(event, names[told.type], made)
     return made
   }
