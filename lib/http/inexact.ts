@@ -53,7 +53,8 @@ export async function problemIn(
   pieces: Iterator<unknown, unknown>,
   context: RequestContext,
 ): Promise<NotExact | undefined> {
-  const slice = new Slice(context.options.clock)
+  // The reply's: this is most of the work on a list, and whole lists are paced.
+  const slice = new Slice(context.reply.clock)
   while (!context.isOver) {
     const { done, value } = pieces.next()
     if (value instanceof NotExact) return value
