@@ -1,4 +1,5 @@
-/** A process of its own: the API server of tests with TLS, over an embedded etcd full of pods whose doors others may use, too. */
+/** A process of its own: an embedded etcd full of pods, whose door others use, too; and over it, in the same process, the API server of
+ *  tests with TLS. That is the quickest upstream there is: it answers out of memory what it has encoded once. */
 
 import { sleep } from '../../lib/base/clock.ts'
 import { silentLogger } from '../../lib/base/logger.ts'

@@ -49,6 +49,8 @@ export interface ServiceOptions {
   readonly limits?: MirrorLimits | undefined
   /** For mirror, history and segments together; unbounded if it is left out. */
   readonly memoryBudgetBytes?: number | undefined
+  /** Of what is encoded and kept; a gigabyte if it is left out. */
+  readonly segmentsMaxBytes?: number | undefined
   /** For so long it serves on when it is to stop, and says that it is not ready, so that load balancers leave. */
   readonly stopDelayMs?: number | undefined
 }

@@ -267,7 +267,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     mirrors: () => mirrors,
     discovered: listed => registry.discovered(listed),
   })
-  const segments = new SegmentCache<Segment>(segmentsMaxBytes)
+  const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
   const memory = createMemoryKeeper(options, {
     segments,
     clock,

@@ -6,7 +6,7 @@ t.test('the bench of the proxy runs', async t => {
     size: 'small',
     progress: () => undefined,
   })
-  t.equal(tables[0]?.rows.length, 2)
+  t.equal(tables[0]?.rows.length, 6)
   t.equal(floors.length, 3)
   t.ok(
     floors.every(({ value }) => value > 0),

@@ -1,0 +1,45 @@
+/** A process of its own: the API server of tests with TLS, over an etcd that is another process. Like a kube-apiserver it reads each object
+ *  that is asked for from etcd, and encodes each list anew. */
+
+import { silentLogger } from '../../lib/base/logger.ts'
+import { keyFromText, singleKey } from '../../lib/base/keys.ts'
+import { sleep } from '../../lib/base/clock.ts'
+import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+import type { Before } from '../../test/support/upstream/answers.ts'
+import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
+
+const ofPod = /^\/api\/v1\/namespaces\/([^/?]+)\/pods\/([^/?]+)(?:\?|$)/
+
+async function start(etcd: string): Promise<string> {
+  const client = new GrpcClient({ endpoints: [etcd] })
+  const before: Before = async ({ url }) => {
+    const [, namespace, name] = ofPod.exec(url) ?? []
+    if (name !== undefined) {
+      await client.range({ range: singleKey(keyFromText(`/registry/pods/${namespace}/${name}`)) })
+    }
+    return undefined
+  }
+  const upstream = await TestUpstream.start({
+    client,
+    tls: true,
+    before,
+    service: { logger: silentLogger, segmentsMaxBytes: 0 },
+  })
+  await upstreamReady(upstream)
+  void forget(upstream)
+  return upstream.url
+}
+
+/** What it has seen is of no interest here, and would be a million requests. */
+async function forget(upstream: TestUpstream): Promise<void> {
+  for (;;) {
+    upstream.seen.length = 0
+    await sleep(systemClock, 100)
+  }
+}
+
+process.on('message', (etcd: string) => {
+  void start(etcd).then(url => process.send?.(url))
+})
+process.on('disconnect', () => process.exit(0))
