@@ -125,7 +125,8 @@ const headersOnly: ReadonlySet<string> = new Set([
 
 /** True for a header that says who somebody is, whatever it is configured to be called. Some servers take `_` for `-`. */
 export function isRemoteHeader(name: string): boolean {
-  return name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
+  const isLikely = name.startsWith('x') || name.startsWith('X')
+  return isLikely && name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
 }
 
 /** The headers of the upstream's answer for the client. */

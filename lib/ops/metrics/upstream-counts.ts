@@ -15,6 +15,8 @@ export interface UpstreamFacts {
 export class UpstreamCounts {
   readonly #registry: Registry
   readonly #passed: Counter
+  /** By reason; told to the counter when somebody looks, since it checks and hashes labels with each count. */
+  readonly #untold = new Map<string, number>()
   readonly #compared: Counter
 
   constructor(registry: Registry) {
@@ -24,6 +26,7 @@ export class UpstreamCounts {
       help: 'Requests that went to the upstream, by the reason why they were not answered here.',
       labelNames: ['reason'],
       registers: [],
+      collect: () => this.#tell(),
     })
     this.#compared = new Counter({
       name: 'watchglass_compared_reads_total',
@@ -34,7 +37,12 @@ export class UpstreamCounts {
   }
 
   passed(reason: string): void {
-    this.#passed.inc({ reason })
+    this.#untold.set(reason, (this.#untold.get(reason) ?? 0) + 1)
+  }
+
+  #tell(): void {
+    for (const [reason, count] of this.#untold) this.#passed.inc({ reason }, count)
+    this.#untold.clear()
   }
 
   compared(outcome: string): void {
