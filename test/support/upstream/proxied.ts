@@ -35,6 +35,8 @@ export interface ProxiedOptions {
   readonly compareShare?: number | undefined
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   readonly token?: (() => Promise<string>) | undefined
+  /** What the service sees of etcd, made from what there is to see. */
+  readonly seenOf?: ((client: Client) => Client) | undefined
   /** The service authorizes what it answers, by what the upstream says. */
   readonly access?: FrontAccess | undefined
 }
@@ -65,7 +67,8 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
   await upstreamReady(upstream)
   for (const [path, object] of options.objects ?? []) await upstream.create(path, object)
   if (options.upstream?.isDown === true) await upstream.down()
-  const service = await startFront(createClient(), upstream, options)
+  const { seenOf = client => client } = options
+  const service = await startFront(seenOf(createClient()), upstream, options)
   t.teardown(async () => {
     await service.stop()
     await upstream.stop()
