@@ -158,11 +158,13 @@ class Recorder implements StreamTarget {
     const { createTarget, range, revision, onReport } = this.#options
     this.#entries = 0
     this.#progress = undefined
-    const target = await createTarget()
+    let target: RecordingTarget | undefined
     for await (const page of readPages(this.#options, { range, revision, attemptsMax: 10 })) {
       if (this.#epochs.isOtherCluster(page.header)) throw this.#anotherHistory()
       this.#epochs.witness(page.header)
       this.#progress ??= new Progress(page.revision)
+      // Not before: what it replaces may be all that somebody has.
+      target ??= await createTarget()
       await target.writeBase(page.revision, page.entries)
       this.#entries += page.entries.length
       onReport(this.report)

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { silentLogger } from '../../lib/base/logger.ts'
 import { createRandom } from '../../lib/base/random.ts'
@@ -188,4 +189,21 @@ t.test('a disk that is full ends the recording with its reason', async t => {
   etcd.put({ '/1': 'x' })
   await clock.advance(0)
   await t.rejects(done, { message: 'no space left' })
+})
+
+t.test('what a recording replaces is left alone until there is something to record', async t => {
+  class Closed extends TinyEtcd {
+    override range(): Promise<never> {
+      return Promise.reject(new CacheError('unauthorized', 'who are you'))
+    }
+  }
+  let targets = 0
+  const { done } = await startRecording(new Closed(), {
+    createTarget: async () => {
+      targets++
+      return { writeBase: async () => {}, write: async () => {} }
+    },
+  })
+  await t.rejects(done, { message: 'who are you' })
+  t.equal(targets, 0)
 })
