@@ -10,8 +10,9 @@ export interface Clock {
   monotonicMs(): number
   /** Calls `task` once, after `delayMs`. */
   setTimer(delayMs: number, task: () => void): CancelTimer
-  /** Lets everything else that is due run first: how long work in slices gives way. */
-  yield(): Promise<void>
+  /** Lets everything else that is due run first: how long work in slices gives way. `first` is for work that all others wait for, and
+   *  that there is little of: it goes on before whatever else has given way. */
+  yield(place?: 'first'): Promise<void>
 }
 
 /** Resolves after `delayMs`, or as soon as `signal` is aborted: never rejects, so that loops decide by the signal. */

@@ -93,7 +93,7 @@ export class RevisionProbe {
     this.#isRunning = true
     while (this.#next.length > 0 && !signal.aborted) {
       // Whoever asks in this turn of the event loop shares the probe: with an etcd in process, each would have its own otherwise.
-      await clock.yield()
+      await clock.yield('first')
       const askers = this.#next
       this.#next = []
       const revision = await this.#probe(askers.length)

@@ -17,7 +17,7 @@ export const systemClock: Clock = {
     }
   },
   // One queue for all of the process, so that nobody holds the loop, however many there are.
-  yield: () => turns.next(),
+  yield: place => turns.next(place),
 }
 
 export const systemRandom: Random = { next: () => Math.random() }

@@ -14,8 +14,8 @@ import {
 } from './btree-nodes.ts'
 
 /** How full nodes are made: not quite, so that the first inserts after a load do not split every node they meet. */
-const loadEntries = 14
-const loadChildren = 21
+const loadEntries = 21
+const loadChildren = 18
 
 /** The nodes of one level that have no parent yet, and the first key of each. */
 class Level<E extends Keyed> {

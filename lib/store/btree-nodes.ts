@@ -23,11 +23,12 @@
 import type { Key } from '../base/keys.ts'
 import type { SegmentHolder } from './segments.ts'
 
-/** Most entries of a leaf. With 16 a change costs a third less than with 32 or 48 (bench/store, November 2026). */
-export const maxEntries = 16
+/** Most entries of a leaf. With more a change copies more, with less a scan of many keys waits for memory more often (bench/store,
+ *  November 2026). */
+export const maxEntries = 24
 
-/** Most children of an inner node: a million keys are five levels, with 16 six. */
-export const maxChildren = 24
+/** Most children of an inner node: a million keys are five levels. */
+export const maxChildren = 20
 
 /** A node with less is joined with a neighbour. Less than a half of the most, so that a key that comes and goes does not split and
  *  join nodes each time. */

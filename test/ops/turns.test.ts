@@ -48,6 +48,38 @@ t.test(
   },
 )
 
+t.test('who goes first waits for no line, and does not stop the line either', async t => {
+  const { turns, work, rounds } = world()
+  const log: string[] = []
+  const before = rounds()
+  const line = Array.from({ length: 100 }, async (_, i) => {
+    await turns.next()
+    work(3)
+    log.push(`line ${i}`)
+  })
+  const first = async (): Promise<void> => {
+    for (let i = 0; i < 10; i++) {
+      await turns.next('first')
+      // More than a whole turn.
+      work(5)
+      log.push(`first ${i}`)
+    }
+  }
+  await first()
+  const others = log.filter(entry => entry.startsWith('line'))
+  t.strictSame(
+    log.filter(entry => entry.startsWith('first')),
+    Array.from({ length: 10 }, (_, i) => `first ${i}`),
+  )
+  t.ok(others.length >= 9 && others.length <= 12, 'one of the line for each that goes first')
+  t.ok(rounds() - before >= 9, 'and the loop goes round each time')
+  await Promise.all(line)
+  t.strictSame(
+    log.filter(entry => entry.startsWith('line')),
+    Array.from({ length: 100 }, (_, i) => `line ${i}`),
+  )
+})
+
 t.test('who works alone still lets the loop go round between two slices', async t => {
   const { turns, rounds } = world()
   const before = rounds()

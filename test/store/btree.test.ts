@@ -21,7 +21,8 @@ import {
 } from '../../lib/store/btree-nodes.ts'
 import { BTree } from '../../lib/store/btree.ts'
 
-const sizes = [0, 1, 2, 9, 10, 28, 31, 32, 33, 37, 38, 39, 65, 900, 1000, 1065, 5000, 40_000]
+/** All that fill a few leaves, and some that fill levels above. */
+const sizes = [...Array(100).keys(), 360, 400, 900, 1000, 1065, 5000, 7000, 40_000]
 
 t.test('a bulk load of any size makes a sound tree of what it was fed', async t => {
   for (const size of sizes) {

@@ -1,6 +1,12 @@
 import t from 'tap'
 import { revision } from '../../lib/base/revision.ts'
-import { type Inner, type Leaf, leafSize, type Node } from '../../lib/store/btree-nodes.ts'
+import {
+  type Inner,
+  type Leaf,
+  leafSize,
+  maxEntries,
+  type Node,
+} from '../../lib/store/btree-nodes.ts'
 import type { BTree } from '../../lib/store/btree.ts'
 import type { Change, KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
@@ -25,7 +31,7 @@ for (const [name, change] of changes) {
     const all = nodesOf(after)
     const made = all.filter(node => !old.has(node))
     t.ok(after.height <= 5)
-    t.ok(all.length > size / 16)
+    t.ok(all.length > size / maxEntries)
     t.equal(made.length, after.height + 1)
   })
 }
