@@ -7,7 +7,8 @@
  *  ```
  *
  *  Revisions rise but are not contiguous. It holds references, never copies, and knows nothing of its readers: a reader is a
- *  revision. Leaves ordering checks to `Keyspace`. */
+ *  revision. A step is not looked at when it leaves, with each new batch, because by then it is far from every cache. Leaves ordering
+ *  checks to `Keyspace`. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
@@ -28,14 +29,11 @@ export interface HistoryBounds {
 export class Step extends Snapshot implements Batch {
   readonly #events: Event | readonly Event[]
   readonly appliedAtMs: number
-  /** What the batch weighs; not asked of its events again when it leaves, because by then they are far from every cache. */
-  readonly bytes: number
 
   constructor(snapshot: SnapshotParts, events: readonly Event[], appliedAtMs: number) {
     super(snapshot)
     this.#events = events.length === 1 ? events[0]! : events
     this.appliedAtMs = appliedAtMs
-    this.bytes = bytesOf(events)
   }
 
   /** Most batches have one event: it is kept without an array. */
@@ -47,21 +45,26 @@ export class Step extends Snapshot implements Batch {
 export class History {
   readonly #bounds: HistoryBounds
   readonly #steps = new Ring<Step>()
+  /** What each step weighs. */
+  readonly #weights = new Ring<number>()
   #base: Snapshot
-  #oldest: Revision
+  #compacted: Revision
   #bytes = 0
+  /** No step is too old before. */
+  #youngUntilMs = -Infinity
   /** How many batches have left. */
   #shifted = 0
 
   constructor(bounds: HistoryBounds, base: Snapshot) {
     this.#bounds = bounds
     this.#base = base
-    this.#oldest = base.revision
+    this.#compacted = base.revision
   }
 
   /** The oldest revision that can be read; every batch above it is held. */
   get oldest(): Revision {
-    return this.#oldest
+    const { revision } = this.#base
+    return revision > this.#compacted ? revision : this.#compacted
   }
 
   /** How many batches are held. */
@@ -81,8 +84,10 @@ export class History {
 
   /** Takes the next batch. */
   append(step: Step): void {
+    const bytes = bytesOf(step.events)
     this.#steps.push(step)
-    this.#bytes += step.bytes
+    this.#weights.push(bytes)
+    this.#bytes += bytes
   }
 
   /** Gives the newest contents other indexes. */
@@ -99,15 +104,18 @@ export class History {
 
   /** Lets go of what exceeds the bounds at `nowMs`. */
   trim(nowMs: number): void {
-    const { maxBatches, maxAgeMs, maxBytes } = this.#bounds
+    const { maxBatches, maxBytes } = this.#bounds
     for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
-      const isWithin =
-        this.#steps.size <= maxBatches &&
-        this.#bytes <= maxBytes &&
-        nowMs - first.appliedAtMs <= maxAgeMs
-      if (isWithin) return
+      const isOver = this.#steps.size > maxBatches || this.#bytes > maxBytes
+      if (!isOver && !this.#isTooOld(first, nowMs)) return
       this.#shift(first)
     }
+  }
+
+  #isTooOld(first: Step, nowMs: number): boolean {
+    if (nowMs <= this.#youngUntilMs) return false
+    this.#youngUntilMs = first.appliedAtMs + this.#bounds.maxAgeMs
+    return nowMs > this.#youngUntilMs
   }
 
   /** Lets go of the oldest batches until at most `bytes` are left. */
@@ -120,12 +128,12 @@ export class History {
 
   /** Makes `revision`, which is not above the latest, the oldest that can be read. Does nothing when it is not above it. */
   compact(revision: Revision): void {
-    if (revision <= this.#oldest) return
+    if (revision <= this.oldest) return
     for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
       if (first.revision > revision) break
       this.#shift(first)
     }
-    this.#oldest = revision
+    this.#compacted = revision
   }
 
   /** The newest snapshot at or below `revision`, which is not below the oldest. O(log n). */
@@ -136,23 +144,22 @@ export class History {
 
   /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
   next(revision: Revision): Batch | 'expired' | undefined {
-    if (revision < this.#oldest) return 'expired'
+    if (revision < this.oldest) return 'expired'
     return this.#steps.at(this.#indexAfter(revision))
   }
 
   /** The batches above `revision`, those that arrive meanwhile included, or `'expired'` once any of them may be missing. O(log n),
    *  then O(1) a batch. Whoever pauses may lose the rest: the walk then fails with `expired`, never skips. */
   since(revision: Revision): Iterable<Batch> | 'expired' {
-    if (revision < this.#oldest) return 'expired'
+    if (revision < this.oldest) return 'expired'
     return this.#walk(this.#shifted + this.#indexAfter(revision))
   }
 
   *#walk(first: number): Generator<Batch, void, undefined> {
     for (let i = first; ; i++) {
       if (i < this.#shifted) {
-        throw new CacheError('expired', `history has moved on to revision ${this.#oldest}`, {
-          oldest: this.#oldest,
-        })
+        const { oldest } = this
+        throw new CacheError('expired', `history has moved on to revision ${oldest}`, { oldest })
       }
       const batch = this.#steps.at(i - this.#shifted)
       if (batch === undefined) return
@@ -164,8 +171,7 @@ export class History {
     this.#steps.shift()
     this.#shifted++
     this.#base = first
-    this.#oldest = first.revision
-    this.#bytes -= first.bytes
+    this.#bytes -= this.#weights.shift() ?? 0
   }
 
   /** The index of the first batch above `revision`. */
