@@ -7,6 +7,7 @@ import { OpenApi } from '../../lib/kube/openapi.ts'
 import { Registry } from '../../lib/kube/resources.ts'
 import { routeRequest } from '../../lib/kube/routes.ts'
 import { digests } from '../support/digests.ts'
+import { allSteps } from '../support/steps.ts'
 
 const flunders = {
   group: 'wardle.example.com',
@@ -40,7 +41,7 @@ t.test('a configured resource is listed and described', async t => {
   t.match(discovery.resources('wardle.example.com', 'v1'), '"name":"flunders"')
   t.match(discovery.aggregated('/apis').body, '"resource":"flunders"')
   const openApi = new OpenApi({ registry, digests, gitVersion: 'v1' })
-  t.match(openApi.document('wardle.example.com', 'v1'), 'com.example.wardle.v1.Flunder')
+  t.match(allSteps(openApi.document('wardle.example.com', 'v1')), 'com.example.wardle.v1.Flunder')
 })
 
 t.test('a declaration that cannot work is refused', async t => {
