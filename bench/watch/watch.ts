@@ -3,6 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { type Bench, type BenchOptions, type BenchResult, type Floor, median } from '../bench.ts'
+import type { CountReport } from './orders.ts'
 import { namespaceOf, nodeName } from './pods.ts'
 import { type HttpVersion, sleep, Stage, type Subject } from './stage.ts'
 
@@ -182,8 +183,14 @@ async function measureFan(
   const half = { perSecond: halfRate, ms: halfMs, toldTo: 'all' as const, pods }
   const asked = await stage.change(ours, { ...half, ms, perSecond })
   await stage.quiet(ours)
-  const loaded = await stage.change(ours, half)
-  await stage.quiet(ours)
+  const loaded: CountReport[] = []
+  // Medians of rounds, as everywhere: whatever else the machine does in one of them does not decide.
+  for (let round = 0; round < (lagMaxMs === undefined ? 1 : scale.rounds); round++) {
+    loaded.push(await stage.change(ours, half))
+    await stage.quiet(ours)
+  }
+  const lagP50Ms = median(loaded.map(report => report.lagP50Ms))
+  const lagP99Ms = median(loaded.map(report => report.lagP99Ms))
   const theirLag = await stage.change(ceiling, half)
   await stage.close(ours)
   await stage.close(ceiling)
@@ -192,7 +199,7 @@ async function measureFan(
   if (lagMaxMs !== undefined) {
     floors.push({
       name: `${name}, lag p99`,
-      value: loaded.lagP99Ms,
+      value: lagP99Ms,
       bound: 'at most',
       limit: lagMaxMs,
       unit: 'ms',
@@ -208,8 +215,8 @@ async function measureFan(
     asked.lagP50Ms,
     asked.lagP99Ms,
     Math.round(half.perSecond),
-    loaded.lagP50Ms,
-    loaded.lagP99Ms,
+    lagP50Ms,
+    lagP99Ms,
     theirLag.lagP99Ms,
   ]
 }
