@@ -3,10 +3,13 @@
 import { silentLogger } from '../../lib/base/logger.ts'
 import { Service } from '../../lib/compose/service.ts'
 import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { giveCollectorRoom } from '../../lib/ops/collector.ts'
 import { certificate } from '../list/certificate.ts'
 import { answerOrders, usage } from './child.ts'
 import type { UsageOrder } from './orders.ts'
 
+// As `serve` does.
+giveCollectorRoom()
 const service = await Service.start({
   client: new GrpcClient({ endpoints: [process.argv[2] ?? ''] }),
   listen: { protocol: 'https', host: '127.0.0.1', port: 0 },

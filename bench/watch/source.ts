@@ -8,11 +8,13 @@ import { Engine } from '../../lib/etcd/engine/engine.ts'
 import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
 import { startEtcdServer } from '../../lib/etcd/server.ts'
+import { giveCollectorRoom } from '../../lib/ops/collector.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import { answerOrders, atRate } from './child.ts'
 import { type ChangeOrder, type ChangeReport, nowMicroseconds } from './orders.ts'
 import { type StampedPod, stampedPods } from './pods.ts'
 
+giveCollectorRoom()
 const scheduler = createDirectScheduler()
 const engine = new Engine({
   clock: systemClock,

@@ -13,6 +13,7 @@ import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc-client.ts'
 import { readSeal } from '../http/seal.ts'
 import { readTls } from '../http/tls.ts'
+import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import { startGuarded } from './access.ts'
 import { auditFile } from './audit-log.ts'
@@ -33,9 +34,11 @@ export async function serve(context: CommandContext): Promise<number> {
     return 0
   }
   const plan = await startPlan(context)
+  const takeRoomBack = giveCollectorRoom()
   try {
     await (isOwnEtcd ? inEmbeddedEtcd : inEtcd)(context, etcd => serveApi(context, plan, etcd))
   } finally {
+    takeRoomBack()
     await plan.stop()
   }
   return 0
