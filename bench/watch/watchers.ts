@@ -1,10 +1,11 @@
 /** A process of its own that watches: it reads as little of what comes as it can, since it shares its core with the etcd, and must
  *  keep up with a server that has one for itself. */
 
-import * as http2 from 'node:http2'
 import { once } from 'node:events'
-import { connect, type TLSSocket } from 'node:tls'
+import type { OnReadOpts } from 'node:net'
+import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
 import { answerOrders } from './child.ts'
+import { Http2Reader, type TakeBytes } from './http2-reader.ts'
 import { Lags } from './lags.ts'
 import {
   type CloseOrder,
@@ -14,51 +15,29 @@ import {
   type DownloadReport,
   nowMicroseconds,
   type OpenOrder,
-  stampDigits,
-  stampMark,
 } from './orders.ts'
+import { StampReader } from './stamp-reader.ts'
 
-const mark = Buffer.from(stampMark)
-/** From one stamp to the next it is never less: pods are larger. */
-const frameMinBytes = 3_000
 const perConnection = 100
-
-/** Finds the stamps in a stream of frames. */
-class StampReader {
-  readonly #group: Group
-  #skip = 0
-  #tail: Buffer = Buffer.alloc(0)
-
-  constructor(group: Group) {
-    this.#group = group
-  }
-
-  readonly take = (bytes: Buffer): void => {
-    const carried = this.#tail.length
-    const all = carried === 0 ? bytes : Buffer.concat([this.#tail, bytes])
-    let at = this.#skip
-    for (;;) {
-      const found = at < all.length ? all.indexOf(mark, at) : -1
-      const end = found + mark.length + stampDigits
-      if (found < 0 || end > all.length) break
-      this.#group.note(Number(all.toString('latin1', found + mark.length, end)))
-      at = found + frameMinBytes
-    }
-    // A stamp may lie across two pieces.
-    const kept = Math.max(at, all.length - mark.length - stampDigits)
-    this.#tail = kept < all.length ? Buffer.from(all.subarray(kept)) : Buffer.alloc(0)
-    this.#skip = Math.max(0, kept - all.length)
-  }
-}
+/** Everything that comes is read into this, and looked at before the next is read. */
+const buffer = Buffer.alloc(64 * 1024)
 
 class Group {
   readonly closers: (() => void)[] = []
   events = 0
   readonly lags = new Lags()
+  #now = 0
 
-  note(stamp: number): void {
-    this.events++
-    this.lags.note((nowMicroseconds() - stamp) / 1000)
+  /** A watcher of this group, which notes all that has come in one piece as of the same moment. */
+  reader(): TakeBytes {
+    const reader = new StampReader(stamp => {
+      this.events++
+      this.lags.note((this.#now - stamp) / 1000)
+    })
+    return (bytes, from, to) => {
+      this.#now = nowMicroseconds()
+      reader.take(bytes, from, to)
+    }
   }
 }
 
@@ -69,7 +48,7 @@ async function open(order: OpenOrder): Promise<void> {
   groups.set(order.name, group)
   if (order.version === '2') {
     for (let from = 0; from < order.paths.length; from += perConnection) {
-      await openSession(group, order.port, order.paths.slice(from, from + perConnection))
+      await openConnection(group, order.port, order.paths.slice(from, from + perConnection))
     }
     return
   }
@@ -78,46 +57,53 @@ async function open(order: OpenOrder): Promise<void> {
   const work = async (): Promise<void> => {
     while (next < order.paths.length) {
       const path = order.paths[next++]!
-      const socket = await connected(order.port)
-      const reader = new StampReader(group)
-      socket.on('data', reader.take)
-      group.closers.push(() => socket.destroy())
-      socket.write(`GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
-      await once(socket, 'data')
+      const take = group.reader()
+      await new Promise<void>(resolve => {
+        const socket = openSocket(order.port, 'http/1.1', (bytes, to) => {
+          take(bytes, 0, to)
+          resolve()
+        })
+        group.closers.push(() => socket.destroy())
+        socket.write(requestFor(path))
+      })
     }
   }
   await Promise.all(Array.from({ length: atOnce }, work))
 }
 
-async function connected(port: number): Promise<TLSSocket> {
-  const socket = connect({
+/** What is written to it at once is sent when it is connected. */
+function openSocket(
+  port: number,
+  protocol: 'h2' | 'http/1.1',
+  take: (bytes: Buffer, to: number) => void,
+): TLSSocket {
+  const options: ConnectionOptions & { readonly onread: OnReadOpts } = {
     host: '127.0.0.1',
     port,
     rejectUnauthorized: false,
-    ALPNProtocols: ['http/1.1'],
-  })
-  await once(socket, 'secureConnect')
+    ALPNProtocols: [protocol],
+    onread: {
+      buffer,
+      callback(length) {
+        take(buffer, length)
+        return true
+      },
+    },
+  }
+  const socket = connect(options)
   socket.on('error', () => undefined)
   return socket
 }
 
-async function openSession(group: Group, port: number, paths: readonly string[]): Promise<void> {
-  const session = http2.connect(`https://127.0.0.1:${port}`, {
-    rejectUnauthorized: false,
-    settings: { initialWindowSize: 1024 * 1024 },
-  })
-  await once(session, 'remoteSettings')
-  session.setLocalWindowSize(16 * 1024 * 1024)
-  group.closers.push(() => session.destroy())
-  await Promise.all(
-    paths.map(async path => {
-      const stream = session.request({ ':path': path })
-      const reader = new StampReader(group)
-      stream.on('data', reader.take)
-      stream.on('error', () => undefined)
-      await once(stream, 'response')
-    }),
-  )
+function requestFor(path: string): string {
+  return `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
+}
+
+async function openConnection(group: Group, port: number, paths: readonly string[]): Promise<void> {
+  const socket = openSocket(port, 'h2', (bytes, to) => reader.take(bytes, to))
+  const reader = new Http2Reader(socket)
+  group.closers.push(() => socket.destroy())
+  await Promise.all(paths.map(path => reader.get(path, group.reader())))
 }
 
 async function count({ name, ms }: CountOrder): Promise<CountReport> {
@@ -142,34 +128,42 @@ async function count({ name, ms }: CountOrder): Promise<CountReport> {
 }
 
 async function download(order: DownloadOrder): Promise<DownloadReport> {
-  const sockets: TLSSocket[] = []
-  while (sockets.length < order.streams) {
-    const some = Math.min(32, order.streams - sockets.length)
-    sockets.push(...(await Promise.all(Array.from({ length: some }, () => connected(order.port)))))
+  const downloads: Download[] = []
+  while (downloads.length < order.streams) {
+    const some = Math.min(32, order.streams - downloads.length)
+    const opened = Array.from({ length: some }, () => new Download(order.port, order.bytes))
+    await Promise.all(opened.map(({ socket }) => once(socket, 'secureConnect')))
+    downloads.push(...opened)
   }
   const startMs = performance.now()
-  let bytes = 0
-  await Promise.all(
-    sockets.map(
-      socket =>
-        new Promise<void>((resolve, reject) => {
-          let got = 0
-          socket.on('data', (piece: Buffer) => {
-            got += piece.length
-            bytes += piece.length
-            if (got >= order.bytes) resolve()
-          })
-          socket.on('close', () => reject(new Error(`a stream ended after ${got} bytes`)))
-          socket.write(`GET ${order.path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`)
-        }),
-    ),
-  )
+  await Promise.all(downloads.map(each => each.get(order.path)))
   const seconds = (performance.now() - startMs) / 1000
-  for (const socket of sockets) {
-    socket.removeAllListeners('close')
-    socket.destroy()
+  for (const { socket } of downloads) socket.destroy()
+  return { seconds, bytes: downloads.reduce((sum, { bytes }) => sum + bytes, 0) }
+}
+
+/** Bytes of one answer, until there are enough of them. */
+class Download {
+  readonly socket: TLSSocket
+  readonly #wanted: number
+  #done: () => void = () => undefined
+  bytes = 0
+
+  constructor(port: number, wanted: number) {
+    this.#wanted = wanted
+    this.socket = openSocket(port, 'http/1.1', (_, length) => {
+      this.bytes += length
+      if (this.bytes >= this.#wanted) this.#done()
+    })
   }
-  return { seconds, bytes }
+
+  get(path: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#done = resolve
+      this.socket.on('close', () => reject(new Error(`a stream ended after ${this.bytes} bytes`)))
+      this.socket.write(requestFor(path))
+    })
+  }
 }
 
 answerOrders((order: OpenOrder | CountOrder | CloseOrder | DownloadOrder) => {

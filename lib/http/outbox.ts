@@ -1,6 +1,7 @@
-/** Writes what watches have been told, in turns: each connection once for all that came meanwhile, and never so many in one go that
- *  the event loop is held. The busier the server, the more each write carries, and the less an event costs. News go before lists
- *  that are being sent: behind a thousand of them they would come seconds late. */
+/** Writes what watches have been told, in rounds: each connection once for all that came meanwhile, and never so many in one go that
+ *  the event loop is held. After a round that took a while it rests for as long, unless somebody can take no more: the busier the
+ *  server, the more each write carries, and the less an event costs. News go before lists that are being sent: behind a thousand of
+ *  them they would come seconds late. */
 
 import type { Clock } from '../base/clock.ts'
 
@@ -11,11 +12,18 @@ export interface Sender {
 
 /** Writing gives way to everything else after so long. */
 const sliceMs = 4
+/** A round that took less than this is no burden: what comes next is written at once. */
+const restMinMs = 0.5
+/** Nobody waits longer than this for others to join. */
+const restMaxMs = 4
 
 export class Outbox {
   readonly #clock: Clock
   #due: Sender[] = []
   #isSending = false
+  /** Ends the rest. */
+  #wake: (() => void) | undefined = undefined
+  #isHurried = false
   #pieces: readonly Uint8Array[] = []
   #joined: Uint8Array = Buffer.alloc(0)
 
@@ -42,20 +50,49 @@ export class Outbox {
     return this.#joined
   }
 
+  /** Somebody who is due can take no more: there is nothing to wait for. */
+  hurry(): void {
+    this.#isHurried = true
+    this.#wake?.()
+  }
+
   async #send(): Promise<void> {
     const clock = this.#clock
     await clock.yield('first')
-    let endMs = clock.monotonicMs() + sliceMs
     while (this.#due.length > 0) {
-      const due = this.#due
-      this.#due = []
-      for (const sender of due) {
-        sender.flush()
-        if (clock.monotonicMs() < endMs) continue
-        await clock.yield('first')
-        endMs = clock.monotonicMs() + sliceMs
-      }
+      const startMs = clock.monotonicMs()
+      await this.#flush()
+      // What goes over HTTP/2 is encrypted and sent only now: that is most of what a round takes.
+      await clock.yield('first')
+      await this.#rest(clock.monotonicMs() - startMs)
     }
     this.#isSending = false
+  }
+
+  async #flush(): Promise<void> {
+    const clock = this.#clock
+    const due = this.#due
+    this.#due = []
+    this.#isHurried = false
+    let endMs = clock.monotonicMs() + sliceMs
+    for (const sender of due) {
+      sender.flush()
+      if (clock.monotonicMs() < endMs) continue
+      await clock.yield('first')
+      endMs = clock.monotonicMs() + sliceMs
+    }
+  }
+
+  #rest(roundMs: number): Promise<void> | undefined {
+    if (roundMs < restMinMs || this.#isHurried) return undefined
+    return new Promise(resolve => {
+      const done = (): void => {
+        this.#wake = undefined
+        cancel()
+        resolve()
+      }
+      const cancel = this.#clock.setTimer(Math.min(roundMs, restMaxMs), done)
+      this.#wake = done
+    })
   }
 }

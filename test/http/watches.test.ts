@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import t from 'tap'
 import { settle } from '../support/fake-clock.ts'
 import { decodedCbor } from '../support/outputs.ts'
+import { ScriptedExchange } from '../support/scripted-exchange.ts'
 import { framesOf } from '../support/watch-client.ts'
 import { eventsOf, put, putBytes, told, WatchWorld, keyspaceKey } from '../support/watch-world.ts'
 
@@ -154,21 +155,27 @@ t.test('a client that does not read costs a position and 64 KiB, and slows nobod
   t.equal(slow.connection.watcher?.state, 'live')
 })
 
-t.test("between two of its client's reads, a watch writes about 64 KiB", async t => {
-  const world = new WatchWorld()
-  const { exchange } = await world.open()
-  exchange.isFull = true
-  for (let at = 1; at <= 100; at++) await world.put(at, `m${at}`, 10_000)
-  const pieces: number[] = []
-  while (told(exchange).length < 100) {
-    pieces.push(exchange.written.at(-1)!.length)
+for (const { version, objectBytes, pieceBytes } of [
+  { version: '1.1', objectBytes: 10_000, pieceBytes: 64 * 1024 },
+  { version: '2', objectBytes: 3_000, pieceBytes: 16 * 1024 },
+] as const) {
+  const name = `between two of its client's reads, a watch over HTTP/${version} writes ${pieceBytes} bytes at most`
+  t.test(name, async t => {
+    const world = new WatchWorld()
+    const { exchange } = await world.open({}, {}, new ScriptedExchange('GET', version))
     exchange.isFull = true
-    exchange.emit('drain')
-    await settle()
-  }
-  t.ok(pieces.every(bytes => bytes < 80_000))
-  t.ok(pieces.length > 10)
-})
+    for (let at = 1; at <= 100; at++) await world.put(at, `m${at}`, objectBytes)
+    const pieces: number[] = []
+    while (told(exchange).length < 100) {
+      exchange.isFull = true
+      exchange.emit('drain')
+      await settle()
+      pieces.push(exchange.written.at(-1)!.length)
+    }
+    t.ok(pieces.every(bytes => bytes <= pieceBytes))
+    t.ok(pieces.length < (2 * 100 * objectBytes) / pieceBytes, 'and much of it')
+  })
+}
 
 t.test(
   'a client that falls out of the history is told so, and the stream ends in order',

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import type { Exchange, ResponseHeaders } from '../../lib/http/exchange.ts'
 
 export class ScriptedExchange extends EventEmitter implements Exchange {
-  readonly version = '1.1'
+  readonly version: Exchange['version']
   readonly target = '/'
   readonly headers = {}
   readonly rawHeaders: readonly string[] = []
@@ -22,8 +22,9 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   isAborted = false
   isFull = false
 
-  constructor(method = 'GET') {
+  constructor(method = 'GET', version: Exchange['version'] = '1.1') {
     super()
+    this.version = version
     this.method = method
   }
   respond(status: number, headers: ResponseHeaders): void {

@@ -1,0 +1,189 @@
+/** The least of an HTTP/2 client: it asks, and sees the bytes of each answer, so that whoever reads costs little beside who writes. */
+
+import type { TLSSocket } from 'node:tls'
+
+/** Takes bytes of an answer, which lie in a buffer that is used again afterwards. */
+export type TakeBytes = (bytes: Buffer, from: number, to: number) => void
+
+const frameType = {
+  data: 0,
+  headers: 1,
+  reset: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  window: 8,
+} as const
+const endStream = 0x1
+const endHeaders = 0x4
+const ack = 0x1
+const headBytes = 9
+
+const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'
+const streamWindowBytes = 1024 * 1024
+const connectionWindowBytes = 16 * 1024 * 1024
+const defaultWindowBytes = 65_535
+const noPush = [0x2, 0] as const
+const initialWindow = [0x4, streamWindowBytes] as const
+/** HPACK: `:status: 200`, as all servers write it. */
+const okField = 0x88
+
+interface Stream {
+  readonly take: TakeBytes
+  readonly answered: () => void
+  /** Read since the server was last told that it may send more. */
+  read: number
+}
+
+export class Http2Reader {
+  readonly #socket: TLSSocket
+  readonly #streams = new Map<number, Stream>()
+  #nextStream = 1
+  #read = 0
+  readonly #head = Buffer.alloc(headBytes)
+  #headFilled = 0
+  /** What is still to come of the frame whose head was read. */
+  #left = 0
+  #payload: Buffer = Buffer.alloc(0)
+
+  /** Speaks over a socket that has agreed to `h2`, and is to give it all that comes. */
+  constructor(socket: TLSSocket) {
+    this.#socket = socket
+    socket.write(preface, 'latin1')
+    this.#send(frameType.settings, 0, { payload: settings([noPush, initialWindow]) })
+    this.#allow(0, connectionWindowBytes - defaultWindowBytes)
+  }
+
+  /** Asks; resolves when an answer begins. */
+  get(path: string, take: TakeBytes): Promise<void> {
+    const number = this.#nextStream
+    this.#nextStream += 2
+    return new Promise(resolve => {
+      this.#streams.set(number, { take, answered: resolve, read: 0 })
+      const payload = requestFields(path)
+      this.#send(frameType.headers, number, { payload, flags: endStream | endHeaders })
+    })
+  }
+
+  take(bytes: Buffer, to: number): void {
+    let at = 0
+    while (at < to) {
+      if (this.#left === 0) {
+        at = this.#takeHead(bytes, at, to)
+        continue
+      }
+      const end = Math.min(to, at + this.#left)
+      this.#left -= end - at
+      this.#takePayload(bytes, at, end)
+      at = end
+    }
+  }
+
+  #takeHead(bytes: Buffer, from: number, to: number): number {
+    const copied = bytes.copy(this.#head, this.#headFilled, from, to)
+    this.#headFilled += copied
+    if (this.#headFilled === headBytes) {
+      this.#headFilled = 0
+      this.#left = this.#head.readUIntBE(0, 3)
+      if (this.#left === 0) this.#takeWhole(Buffer.alloc(0))
+    }
+    return from + copied
+  }
+
+  #takePayload(bytes: Buffer, from: number, to: number): void {
+    if (this.#head[3] !== frameType.data) {
+      this.#payload = Buffer.concat([this.#payload, bytes.subarray(from, to)])
+      if (this.#left > 0) return
+      this.#takeWhole(this.#payload)
+      this.#payload = Buffer.alloc(0)
+      return
+    }
+    const number = this.#head.readUInt32BE(5)
+    const stream = this.#streams.get(number)
+    if (stream === undefined) throw new Error('the server has sent what nobody asked for')
+    stream.take(bytes, from, to)
+    stream.read += to - from
+    this.#read += to - from
+    if (stream.read >= streamWindowBytes / 2) {
+      this.#allow(number, stream.read)
+      stream.read = 0
+    }
+    if (this.#read >= connectionWindowBytes / 2) {
+      this.#allow(0, this.#read)
+      this.#read = 0
+    }
+  }
+
+  /** A frame that is not data. */
+  #takeWhole(payload: Buffer): void {
+    const [type, flags] = [this.#head[3]!, this.#head[4]!]
+    const number = this.#head.readUInt32BE(5)
+    switch (type) {
+      case frameType.settings:
+        if ((flags & ack) === 0) this.#send(frameType.settings, 0, { flags: ack })
+        break
+      case frameType.ping:
+        if ((flags & ack) === 0) this.#send(frameType.ping, 0, { payload, flags: ack })
+        break
+      case frameType.headers:
+        if (payload[0] !== okField) throw new Error('the server refuses a request')
+        this.#streams.get(number)?.answered()
+        break
+      case frameType.reset:
+      case frameType.goaway:
+        throw new Error('the server ends a stream')
+    }
+  }
+
+  #allow(number: number, bytes: number): void {
+    const payload = Buffer.alloc(4)
+    payload.writeUInt32BE(bytes)
+    this.#send(frameType.window, number, { payload })
+  }
+
+  #send(
+    type: number,
+    number: number,
+    {
+      payload = Buffer.alloc(0),
+      flags = 0,
+    }: { readonly payload?: Buffer; readonly flags?: number },
+  ): void {
+    const head = Buffer.alloc(headBytes)
+    head.writeUIntBE(payload.length, 0, 3)
+    head[3] = type
+    head[4] = flags
+    head.writeUInt32BE(number, 5)
+    this.#socket.write(Buffer.concat([head, payload]))
+  }
+}
+
+function settings(pairs: readonly (readonly [number, number])[]): Buffer {
+  const bytes = Buffer.alloc(6 * pairs.length)
+  for (const [i, [name, value]] of pairs.entries()) {
+    bytes.writeUInt16BE(name, 6 * i)
+    bytes.writeUInt32BE(value, 6 * i + 2)
+  }
+  return bytes
+}
+
+/** HPACK (RFC 7541): names and whole fields by their place in the static table, nothing kept in the dynamic one. */
+function requestFields(path: string): Buffer {
+  const [methodGet, schemeHttps, pathName, authorityName] = [0x82, 0x87, 0x04, 0x01]
+  return Buffer.concat([
+    Buffer.from([methodGet, schemeHttps, pathName]),
+    textField(path),
+    Buffer.from([authorityName]),
+    textField('127.0.0.1'),
+  ])
+}
+
+/** Without Huffman's code; the length has 7 bits in its first byte. */
+function textField(text: string): Buffer {
+  const { length } = text
+  const head = length < 127 ? [length] : [127]
+  for (let rest = length - 127; rest >= 0; rest = rest < 128 ? -1 : rest >> 7) {
+    head.push(rest < 128 ? rest : (rest & 127) | 128)
+  }
+  return Buffer.concat([Buffer.from(head), Buffer.from(text, 'latin1')])
+}

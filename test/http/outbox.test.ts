@@ -1,0 +1,87 @@
+import t from 'tap'
+import type { Clock } from '../../lib/base/clock.ts'
+import { Outbox, type Sender } from '../../lib/http/outbox.ts'
+import { FakeClock, settle } from '../support/fake-clock.ts'
+
+/** An outbox on a clock that flushing moves on, and senders that write their names down. */
+class World {
+  readonly time: FakeClock = new FakeClock(0)
+  readonly log: string[] = []
+  readonly outbox: Outbox
+  #workedMs = 0
+
+  constructor() {
+    const clock: Clock = {
+      wallMs: () => 0,
+      monotonicMs: () => this.time.monotonicMs() + this.#workedMs,
+      setTimer: (delayMs, task) => this.time.setTimer(delayMs, task),
+      yield: () => Promise.resolve(),
+    }
+    this.outbox = new Outbox(clock)
+  }
+
+  sender(name: string, ms: number): Sender {
+    const flush = (): void => {
+      this.log.push(name)
+      this.#workedMs += ms
+    }
+    return { flush }
+  }
+
+  /** What has been written since it was last asked. */
+  async written(): Promise<string[]> {
+    await settle()
+    return this.log.splice(0)
+  }
+}
+
+t.test('what comes after a round that took a while goes out together, after as long', async t => {
+  const world = new World()
+  const [a, b] = [world.sender('a', 2), world.sender('b', 0)]
+  world.outbox.add(a)
+  t.strictSame(await world.written(), ['a'], 'the first goes at once')
+  world.outbox.add(a)
+  await world.time.advance(1)
+  world.outbox.add(b)
+  t.strictSame(await world.written(), [], 'the next waits')
+  await world.time.advance(1)
+  t.strictSame(await world.written(), ['a', 'b'])
+})
+
+t.test('a short round is no reason to wait', async t => {
+  const world = new World()
+  const a = world.sender('a', 0.4)
+  for (let i = 0; i < 3; i++) {
+    world.outbox.add(a)
+    t.strictSame(await world.written(), ['a'])
+  }
+  t.equal(world.time.pendingTimers, 0)
+})
+
+t.test('nobody waits longer than for 4 ms, however long a round took', async t => {
+  const world = new World()
+  const a = world.sender('a', 100)
+  world.outbox.add(a)
+  await world.written()
+  world.outbox.add(a)
+  await world.time.advance(3.9)
+  t.strictSame(await world.written(), [])
+  await world.time.advance(0.1)
+  t.strictSame(await world.written(), ['a'])
+})
+
+t.test('who can take no more ends the rest', async t => {
+  const world = new World()
+  const a = world.sender('a', 2)
+  world.outbox.add(a)
+  await world.written()
+  world.outbox.add(a)
+  world.outbox.hurry()
+  t.strictSame(await world.written(), ['a'])
+  world.outbox.add(a)
+  t.strictSame(await world.written(), [], 'once')
+  await world.time.advance(2)
+  t.strictSame(await world.written(), ['a'])
+  await world.time.advance(10)
+  t.equal(world.time.pendingTimers, 0)
+})
