@@ -24,7 +24,8 @@ interface Scale {
   readonly settleMs: number
   /** For how long others are looked at while lists stream. */
   readonly bystandMs: number
-  readonly rounds: number
+  readonly fanRounds: number
+  readonly listRounds: number
   /** The etcd of the bench shares a core with those who watch. */
   readonly changesMaxPerSecond: number
   readonly fans: readonly Fan[]
@@ -50,7 +51,8 @@ const full: Scale = {
   warmMs: 8_000,
   settleMs: 300,
   bystandMs: 5_000,
-  rounds: 3,
+  fanRounds: 5,
+  listRounds: 3,
   changesMaxPerSecond: 2_000,
   fans: [
     { watchers: 100, perSecond: 200, version: '1.1', floor: 0.75, lagMaxMs: 50 },
@@ -70,7 +72,8 @@ const small: Scale = {
   warmMs: 200,
   settleMs: 50,
   bystandMs: 300,
-  rounds: 1,
+  fanRounds: 1,
+  listRounds: 1,
   changesMaxPerSecond: 200,
   fans: [
     { watchers: 10, perSecond: 50, version: '1.1', floor: 0.75, lagMaxMs: 50 },
@@ -165,7 +168,7 @@ async function measureFan(
   )
   const rounds: { mine: number; theirs: number; myCost: number; theirCost: number }[] = []
   // The first round is to warm up.
-  for (let round = 0; round <= scale.rounds; round++) {
+  for (let round = 0; round <= scale.fanRounds; round++) {
     const [flood, theirSeconds] = await stage.costOf(ceiling, () => stage.flood(ms))
     const theirs = flood.events / flood.seconds
     const more = Math.min((1.3 * theirs) / watchers, scale.changesMaxPerSecond)
@@ -185,7 +188,7 @@ async function measureFan(
   await stage.quiet(ours)
   const loaded: CountReport[] = []
   // Medians of rounds, as everywhere: whatever else the machine does in one of them does not decide.
-  for (let round = 0; round < (lagMaxMs === undefined ? 1 : scale.rounds); round++) {
+  for (let round = 0; round < (lagMaxMs === undefined ? 1 : scale.fanRounds); round++) {
     loaded.push(await stage.change(ours, half))
     await stage.quiet(ours)
   }
@@ -295,14 +298,14 @@ const listTable = {
 
 async function measureLists(
   stage: Stage,
-  { streams, rounds, bystandMs }: Scale,
+  { streams, listRounds, bystandMs }: Scale,
   { bytes, floors }: { bytes: number; floors: Floor[] },
 ): Promise<Row> {
   const { ours, ceiling } = stage
   const order = { streams, bytes }
   const rates: { mine: number; theirs: number }[] = []
   // The first round is to warm up.
-  for (let round = 0; round <= rounds; round++) {
+  for (let round = 0; round <= listRounds; round++) {
     const theirs = await stage.download(ceiling, '/copy', order)
     const mine = await stage.download(ours, streaming, order)
     if (round > 0) {

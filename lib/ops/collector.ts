@@ -7,7 +7,7 @@
  *
  *  Too much room is no good either. What is allocated outside of the heap, which values and frames are, has a limit of its own: 64 MB
  *  after the last collection V8 begins to mark for 5 to 10 ms at every such allocation, and events waited for 100 to 200 ms. So the room
- *  is such that marking has begun long before, in steps of a tenth of a millisecond (bench/watch, November 2026). */
+ *  is such that marking has begun before, in steps of less than a millisecond (bench/watch, November 2026). */
 
 import {
   constants,
@@ -18,7 +18,7 @@ import {
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 
 /** A heap may grow by so much, with what belongs to it outside, or by a tenth if that is more. */
-const roomBytes = 64 * 1024 ** 2
+const roomBytes = 128 * 1024 ** 2
 const roomMinShare = 0.1
 /** But not by more: what is alive may have multiplied since it was last known, and V8 reads the figure of then. */
 const roomMaxShare = 2

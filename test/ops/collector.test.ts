@@ -6,7 +6,7 @@ const megabyte = 1024 ** 2
 
 t.test('the room of a heap', t => {
   const limit = 4096 * megabyte
-  t.equal(growthPercent(64 * megabyte, limit), 100, '64 MB')
+  t.equal(growthPercent(128 * megabyte, limit), 100, '128 MB')
   t.equal(growthPercent(2048 * megabyte, limit), 10, 'a tenth of a large one')
   t.equal(growthPercent(megabyte, limit), 200, 'twice a small one')
   t.equal(growthPercent(20 * megabyte, 64 * megabyte), 40, 'an eighth of little memory')
