@@ -3,7 +3,7 @@
  *  server, the more each write carries, and the less an event costs. News go before lists that are being sent: behind a thousand of
  *  them they would come seconds late. */
 
-import type { Clock } from '../base/clock.ts'
+import { type Clock, sleep } from '../base/clock.ts'
 
 /** Something with frames to write. */
 export interface Sender {
@@ -21,9 +21,8 @@ export class Outbox {
   readonly #clock: Clock
   #due: Sender[] = []
   #isSending = false
-  /** Ends the rest. */
-  #wake: (() => void) | undefined = undefined
-  #isHurried = false
+  /** Ends the rest after this round, or lets it not begin. */
+  #hurry = new AbortController()
   #pieces: readonly Uint8Array[] = []
   #joined: Uint8Array = Buffer.alloc(0)
 
@@ -52,8 +51,7 @@ export class Outbox {
 
   /** Somebody who is due can take no more: there is nothing to wait for. */
   hurry(): void {
-    this.#isHurried = true
-    this.#wake?.()
+    this.#hurry.abort()
   }
 
   async #send(): Promise<void> {
@@ -73,7 +71,7 @@ export class Outbox {
     const clock = this.#clock
     const due = this.#due
     this.#due = []
-    this.#isHurried = false
+    this.#hurry = new AbortController()
     let endMs = clock.monotonicMs() + sliceMs
     for (const sender of due) {
       sender.flush()
@@ -84,15 +82,7 @@ export class Outbox {
   }
 
   #rest(roundMs: number): Promise<void> | undefined {
-    if (roundMs < restMinMs || this.#isHurried) return undefined
-    return new Promise(resolve => {
-      const done = (): void => {
-        this.#wake = undefined
-        cancel()
-        resolve()
-      }
-      const cancel = this.#clock.setTimer(Math.min(roundMs, restMaxMs), done)
-      this.#wake = done
-    })
+    if (roundMs < restMinMs) return undefined
+    return sleep(this.#clock, Math.min(roundMs, restMaxMs), this.#hurry.signal)
   }
 }

@@ -20,8 +20,8 @@ const timeoutMinMs = 1_800_000
 /** How long etcd may take to say how far it is before a bookmark says what is known. */
 const refreshMs = 500
 
-/** Frames that were made lately: those of a hundred changes of pods, for watches of other selections and for those who are a little behind.
- *  With more of them they would outlive the young generation, and be garbage of the old one. */
+/** Frames that were made lately: those of a hundred changes of pods, for watches of other selections and for those who are a little
+ *  behind. With more of them they would outlive the young generation, and be garbage of the old one. */
 const framesMaxBytes = 512 * 1024
 
 export interface WatchesOptions {

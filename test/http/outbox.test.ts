@@ -35,6 +35,16 @@ class World {
   }
 }
 
+/** A world that rests after a round of so long, with its sender due again. */
+async function resting(roundMs: number): Promise<{ world: World; a: Sender }> {
+  const world = new World()
+  const a = world.sender('a', roundMs)
+  world.outbox.add(a)
+  await world.written()
+  world.outbox.add(a)
+  return { world, a }
+}
+
 t.test('what comes after a round that took a while goes out together, after as long', async t => {
   const world = new World()
   const [a, b] = [world.sender('a', 2), world.sender('b', 0)]
@@ -59,11 +69,7 @@ t.test('a short round is no reason to wait', async t => {
 })
 
 t.test('nobody waits longer than for 4 ms, however long a round took', async t => {
-  const world = new World()
-  const a = world.sender('a', 100)
-  world.outbox.add(a)
-  await world.written()
-  world.outbox.add(a)
+  const { world } = await resting(100)
   await world.time.advance(3.9)
   t.strictSame(await world.written(), [])
   await world.time.advance(0.1)
@@ -71,11 +77,7 @@ t.test('nobody waits longer than for 4 ms, however long a round took', async t =
 })
 
 t.test('who can take no more ends the rest', async t => {
-  const world = new World()
-  const a = world.sender('a', 2)
-  world.outbox.add(a)
-  await world.written()
-  world.outbox.add(a)
+  const { world, a } = await resting(2)
   world.outbox.hurry()
   t.strictSame(await world.written(), ['a'])
   world.outbox.add(a)

@@ -173,6 +173,7 @@ for (const { version, objectBytes, pieceBytes } of [
       pieces.push(exchange.written.at(-1)!.length)
     }
     t.ok(pieces.every(bytes => bytes <= pieceBytes))
+    t.ok(pieces.length > 10)
     t.ok(pieces.length < (2 * 100 * objectBytes) / pieceBytes, 'and much of it')
   })
 }
