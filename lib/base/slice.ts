@@ -21,9 +21,9 @@ export class Slice {
     return this.#clock.monotonicMs() >= this.#endMs
   }
 
-  /** Gives way, and begins the next slice. */
-  async next(): Promise<void> {
-    await this.#clock.yield()
+  /** Gives way, and begins the next slice: `first` as for `Clock.yield`. */
+  async next(place?: 'first'): Promise<void> {
+    await this.#clock.yield(place)
     this.#endMs = this.#clock.monotonicMs() + this.#lengthMs
   }
 }

@@ -4,14 +4,13 @@
  *  them they would come seconds late. */
 
 import { type Clock, sleep } from '../base/clock.ts'
+import { Slice } from '../base/slice.ts'
 
 /** Something with frames to write. */
 export interface Sender {
   flush(): void
 }
 
-/** Writing gives way to everything else after so long. */
-const sliceMs = 4
 /** A round that took less than this is no burden: what comes next is written at once. */
 const restMinMs = 0.5
 /** Nobody waits longer than this for others to join. */
@@ -68,16 +67,13 @@ export class Outbox {
   }
 
   async #flush(): Promise<void> {
-    const clock = this.#clock
     const due = this.#due
     this.#due = []
     this.#hurry = new AbortController()
-    let endMs = clock.monotonicMs() + sliceMs
+    const slice = new Slice(this.#clock)
     for (const sender of due) {
       sender.flush()
-      if (clock.monotonicMs() < endMs) continue
-      await clock.yield('first')
-      endMs = clock.monotonicMs() + sliceMs
+      if (slice.isOver) await slice.next('first')
     }
   }
 

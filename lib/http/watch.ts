@@ -2,6 +2,7 @@
  *  hub. Events are encoded once for all watchers that see them alike. */
 
 import type { CacheError } from '../base/errors.ts'
+import { Slice } from '../base/slice.ts'
 import { errorFrame, eventFrame } from '../codec/frames.ts'
 import type { Forms, Shown } from '../codec/forms.ts'
 import { formName } from '../codec/list-body.ts'
@@ -105,9 +106,6 @@ interface StateFrames {
   readonly rest: Frames
 }
 
-/** Our own code gives way after so long. */
-const sliceMs = 4
-
 /** Writes the initial events. False when the watch is over: the client has left or does not read, or an object is not exact. */
 async function sendState(
   { exchange, options, signal }: RequestContext,
@@ -115,7 +113,7 @@ async function sendState(
   { beginning, rest }: StateFrames,
 ): Promise<boolean> {
   const { clock } = options
-  let sliceEndMs = clock.monotonicMs() + sliceMs
+  const slice = new Slice(clock)
   for (let next = beginning; next.done !== true; next = rest.next()) {
     if (signal.aborted || !connection.isOpen) return false
     if (next.value instanceof NotExact) {
@@ -125,10 +123,7 @@ async function sendState(
     const isFull = !connection.writeNow(next.value)
     if (isFull && (await writable(exchange, clock)) !== 'sent') return false
     // A thousand sockets may be drained at once: each goes on in its turn.
-    if (isFull || clock.monotonicMs() >= sliceEndMs) {
-      await clock.yield()
-      sliceEndMs = clock.monotonicMs() + sliceMs
-    }
+    if (isFull || slice.isOver) await slice.next()
   }
   return !signal.aborted && connection.isOpen
 }
