@@ -1,6 +1,8 @@
 /** The least of an HTTP/2 client: it asks, and sees the bytes of each answer, so that whoever reads costs little beside who writes. */
 
 import type { TLSSocket } from 'node:tls'
+import { appendVarint } from '../../lib/codec/append.ts'
+import { ByteWriter } from '../../lib/codec/byte-writer.ts'
 
 /** Takes bytes of an answer, which lie in a buffer that is used again afterwards. */
 export type TakeBytes = (bytes: Buffer, from: number, to: number) => void
@@ -147,7 +149,7 @@ export class Http2Reader {
     {
       payload = Buffer.alloc(0),
       flags = 0,
-    }: { readonly payload?: Buffer; readonly flags?: number },
+    }: { readonly payload?: Uint8Array; readonly flags?: number },
   ): void {
     const head = Buffer.alloc(headBytes)
     head.writeUIntBE(payload.length, 0, 3)
@@ -168,22 +170,21 @@ function settings(pairs: readonly (readonly [number, number])[]): Buffer {
 }
 
 /** HPACK (RFC 7541): names and whole fields by their place in the static table, nothing kept in the dynamic one. */
-function requestFields(path: string): Buffer {
-  const [methodGet, schemeHttps, pathName, authorityName] = [0x82, 0x87, 0x04, 0x01]
-  return Buffer.concat([
-    Buffer.from([methodGet, schemeHttps, pathName]),
-    textField(path),
-    Buffer.from([authorityName]),
-    textField('127.0.0.1'),
-  ])
+function requestFields(path: string): Uint8Array {
+  const [methodGet, schemeHttps, pathName, authorityName] = [0x82, 0x87, 0x04, 0x01] as const
+  const fields = new ByteWriter(1024)
+  fields.appendByte(methodGet)
+  fields.appendByte(schemeHttps)
+  fields.appendByte(pathName)
+  appendText(fields, path)
+  fields.appendByte(authorityName)
+  appendText(fields, '127.0.0.1')
+  return fields.copy()
 }
 
-/** Without Huffman's code; the length has 7 bits in its first byte. */
-function textField(text: string): Buffer {
-  const { length } = text
-  const head = length < 127 ? [length] : [127]
-  for (let rest = length - 127; rest >= 0; rest = rest < 128 ? -1 : rest >> 7) {
-    head.push(rest < 128 ? rest : (rest & 127) | 128)
-  }
-  return Buffer.concat([Buffer.from(head), Buffer.from(text, 'latin1')])
+/** Without Huffman's code. What does not fit in the 7 bits of the length's first byte follows as a varint. */
+function appendText(fields: ByteWriter, text: string): void {
+  fields.appendByte(Math.min(text.length, 127))
+  if (text.length >= 127) appendVarint(fields, text.length - 127)
+  fields.appendAscii(text)
 }
