@@ -128,9 +128,9 @@ t.test(
     const cluster = await startEtcd(t, etcd34, { members: 3 })
     const load = startLoad(t, cluster)
     while (!load.mirror.statuses().every(({ state }) => state === 'ready')) await pause(20)
+    // The versions are asked for beside the bootstrap: either may come first.
+    while (load.mirror.statuses()[0]?.trust !== 'old version') await pause(20)
     t.ok(load.warnings.some(text => text.startsWith('safe mode')))
-    while (load.mirror.statuses()[0]?.trust === 'unknown') await pause(20)
-    t.equal(load.mirror.statuses()[0]?.trust, 'old version')
     await load.untilReady()
     await cluster.members[0]!.kill()
     await load.untilReady()
