@@ -3,7 +3,7 @@
  *  server, the more each write carries, and the less an event costs. News go before lists that are being sent: behind a thousand of
  *  them they would come seconds late. */
 
-import { type Clock, sleep } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { Slice } from '../base/slice.ts'
 
 /** Something with frames to write. */
@@ -20,8 +20,11 @@ export class Outbox {
   readonly #clock: Clock
   #due: Sender[] = []
   #isSending = false
-  /** Ends the rest after this round, or lets it not begin. */
-  #hurry = new AbortController()
+  /** No rest after this round. */
+  #isHurried = false
+  /** Ends the rest. Not an `AbortController`: each call of its `abort` makes an error with a stack, and `hurry` is called for every
+   *  frame that a busy server writes. */
+  #wake: (() => void) | undefined = undefined
   #pieces: readonly Uint8Array[] = []
   #joined: Uint8Array = Buffer.alloc(0)
 
@@ -50,7 +53,8 @@ export class Outbox {
 
   /** Somebody who is due can take no more: there is nothing to wait for. */
   hurry(): void {
-    this.#hurry.abort()
+    this.#isHurried = true
+    this.#wake?.()
   }
 
   async #send(): Promise<void> {
@@ -69,7 +73,7 @@ export class Outbox {
   async #flush(): Promise<void> {
     const due = this.#due
     this.#due = []
-    this.#hurry = new AbortController()
+    this.#isHurried = false
     const slice = new Slice(this.#clock)
     for (const sender of due) {
       sender.flush()
@@ -78,7 +82,15 @@ export class Outbox {
   }
 
   #rest(roundMs: number): Promise<void> | undefined {
-    if (roundMs < restMinMs) return undefined
-    return sleep(this.#clock, Math.min(roundMs, restMaxMs), this.#hurry.signal)
+    if (roundMs < restMinMs || this.#isHurried) return undefined
+    return new Promise(resolve => {
+      const done = (): void => {
+        this.#wake = undefined
+        cancel()
+        resolve()
+      }
+      const cancel = this.#clock.setTimer(Math.min(roundMs, restMaxMs), done)
+      this.#wake = done
+    })
   }
 }
