@@ -16,6 +16,14 @@ const restMinMs = 0.5
 /** Nobody waits longer than this for others to join. */
 const restMaxMs = 4
 
+/** At so many places of the history those who watch the same may be. */
+const joinsMax = 32
+
+interface Join {
+  readonly pieces: readonly Uint8Array[]
+  readonly bytes: Uint8Array
+}
+
 export class Outbox {
   readonly #clock: Clock
   #due: Sender[] = []
@@ -25,8 +33,8 @@ export class Outbox {
   /** Ends the rest. Not an `AbortController`: each call of its `abort` makes an error with a stack, and `hurry` is called for every
    *  frame that a busy server writes. */
   #wake: (() => void) | undefined = undefined
-  #pieces: readonly Uint8Array[] = []
-  #joined: Uint8Array = Buffer.alloc(0)
+  /** By their first piece. */
+  readonly #joins = new Map<Uint8Array | undefined, Join>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -40,15 +48,14 @@ export class Outbox {
     void this.#send()
   }
 
-  /** Pieces as one. Whoever has been told the same as the one before, which is most who watch the same, is given the same bytes. */
+  /** Pieces as one. Whoever has been told the same as somebody before, which is most who watch the same, is given the same bytes. */
   join(pieces: readonly Uint8Array[]): Uint8Array {
-    const isSame =
-      pieces.length === this.#pieces.length && pieces.every((piece, i) => piece === this.#pieces[i])
-    if (!isSame) {
-      this.#pieces = pieces
-      this.#joined = Buffer.concat(pieces)
-    }
-    return this.#joined
+    const known = this.#joins.get(pieces[0])
+    if (known !== undefined && isSame(known.pieces, pieces)) return known.bytes
+    const bytes = Buffer.concat(pieces)
+    if (this.#joins.size === joinsMax) this.#joins.clear()
+    this.#joins.set(pieces[0], { pieces, bytes })
+    return bytes
   }
 
   /** Somebody who is due can take no more: there is nothing to wait for. */
@@ -67,6 +74,7 @@ export class Outbox {
       await clock.yield('first')
       await this.#rest(clock.monotonicMs() - startMs)
     }
+    this.#joins.clear()
     this.#isSending = false
   }
 
@@ -93,4 +101,8 @@ export class Outbox {
       this.#wake = done
     })
   }
+}
+
+function isSame(some: readonly Uint8Array[], others: readonly Uint8Array[]): boolean {
+  return some.length === others.length && some.every((piece, i) => piece === others[i])
 }

@@ -36,38 +36,45 @@ export interface Concerned {
   readonly isAlone: boolean
 }
 
+type Frames = readonly Uint8Array[] | 'inexact'
+
 const nothing: readonly Uint8Array[] = []
 
 export class Audience {
   readonly selection: Selection
   readonly watchers: Set<Watcher> = new Set()
   #batch: Batch | undefined
-  #frames: readonly Uint8Array[] | 'inexact' = nothing
+  #frames: Frames = nothing
+  /** Of the batches that were asked for before that one: those who catch up are at a few places at a time. */
+  #others: Map<Batch, Frames> | undefined
 
   constructor(selection: Selection) {
     this.selection = selection
   }
 
-  /** The frames of a batch, or `'inexact'` when one of them cannot be made: a batch is sent whole or not at all. The last answer is
-   *  kept until `forget`, since watchers ask for the same batch one after the other. */
-  framesOf(batch: Batch, concerned?: Concerned): readonly Uint8Array[] | 'inexact' {
-    if (this.#batch !== batch) {
-      this.#frames = this.#encode(batch, concerned)
-      this.#batch = batch
-    }
+  /** The frames of a batch, or `'inexact'` when one of them cannot be made: a batch is sent whole or not at all. Answers are kept
+   *  until `forget`, since watchers ask for the same batches one after the other. */
+  framesOf(batch: Batch, concerned?: Concerned): Frames {
+    if (this.#batch === batch) return this.#frames
+    const known = this.#others?.get(batch)
+    if (known !== undefined) return known
+    if (this.#batch !== undefined) (this.#others ??= new Map()).set(this.#batch, this.#frames)
+    this.#frames = this.#encode(batch, concerned)
+    this.#batch = batch
     return this.#frames
   }
 
-  /** Lets go of the last answer. An audience may be told nothing for hours, and a batch holds all contents of its revision. */
+  /** Lets go of the answers. An audience may be told nothing for hours, and a batch holds all contents of its revision. */
   forget(): void {
     this.#batch = undefined
     this.#frames = nothing
+    this.#others = undefined
   }
 
   #encode(
     { revision, events: all }: Batch,
     { events, isAlone }: Concerned = { events: all, isAlone: false },
-  ): readonly Uint8Array[] | 'inexact' {
+  ): Frames {
     const { range, frameOf } = this.selection
     const frames: Uint8Array[] = []
     for (const event of events) {
