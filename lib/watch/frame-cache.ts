@@ -1,5 +1,9 @@
 /** Frames that were made lately, for whoever needs the same ones next: watchers with other selections, and those who catch up, each
- *  at a position of its own. Bounded in bytes; the frames of the event that was encoded first go first. */
+ *  at a position of its own. Bounded in bytes; the frames that were made first go first.
+ *
+ *  They are kept in two generations: the newer one takes what is made, and becomes the older one when it is full. One map that is
+ *  added to and deleted from for ever would make a new table every so often, and V8 has each table refer to the next: once one has grown
+ *  old, all that come after it do, with the frames in them, and only a full collection frees them. */
 
 import type { Event } from '../store/event.ts'
 
@@ -10,40 +14,57 @@ const overheadBytes = 200
 interface KeptFrames {
   readonly names: string[]
   readonly frames: Uint8Array[]
-  bytes: number
 }
 
-export class FrameCache {
-  readonly #maxBytes: number
+class Generation {
   readonly #byEvent = new Map<Event, KeptFrames>()
   #bytes = 0
-
-  constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
-  }
 
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The frame of an event in the form of that name, if it is kept. */
   get(event: Event, name: string): Uint8Array | undefined {
     const kept = this.#byEvent.get(event)
     return kept?.frames[kept.names.indexOf(name)]
   }
 
-  /** Keeps the frame of an event, for which there is none of that name. */
   set(event: Event, name: string, frame: Uint8Array): void {
     let kept = this.#byEvent.get(event)
-    if (kept === undefined) this.#byEvent.set(event, (kept = { names: [], frames: [], bytes: 0 }))
+    if (kept === undefined) this.#byEvent.set(event, (kept = { names: [], frames: [] }))
     kept.names.push(name)
     kept.frames.push(frame)
-    kept.bytes += frame.length + overheadBytes
     this.#bytes += frame.length + overheadBytes
-    for (const [oldest, { bytes }] of this.#byEvent) {
-      if (this.#bytes <= this.#maxBytes) return
-      this.#byEvent.delete(oldest)
-      this.#bytes -= bytes
+  }
+}
+
+export class FrameCache {
+  readonly #generationMaxBytes: number
+  #older = new Generation()
+  #newer = new Generation()
+
+  /** At least half as much is kept, too. */
+  constructor(maxBytes: number) {
+    this.#generationMaxBytes = maxBytes / 2
+  }
+
+  get bytes(): number {
+    return this.#older.bytes + this.#newer.bytes
+  }
+
+  /** The frame of an event in the form of that name, if it is kept. */
+  get(event: Event, name: string): Uint8Array | undefined {
+    return this.#newer.get(event, name) ?? this.#older.get(event, name)
+  }
+
+  /** Keeps the frame of an event, for which there is none of that name. Not one that others would have to go for. */
+  set(event: Event, name: string, frame: Uint8Array): void {
+    const bytes = frame.length + overheadBytes
+    if (bytes > this.#generationMaxBytes) return
+    if (this.#newer.bytes + bytes > this.#generationMaxBytes) {
+      this.#older = this.#newer
+      this.#newer = new Generation()
     }
+    this.#newer.set(event, name, frame)
   }
 }

@@ -20,8 +20,10 @@ export class Hub {
   readonly #onWork: () => void
   readonly #interest = new Interest()
   readonly #audiences = new Map<string, Audience>()
-  /** Lagging watchers whose sinks take more, the longest waiting first. */
-  readonly #catchingUp = new Set<Watcher>()
+  /** Lagging watchers whose sinks take more, the longest waiting first, and some that have ended since. Not a set: of one that
+   *  all join and leave for ever, V8 keeps every table that it outgrew until the next full collection. */
+  #catchingUp: Watcher[] = []
+  #isRunDue = false
   #size = 0
 
   constructor({ history, onWork }: HubOptions) {
@@ -63,7 +65,6 @@ export class Hub {
   delete(watcher: Watcher): void {
     const { audience } = watcher
     watcher.end()
-    this.#catchingUp.delete(watcher)
     if (!audience.watchers.delete(watcher)) return
     this.#size--
     if (audience.watchers.size > 0) return
@@ -92,26 +93,35 @@ export class Hub {
 
   /** The sink of a lagging watcher takes more. */
   resume(watcher: Watcher): void {
-    if (watcher.state !== 'lagging') return
+    if (watcher.state !== 'lagging' || !watcher.isWaiting) return
     watcher.resume()
-    const hadWork = this.#catchingUp.size > 0
-    this.#catchingUp.add(watcher)
-    if (!hadWork) this.#onWork()
+    this.#catchingUp.push(watcher)
+    this.#wantRun()
   }
 
   /** Lets watchers catch up, a share each, until it is over or all have. Calls `onWork` when some is left. */
   run(isOver: () => boolean): void {
+    this.#isRunDue = false
     const audiences = new Set<Audience>()
-    for (const watcher of this.#catchingUp) {
-      if (isOver()) break
-      this.#catchingUp.delete(watcher)
+    const watchers = this.#catchingUp
+    let done = 0
+    while (done < watchers.length && !isOver()) {
+      const watcher = watchers[done++]!
+      if (watcher.state !== 'lagging') continue
       audiences.add(watcher.audience)
       watcher.catchUp(shareMaxEvents)
       // What is left comes after the others, so that nobody waits for somebody who is far behind.
-      if (watcher.state === 'lagging' && !watcher.isFull) this.#catchingUp.add(watcher)
+      if (watcher.state === 'lagging' && !watcher.isWaiting) watchers.push(watcher)
     }
     for (const audience of audiences) audience.forget()
-    if (this.#catchingUp.size > 0) this.#onWork()
+    this.#catchingUp = watchers.slice(done)
+    if (this.#catchingUp.length > 0) this.#wantRun()
+  }
+
+  #wantRun(): void {
+    if (this.#isRunDue) return
+    this.#isRunDue = true
+    this.#onWork()
   }
 }
 

@@ -41,7 +41,7 @@ export class Watcher {
   #position: Revision
   /** How many frames of the batch above the position were sent already. */
   #sentOfNext = 0
-  #isFull = false
+  #isWaiting = true
 
   /** A watcher that has everything up to `position`. */
   constructor(audience: Audience, history: WatchedHistory, sink: WatcherSink, position: Revision) {
@@ -61,14 +61,14 @@ export class Watcher {
     return this.#state === 'live' && revision > this.#position ? revision : this.#position
   }
 
-  /** Lagging because the sink is full, so that catching up waits for `resume`. */
-  get isFull(): boolean {
-    return this.#isFull
+  /** Lagging and not catching up: the sink is full, or nobody has said yet that it is not. `resume` ends that. */
+  get isWaiting(): boolean {
+    return this.#isWaiting
   }
 
   /** The sink takes more. */
   resume(): void {
-    this.#isFull = false
+    this.#isWaiting = false
   }
 
   /** Writes the frames of the newest batch to a live watcher. */
@@ -127,7 +127,7 @@ export class Watcher {
   /** Falls behind after `sent` frames of a batch, 0 for all of them. */
   #pause(batch: Batch, sent: number): void {
     if (this.#state !== 'ended') this.#state = 'lagging'
-    this.#isFull = true
+    this.#isWaiting = true
     this.#sentOfNext = sent
     // There is no revision between the batch before and this one, as far as the history is concerned.
     this.#position = sent === 0 ? batch.revision : ((batch.revision - 1) as Revision)
