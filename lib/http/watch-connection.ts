@@ -18,6 +18,9 @@ import type { WatchFraming } from './watch-framing.ts'
  *  has one DATA frame at a time: with more, the connection carries so much in one go that the other end has read it all before
  *  there is anything new, and half of the events are sent in the same time (bench/watch, November 2026). */
 const pendingMaxBytes = { '1.1': 64 * 1024, '2': 16 * 1024 } as const
+/** And so much while the client must read first: over HTTP/2 all streams of a connection may write again at the same moment, and
+ *  what they write is there by then. Otherwise the connection would lie idle while it is made. */
+const fullPendingMaxBytes = { '1.1': 0, '2': 16 * 1024 } as const
 
 export class WatchConnection implements WatcherSink, Sender {
   readonly exchange: Exchange
@@ -67,14 +70,11 @@ export class WatchConnection implements WatcherSink, Sender {
     else if (Array.isArray(this.#pending)) this.#pending.push(pending)
     else this.#pending = [this.#pending, pending]
     this.#pendingBytes += pending.length
-    if (!this.#isFlushDue) {
-      this.#isFlushDue = true
-      this.#outbox.add(this)
-    }
+    if (this.#state === 'open') this.#wantFlush()
     // Another as large would be too much.
-    const fits = this.#pendingBytes + pending.length <= pendingMaxBytes[this.exchange.version]
+    const fits = this.#pendingBytes + pending.length <= this.#pendingMaxBytes
     if (!fits && this.#state === 'open') this.#outbox.hurry()
-    return fits && this.#state === 'open'
+    return fits
   }
 
   /** The history has moved on past the watcher's position, or past `position` of a watch that has none yet. */
@@ -105,15 +105,27 @@ export class WatchConnection implements WatcherSink, Sender {
     if (bytes !== undefined && !this.exchange.write(bytes)) {
       this.#state = 'full'
       this.exchange.onDrain(() => this.#drained())
-    } else if (this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
+    }
+    const takesMore = this.#pendingBytes < this.#pendingMaxBytes
+    if (takesMore && this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
   }
 
   #drained(): void {
     if (this.#state !== 'full') return
     this.#state = 'open'
+    this.#wantFlush()
+    // As much waits as may.
+    if (this.#pending !== undefined && this.#watcher?.state === 'lagging') this.#outbox.hurry()
+  }
+
+  #wantFlush(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true
     this.#outbox.add(this)
+  }
+
+  get #pendingMaxBytes(): number {
+    return (this.#state === 'full' ? fullPendingMaxBytes : pendingMaxBytes)[this.exchange.version]
   }
 
   /** All that waits, as one piece. */

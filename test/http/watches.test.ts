@@ -155,6 +155,23 @@ t.test('a client that does not read costs a position and 64 KiB, and slows nobod
   t.equal(slow.connection.watcher?.state, 'live')
 })
 
+t.test(
+  'over HTTP/2 what comes next is there when the client has read, and no more than that',
+  async t => {
+    const world = new WatchWorld()
+    const slow = await world.open({}, {}, new ScriptedExchange('GET', '2'))
+    slow.exchange.isFull = true
+    for (let at = 1; at <= 100; at++) await world.put(at, `m${at}`, 3_000)
+    t.equal(told(slow.exchange).length, 1)
+    const position = slow.connection.watcher?.position ?? 0
+    t.ok(position > 3 && position < 8, `5 objects of 3,000 bytes wait, up to revision ${position}`)
+    slow.exchange.drain()
+    await settle()
+    t.equal(told(slow.exchange).length, 100)
+    t.equal(slow.connection.watcher?.state, 'live')
+  },
+)
+
 for (const { version, objectBytes, pieceBytes } of [
   { version: '1.1', objectBytes: 10_000, pieceBytes: 64 * 1024 },
   { version: '2', objectBytes: 3_000, pieceBytes: 16 * 1024 },
