@@ -29,24 +29,13 @@ export class Child {
         : { execPath: 'taskset', execArgv: [...pinned, process.execPath, ...flags] }),
       serialization: 'advanced',
     })
-    const [hello] = (await once(child, 'message')) as [unknown]
-    return new Child(child, hello)
+    return new Child(child, await messageOf(child))
   }
 
   /** Gives an order; the answer. One order at a time. */
   async ask<T>(order: object): Promise<T> {
-    const ended = new AbortController()
-    const { signal } = ended
-    try {
-      this.#child.send(order)
-      const exit = once(this.#child, 'exit', { signal }).then(() => {
-        throw new Error('a process of the bench has ended')
-      })
-      const [answer] = (await Promise.race([once(this.#child, 'message', { signal }), exit])) as [T]
-      return answer
-    } finally {
-      ended.abort()
-    }
+    this.#child.send(order)
+    return (await messageOf(this.#child)) as T
   }
 
   async stop(): Promise<void> {
@@ -54,6 +43,21 @@ export class Child {
     const exited = once(this.#child, 'exit')
     this.#child.disconnect()
     await exited
+  }
+}
+
+/** The next message of a process, which must not end before. */
+async function messageOf(child: ChildProcess): Promise<unknown> {
+  const ended = new AbortController()
+  const { signal } = ended
+  try {
+    const exit = once(child, 'exit', { signal }).then(() => {
+      throw new Error(`a process of the bench has ended: ${child.spawnargs.join(' ')}`)
+    })
+    const [message] = (await Promise.race([once(child, 'message', { signal }), exit])) as [unknown]
+    return message
+  } finally {
+    ended.abort()
   }
 }
 
