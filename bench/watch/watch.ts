@@ -167,18 +167,14 @@ async function measureFan(
     Array.from({ length: watchers }, () => '/'),
   )
   const rounds: { mine: number; theirs: number; myCost: number; theirCost: number }[] = []
-  let carried = Infinity
   // The first round is to warm up.
   for (let round = 0; round <= scale.fanRounds; round++) {
     const [flood, theirSeconds] = await stage.costOf(ceiling, () => stage.flood(ms))
     const theirs = flood.events / flood.seconds
-    // The ceiling makes its next frame when all have room for it. Here it is more than all take, but not so much more that the time
-    // goes into taking in what nobody is told of before it is over.
-    const more = Math.min(1.3 * theirs, 1.3 * carried, watchers * scale.changesMaxPerSecond)
-    const order = { perSecond: more / watchers, ms, toldTo: 'all' as const, pods }
+    const more = Math.min((1.3 * theirs) / watchers, scale.changesMaxPerSecond)
+    const order = { perSecond: more, ms, toldTo: 'all' as const, pods }
     const [got, mySeconds] = await stage.costOf(ours, () => stage.change(ours, order))
     const mine = got.events / got.seconds
-    carried = mine
     const [myCost, theirCost] = [mySeconds / got.changes, theirSeconds / flood.changes]
     if (round > 0) rounds.push({ mine, theirs, myCost, theirCost })
   }

@@ -64,6 +64,7 @@ export class WatchConnection implements WatcherSink, Sender {
   }
 
   write(frame: Uint8Array): boolean {
+    if (this.#state === 'ended') return false
     const pending = this.#isFirst ? this.framing.first(frame) : frame
     this.#isFirst = false
     if (this.#pending === undefined) this.#pending = pending
