@@ -155,6 +155,16 @@ t.test('a client that does not read costs a position and 64 KiB, and slows nobod
   t.equal(slow.connection.watcher?.state, 'live')
 })
 
+t.test('a watch that has ended takes nothing', async t => {
+  const world = new WatchWorld()
+  const { exchange, connection } = await world.open()
+  connection.end()
+  const { length } = exchange.written
+  t.notOk(connection.write(Buffer.from('late')))
+  await settle()
+  t.equal(exchange.written.length, length)
+})
+
 t.test(
   'over HTTP/2 what comes next is there when the client has read, and no more than that',
   async t => {
