@@ -107,7 +107,7 @@ export class WatchConnection implements WatcherSink, Sender {
       this.#state = 'full'
       this.exchange.onDrain(() => this.#drained())
     }
-    const takesMore = this.#pendingBytes < this.#pendingMaxBytes
+    const takesMore = this.#pendingMaxBytes > 0
     if (takesMore && this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
   }
 

@@ -7,8 +7,10 @@
 
 import type { Event } from '../store/event.ts'
 
-/** What keeping a frame costs beside its bytes. */
-const overheadBytes = 200
+/** What keeping a frame costs: its bytes, and what goes with them. */
+function keptBytes(frame: Uint8Array): number {
+  return frame.length + 200
+}
 
 /** The few forms in which one event was asked for. */
 interface KeptFrames {
@@ -34,7 +36,7 @@ class Generation {
     if (kept === undefined) this.#byEvent.set(event, (kept = { names: [], frames: [] }))
     kept.names.push(name)
     kept.frames.push(frame)
-    this.#bytes += frame.length + overheadBytes
+    this.#bytes += keptBytes(frame)
   }
 }
 
@@ -59,7 +61,7 @@ export class FrameCache {
 
   /** Keeps the frame of an event, for which there is none of that name. Not one that others would have to go for. */
   set(event: Event, name: string, frame: Uint8Array): void {
-    const bytes = frame.length + overheadBytes
+    const bytes = keptBytes(frame)
     if (bytes > this.#generationMaxBytes) return
     if (this.#newer.bytes + bytes > this.#generationMaxBytes) {
       this.#older = this.#newer
