@@ -33,8 +33,9 @@ export class Outbox {
   /** Ends the rest. Not an `AbortController`: each call of its `abort` makes an error with a stack, and `hurry` is called for every
    *  frame that a busy server writes. */
   #wake: (() => void) | undefined = undefined
-  /** By their first piece. */
-  readonly #joins = new Map<Uint8Array | undefined, Join>()
+  /** By their first piece. Begun anew and never emptied: of a map that is, each table refers to the next, and once one has grown old,
+   *  all that come after it do, with the bytes in them, until a full collection. */
+  #joins: Map<Uint8Array | undefined, Join> | undefined = undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -50,10 +51,10 @@ export class Outbox {
 
   /** Pieces as one. Whoever has been told the same as somebody before, which is most who watch the same, is given the same bytes. */
   join(pieces: readonly Uint8Array[]): Uint8Array {
-    const known = this.#joins.get(pieces[0])
+    const known = this.#joins?.get(pieces[0])
     if (known !== undefined && isSame(known.pieces, pieces)) return known.bytes
     const bytes = Buffer.concat(pieces)
-    if (this.#joins.size === joinsMax) this.#joins.clear()
+    if (this.#joins === undefined || this.#joins.size === joinsMax) this.#joins = new Map()
     this.#joins.set(pieces[0], { pieces, bytes })
     return bytes
   }
@@ -74,7 +75,7 @@ export class Outbox {
       await clock.yield('first')
       await this.#rest(clock.monotonicMs() - startMs)
     }
-    this.#joins.clear()
+    this.#joins = undefined
     this.#isSending = false
   }
 

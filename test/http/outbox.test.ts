@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { Outbox, type Sender } from '../../lib/http/outbox.ts'
@@ -86,4 +88,29 @@ t.test('who can take no more ends the rest', async t => {
   t.strictSame(await world.written(), ['a'])
   await world.time.advance(10)
   t.equal(world.time.pendingTimers, 0)
+})
+
+t.test('what was joined grows old in no map that is emptied for ever', async t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void
+  const world = new World()
+  const flush = (): void => {
+    for (let i = 0; i < 16; i++) {
+      world.outbox.join([Buffer.allocUnsafeSlow(64 * 1024), Buffer.alloc(1)])
+    }
+  }
+  world.outbox.add({ flush })
+  await settle()
+  // The outbox and what it holds are old from here on.
+  collect()
+  collect()
+  const before = process.memoryUsage().arrayBuffers
+  for (let round = 0; round < 16; round++) {
+    world.outbox.add({ flush })
+    await settle()
+    collect({ type: 'minor' })
+    collect({ type: 'minor' })
+  }
+  const keptMiB = (process.memoryUsage().arrayBuffers - before) / 1024 ** 2
+  t.ok(keptMiB < 4, `${keptMiB.toFixed(1)} MiB of 32 are kept`)
 })
