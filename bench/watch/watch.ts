@@ -19,7 +19,7 @@ interface Scale {
   /** For so long lags are looked at. A full collection comes every few seconds, and a p99 over one second says only whether one came
    *  in it: this is long enough for several. */
   readonly lagMs: number
-  /** For so long changes come before lags are looked at: thousands of handshakes leave garbage, and code that is not compiled yet. */
+  /** For so long changes come before anything is looked at: thousands of handshakes leave garbage, and code that is not compiled yet. */
   readonly warmMs: number
   readonly settleMs: number
   /** For how long others are looked at while lists stream. */
@@ -154,7 +154,7 @@ async function measureFan(
 ): Promise<Row> {
   const { ours, ceiling } = stage
   const { watchers, version, perSecond, floor, lagMaxMs } = fan
-  const { ms, pods, lagMs } = scale
+  const { pods, lagMs } = scale
   const name = `${watchers} of everything, HTTP/${version}`
   await stage.open(
     ours,
@@ -167,8 +167,8 @@ async function measureFan(
     Array.from({ length: watchers }, () => '/'),
   )
   const rounds: { mine: number; theirs: number; myCost: number; theirCost: number }[] = []
-  // The first round is to warm up.
   for (let round = 0; round <= scale.fanRounds; round++) {
+    const ms = round === 0 ? scale.warmMs : scale.ms
     const [flood, theirSeconds] = await stage.costOf(ceiling, () => stage.flood(ms))
     const theirs = flood.events / flood.seconds
     const more = Math.min((1.3 * theirs) / watchers, scale.changesMaxPerSecond)
@@ -182,9 +182,9 @@ async function measureFan(
   const ratio = median(rounds.map(round => round.mine / round.theirs))
   const cpuRatio = median(rounds.map(round => round.theirCost / round.myCost))
   const halfRate = Math.min(theirs / 2 / watchers, scale.changesMaxPerSecond)
-  const halfMs = lagMaxMs === undefined ? ms : lagMs
+  const halfMs = lagMaxMs === undefined ? scale.ms : lagMs
   const half = { perSecond: halfRate, ms: halfMs, toldTo: 'all' as const, pods }
-  const asked = await stage.change(ours, { ...half, ms, perSecond })
+  const asked = await stage.change(ours, { ...half, ms: scale.ms, perSecond })
   await stage.quiet(ours)
   const loaded: CountReport[] = []
   // Medians of rounds, as everywhere: whatever else the machine does in one of them does not decide.

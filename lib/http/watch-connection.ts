@@ -14,13 +14,11 @@ import type { Exchange } from './exchange.ts'
 import type { Outbox, Sender } from './outbox.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
-/** So much may wait for the next write. Beyond it the watcher waits in the history. Of a connection that many streams share, each
- *  has one DATA frame at a time: with more, the connection carries so much in one go that the other end has read it all before
- *  there is anything new, and half of the events are sent in the same time (bench/watch, November 2026). */
-const pendingMaxBytes = { '1.1': 64 * 1024, '2': 16 * 1024 } as const
+/** So much may wait for the next write. Beyond it the watcher waits in the history. */
+const pendingMaxBytes = 64 * 1024
 /** And so much while the client must read first: over HTTP/2 all streams of a connection may write again at the same moment, and
  *  what they write is there by then. Otherwise the connection would lie idle while it is made. */
-const fullPendingMaxBytes = { '1.1': 0, '2': 16 * 1024 } as const
+const fullPendingMaxBytes = { '1.1': 0, '2': 64 * 1024 } as const
 
 export class WatchConnection implements WatcherSink, Sender {
   readonly exchange: Exchange
@@ -98,10 +96,10 @@ export class WatchConnection implements WatcherSink, Sender {
     else this.exchange.end(rest)
   }
 
-  /** Writes what waits. */
-  flush(): void {
+  /** Writes what waits; how many bytes that is. */
+  flush(): number {
     this.#isFlushDue = false
-    if (this.#state !== 'open') return
+    if (this.#state !== 'open') return 0
     const bytes = this.#take()
     if (bytes !== undefined && !this.exchange.write(bytes)) {
       this.#state = 'full'
@@ -109,6 +107,7 @@ export class WatchConnection implements WatcherSink, Sender {
     }
     const takesMore = this.#pendingMaxBytes > 0
     if (takesMore && this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
+    return bytes?.length ?? 0
   }
 
   #drained(): void {
@@ -126,7 +125,7 @@ export class WatchConnection implements WatcherSink, Sender {
   }
 
   get #pendingMaxBytes(): number {
-    return (this.#state === 'full' ? fullPendingMaxBytes : pendingMaxBytes)[this.exchange.version]
+    return this.#state === 'full' ? fullPendingMaxBytes[this.exchange.version] : pendingMaxBytes
   }
 
   /** All that waits, as one piece. */

@@ -9,6 +9,8 @@ import { FakeClock, settle } from '../support/fake-clock.ts'
 class World {
   readonly time: FakeClock = new FakeClock(0)
   readonly log: string[] = []
+  /** How long the log was whenever the outbox gave way. */
+  readonly turns: number[] = []
   readonly outbox: Outbox
   #workedMs = 0
 
@@ -17,15 +19,19 @@ class World {
       wallMs: () => 0,
       monotonicMs: () => this.time.monotonicMs() + this.#workedMs,
       setTimer: (delayMs, task) => this.time.setTimer(delayMs, task),
-      yield: () => Promise.resolve(),
+      yield: () => {
+        this.turns.push(this.log.length)
+        return Promise.resolve()
+      },
     }
     this.outbox = new Outbox(clock)
   }
 
-  sender(name: string, ms: number): Sender {
-    const flush = (): void => {
+  sender(name: string, ms: number, bytes = 0): Sender {
+    const flush = (): number => {
       this.log.push(name)
       this.#workedMs += ms
+      return bytes
     }
     return { flush }
   }
@@ -90,14 +96,24 @@ t.test('who can take no more ends the rest', async t => {
   t.equal(world.time.pendingTimers, 0)
 })
 
+t.test('no more than half a MiB or so is handed over in one turn of the event loop', async t => {
+  const world = new World()
+  for (const name of ['a', 'b', 'c', 'd', 'e']) {
+    world.outbox.add(world.sender(name, 0, 300 * 1024))
+  }
+  t.strictSame(await world.written(), ['a', 'b', 'c', 'd', 'e'])
+  t.strictSame(world.turns, [0, 2, 4, 5])
+})
+
 t.test('what was joined grows old in no map that is emptied for ever', async t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void
   const world = new World()
-  const flush = (): void => {
+  const flush = (): number => {
     for (let i = 0; i < 16; i++) {
       world.outbox.join([Buffer.allocUnsafeSlow(64 * 1024), Buffer.alloc(1)])
     }
+    return 0
   }
   world.outbox.add({ flush })
   await settle()

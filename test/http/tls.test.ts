@@ -102,3 +102,21 @@ t.test('a service shows a renewed certificate to new connections', async t => {
   while (now === 'watchglass test server') now = await shown()
   t.equal(now, 'watchglass renewed server')
 })
+
+t.test('AES with 128 bits is preferred, and whoever wants 256 has them', async t => {
+  const { service } = await startServed(t, {
+    listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
+    tls: await ownFiles(t),
+  })
+  const agreed = async (options: tls.ConnectionOptions): Promise<string> => {
+    const { port } = service
+    const socket = tls.connect({ ...options, port, host: '127.0.0.1', rejectUnauthorized: false })
+    await once(socket, 'secureConnect')
+    const { standardName } = socket.getCipher()
+    socket.destroy()
+    return standardName
+  }
+  t.equal(await agreed({}), 'TLS_AES_128_GCM_SHA256')
+  t.equal(await agreed({ ciphers: 'TLS_AES_256_GCM_SHA384' }), 'TLS_AES_256_GCM_SHA384')
+  t.match(await agreed({ maxVersion: 'TLSv1.2' }), /^TLS_ECDHE_(RSA|ECDSA)_WITH_AES_128_GCM/)
+})
