@@ -1,7 +1,7 @@
 /** Writes what watches have been told, in rounds: each connection once for all that came meanwhile, and never so much in one go that
- *  the event loop is held. After a round that took a while it rests, unless somebody can take no more: the busier the server, the
- *  more each write carries, and the less an event costs. News go before lists that are being sent: behind a thousand of them they
- *  would come seconds late. */
+ *  the event loop is held. After a round that took a while it rests for as long, unless somebody can take no more: the busier the
+ *  server, the more each write carries, and the less an event costs. News go before lists that are being sent: behind a thousand of
+ *  them they would come seconds late. */
 
 import type { Clock } from '../base/clock.ts'
 import { Slice } from '../base/slice.ts'
@@ -19,11 +19,8 @@ const burstBytes = 512 * 1024
 
 /** A round that took less than this is no burden: what comes next is written at once. */
 const restMinMs = 0.5
-/** A rest is so many times as long as the round before: at half of what 100 watches over HTTP/2 can be told, an event costs a quarter
- *  less than when it is as long, and a collection of garbage finds time (bench/watch, November 2026). */
-const restFactor = 3
 /** Nobody waits longer than this for others to join. */
-const restMaxMs = 12
+const restMaxMs = 4
 
 /** At so many places of the history those who watch the same may be. */
 const joinsMax = 32
@@ -110,7 +107,7 @@ export class Outbox {
         cancel()
         resolve()
       }
-      const cancel = this.#clock.setTimer(Math.min(restFactor * roundMs, restMaxMs), done)
+      const cancel = this.#clock.setTimer(Math.min(roundMs, restMaxMs), done)
       this.#wake = done
     })
   }
