@@ -59,7 +59,13 @@ function startLoad(t: Test, cluster: EtcdCluster): EtcdLoad {
   return load
 }
 
-async function finish(t: Test, load: EtcdLoad, writesMin: number): Promise<void> {
+/** `mistakes`: what this etcd is known to do to its order; the mirror notices, and reads everything again. */
+async function finish(
+  t: Test,
+  load: EtcdLoad,
+  writesMin: number,
+  mistakes: readonly string[] = [],
+): Promise<void> {
   await load.untilWritten(writesMin)
   const report = await load.finish()
   t.comment(JSON.stringify({ ...report, counts: Object.fromEntries(load.counts) }))
@@ -67,8 +73,9 @@ async function finish(t: Test, load: EtcdLoad, writesMin: number): Promise<void>
   if (report.etcdsMistakes > 0) {
     t.comment(`${report.etcdsMistakes} reads were too old because etcd's own probe was`)
   }
+  const known = ['stale-quorum-read', ...mistakes].map(kind => `violation ${kind}`)
   const violations = [...load.counts.keys()].filter(
-    name => name.startsWith('violation') && name !== 'violation stale-quorum-read',
+    name => name.startsWith('violation') && !known.includes(name),
   )
   t.same(violations, [], 'etcd kept its order')
   t.notOk(load.counts.get('selfCheck differed'))
@@ -139,6 +146,7 @@ t.test(
     await cluster.members[0]!.restart()
     await compactUnderLag(load)
     await load.untilReady()
-    await finish(t, load, 10_000)
+    // Its progress marks may be below what it has sent: that is what safe mode is for.
+    await finish(t, load, 10_000, ['progress-went-back'])
   },
 )
