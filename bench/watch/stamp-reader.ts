@@ -15,9 +15,10 @@ export class StampReader {
   readonly #note: (stamp: number) => void
   /** From one stamp to where the next is looked for. */
   #pass = frameMinBytes
-  /** Where the last stamp was, in what comes next, and whether there was one before. */
-  #last = 0
+  /** How many there were. The first two say how long frames are. */
   #stamps = 0
+  /** Where the last one was, in what comes next. */
+  #last = 0
   /** So much of what comes next is passed over. */
   #skip = 0
   /** The end of what came before, where a stamp may have begun, and room for the rest of it. */

@@ -19,8 +19,8 @@ export interface TlsFiles {
 /** How often the files are compared. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
 const reloadIntervalMs = 10_000
 
-/** AES with keys of 128 bits first, where Node has 256 first: it is what a kube-apiserver chooses, and most of what a watch of everything
- *  costs is encryption (a quarter less; bench/watch, November 2026). Whoever connects may still insist on another. */
+/** AES with keys of 128 bits first, where Node has 256 first: it is what a kube-apiserver chooses, and a fifth of what a watch of
+ *  everything costs is encryption (bench/watch, November 2026). Whoever connects may still insist on another. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256'
 const ciphers = DEFAULT_CIPHERS.split(':')
   .sort((one, other) => Number(other === firstCipher) - Number(one === firstCipher))

@@ -18,7 +18,7 @@ import type { WatchFraming } from './watch-framing.ts'
 const pendingMaxBytes = 64 * 1024
 /** And so much while the client must read first: over HTTP/2 all streams of a connection may write again at the same moment, and
  *  what they write is there by then. Otherwise the connection would lie idle while it is made. */
-const fullPendingMaxBytes = { '1.1': 0, '2': 64 * 1024 } as const
+const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
 
 export class WatchConnection implements WatcherSink, Sender {
   readonly exchange: Exchange

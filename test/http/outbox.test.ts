@@ -1,8 +1,7 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { Outbox, type Sender } from '../../lib/http/outbox.ts'
+import { collector } from '../support/collector.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 
 /** An outbox on a clock that flushing moves on, and senders that write their names down. */
@@ -106,8 +105,7 @@ t.test('no more than half a MiB or so is handed over in one turn of the event lo
 })
 
 t.test('what was joined grows old in no map that is emptied for ever', async t => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void
+  const collect = collector()
   const world = new World()
   const flush = (): number => {
     for (let i = 0; i < 16; i++) {

@@ -32,6 +32,15 @@ async function replace(source: string, file: string): Promise<void> {
   await rename(`${file}.new`, file)
 }
 
+async function connected(
+  port: number,
+  options: tls.ConnectionOptions = {},
+): Promise<tls.TLSSocket> {
+  const socket = tls.connect({ ...options, port, host: '127.0.0.1', rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  return socket
+}
+
 /** Lets the clock go on until something has come of it: files are read by other threads. */
 async function until(clock: FakeClock, isTrue: () => boolean): Promise<void> {
   for (let i = 0; i < 1_000 && !isTrue(); i++) {
@@ -89,9 +98,7 @@ t.test('a service shows a renewed certificate to new connections', async t => {
     clock,
   })
   const shown = async (): Promise<string> => {
-    const { port } = service
-    const socket = tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false })
-    await once(socket, 'secureConnect')
+    const socket = await connected(service.port)
     const { CN } = socket.getPeerCertificate().subject
     socket.destroy()
     return String(CN)
@@ -109,9 +116,7 @@ t.test('AES with 128 bits is preferred, and whoever wants 256 has them', async t
     tls: await ownFiles(t),
   })
   const agreed = async (options: tls.ConnectionOptions): Promise<string> => {
-    const { port } = service
-    const socket = tls.connect({ ...options, port, host: '127.0.0.1', rejectUnauthorized: false })
-    await once(socket, 'secureConnect')
+    const socket = await connected(service.port, options)
     const { standardName } = socket.getCipher()
     socket.destroy()
     return standardName

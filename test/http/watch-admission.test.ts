@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import type { Clock } from '../../lib/base/clock.ts'
 import { silentLogger } from '../../lib/base/logger.ts'
@@ -11,6 +9,7 @@ import { parseTarget } from '../../lib/kube/request.ts'
 import { planRead, type WatchPlan } from '../../lib/kube/read-plan.ts'
 import { Turns } from '../../lib/ops/turns.ts'
 import { SegmentCache } from '../../lib/store/segments.ts'
+import { collector } from '../support/collector.ts'
 import { settle } from '../support/fake-clock.ts'
 import { builtIn } from '../support/kube-builders.ts'
 import { configMaps, shownAs } from '../support/outputs.ts'
@@ -187,9 +186,3 @@ t.test('an open watch does not keep the state alive that it began with', async t
   t.equal(told(exchange).length, 22)
   t.equal(world.watches.size, 1)
 })
-
-/** What collects garbage now. */
-function collector(): () => void {
-  setFlagsFromString('--expose-gc')
-  return runInNewContext('gc') as () => void
-}

@@ -1,11 +1,10 @@
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { revision, type Revision } from '../../lib/base/revision.ts'
 import { type Event } from '../../lib/store/event.ts'
 import type { Framed, Selection } from '../../lib/watch/audience.ts'
 import type { Watcher } from '../../lib/watch/watcher.ts'
+import { collector } from '../support/collector.ts'
 import { roomy, put, frameOf, selection, CountingSink, World, never } from '../support/hub-world.ts'
 
 t.test('watchers of one audience share their frames', async t => {
@@ -76,8 +75,7 @@ t.test('nothing is encoded for watchers who lag until they come to it', async t 
 })
 
 t.test('a watcher that is told nothing more holds none of what it was told', async t => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  const collect = collector()
   const world = new World({ ...roomy, maxBatches: 1 })
   const quiet = world.watch(new CountingSink(), { id: 'a', range: singleKey(keyFromText('a')) })
   const late = world.watch(new CountingSink(), { id: 'b', range: singleKey(keyFromText('b')) })
