@@ -1,5 +1,5 @@
 /** What the store is made of: entries, events and batches. All are immutable once the store has them, but for where the bytes of a
- *  value lie. */
+ *  value and of a key lie. */
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -41,6 +41,12 @@ export class KeyValue {
 
   get valueLength(): number {
     return this.end - this.start
+  }
+
+  /** The same key as another string, which is held anyway: that of the entry before. A string for each change would be a tenth of what
+   *  a change leaves on the heap. */
+  shareKey(key: Key): void {
+    ;(this as { -readonly [K in 'key']: Key }).key = key
   }
 
   /** The same bytes lie elsewhere from now on. Only `packSlabs` does this: readers see no difference, as long as they take the slab

@@ -1,10 +1,16 @@
-/** A bounded window of batches, oldest first, with the snapshot that each left: what came after revision n, and the contents at
- *  revision n, or that n has left the window.
+/** A bounded window of batches, oldest first: what came after revision n, and the contents at revision n, or that n has left the
+ *  window.
  *
  *  ```
- *  base snapshot | step | step | ... | latest      a step is a batch and the snapshot that it left
- *  at `oldest`     every batch above `oldest` is held
+ *  step | step | step | step | step | step | latest      a step is a batch
+ *     kept           kept                  newest        snapshots
+ *             at  ->|
  *  ```
+ *
+ *  Every so many changes it keeps a snapshot. The contents at any other revision are those of the next snapshot after it with what
+ *  came between undone, which takes 20 to 150 microseconds. Were one kept for every batch, as it could be,
+ *  the nodes that a change copies would be most of what it leaves on the heap, and of what the collector moves and marks, for revisions
+ *  of which next to none are ever read (lib/ARCHITECTURE.md).
  *
  *  Revisions rise but are not contiguous. It holds references, never copies, and knows nothing of its readers: a reader is a
  *  revision. A step is not looked at when it leaves, with each new batch, because by then it is far from every cache. Leaves ordering
@@ -12,7 +18,9 @@
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Batch, Event } from './event.ts'
+import { TreeEdit } from './btree-edit.ts'
+import type { BTree } from './btree.ts'
+import type { Batch, Event, KeyValue } from './event.ts'
 import type { IndexTrees } from './index-view.ts'
 import { Ring } from './ring.ts'
 import { Snapshot, type SnapshotParts } from './snapshot.ts'
@@ -25,15 +33,21 @@ export interface HistoryBounds {
   readonly maxBytes: number
 }
 
-/** A batch and the snapshot that it left, in one object, because history holds very many. */
-export class Step extends Snapshot implements Batch {
+/** The indexes that were complete at a revision, as of then. */
+type IndexesAt = Pick<SnapshotParts, 'revision' | 'indexes'>
+
+/** A batch, and the indexes as it left them. Most changes leave them as they are, so that keeping them costs nothing. */
+export class Step implements Batch {
+  readonly revision: Revision
   readonly #events: Event | readonly Event[]
   readonly appliedAtMs: number
+  readonly indexes: IndexTrees
 
-  constructor(snapshot: SnapshotParts, events: readonly Event[], appliedAtMs: number) {
-    super(snapshot)
+  constructor({ revision, indexes }: IndexesAt, events: readonly Event[], appliedAtMs: number) {
+    this.revision = revision
     this.#events = events.length === 1 ? events[0]! : events
     this.appliedAtMs = appliedAtMs
+    this.indexes = indexes
   }
 
   /** Most batches have one event: it is kept without an array. */
@@ -42,23 +56,42 @@ export class Step extends Snapshot implements Batch {
   }
 }
 
+/** The contents before the step of a number. Steps are counted from the start of the history. */
+interface Kept {
+  readonly before: number
+  readonly tree: BTree<KeyValue>
+}
+
+/** Between two snapshots that are kept lie at most so many changes, or one batch. With 512 a change leaves 200 bytes less, and reading at
+ *  an old revision takes a millisecond. */
+const changesBetween = 32
+
 export class History {
   readonly #bounds: HistoryBounds
   readonly #steps = new Ring<Step>()
   /** What each step weighs. */
   readonly #weights = new Ring<number>()
-  #base: Snapshot
+  /** What is kept of the snapshots that the steps left, but for the newest. */
+  readonly #kept = new Ring<Kept>()
+  /** What the last step left. */
+  #newest: BTree<KeyValue>
+  /** How many changes came since the last snapshot that is kept. */
+  #changes = 0
+  /** What came before the first step. */
+  #base: IndexesAt
   #compacted: Revision
   #bytes = 0
   /** No step is too old before. */
   #youngUntilMs = -Infinity
-  /** How many batches have left. */
+  /** How many batches have left, which is the number of the first step. */
   #shifted = 0
 
   constructor(bounds: HistoryBounds, base: Snapshot) {
     this.#bounds = bounds
-    this.#base = base
-    this.#compacted = base.revision
+    const { revision, indexes } = base
+    this.#newest = base
+    this.#base = { revision, indexes }
+    this.#compacted = revision
   }
 
   /** The oldest revision that can be read; every batch above it is held. */
@@ -77,14 +110,16 @@ export class History {
     return this.#bytes
   }
 
-  /** The snapshot of the newest batch that was taken. */
-  get newest(): Snapshot {
-    return this.#steps.last ?? this.#base
-  }
-
-  /** Takes the next batch. */
-  append(step: Step): void {
-    const bytes = bytesOf(step.events)
+  /** Takes the next batch, and the snapshot that it left. */
+  append(step: Step, left: BTree<KeyValue>): void {
+    const { events } = step
+    if (this.#changes + events.length > changesBetween) {
+      this.#kept.push({ before: this.#shifted + this.#steps.size, tree: this.#newest })
+      this.#changes = 0
+    }
+    this.#changes += events.length
+    this.#newest = left
+    const bytes = bytesOf(events)
     this.#steps.push(step)
     this.#weights.push(bytes)
     this.#bytes += bytes
@@ -93,12 +128,10 @@ export class History {
   /** Gives the newest contents other indexes. */
   replaceNewest(indexes: IndexTrees): void {
     const { last } = this.#steps
-    if (last === undefined) {
-      const { revision, root, height } = this.#base
-      this.#base = new Snapshot({ revision, root, height, indexes })
-    } else {
-      const { revision, root, height, events, appliedAtMs } = last
-      this.#steps.replaceLast(new Step({ revision, root, height, indexes }, events, appliedAtMs))
+    if (last === undefined) this.#base = { revision: this.#base.revision, indexes }
+    else {
+      const { revision, events, appliedAtMs } = last
+      this.#steps.replaceLast(new Step({ revision, indexes }, events, appliedAtMs))
     }
   }
 
@@ -136,10 +169,27 @@ export class History {
     this.#compacted = revision
   }
 
-  /** The newest snapshot at or below `revision`, which is not below the oldest. O(log n). */
+  /** The contents at `revision`, which is not below the oldest. O(log n) for each change that is undone. */
   snapshotAt(revision: Revision): Snapshot {
-    const index = this.#indexAfter(revision)
-    return this.#steps.at(index - 1) ?? this.#base
+    const after = this.#indexAfter(revision)
+    const { root, height } = this.#treeBefore(this.#shifted + after)
+    const { indexes } = this.#steps.at(after - 1) ?? this.#base
+    return new Snapshot({ revision, root, height, indexes })
+  }
+
+  /** The contents before the step of that number. */
+  #treeBefore(step: number): BTree<KeyValue> {
+    const end = this.#shifted + this.#steps.size
+    const next = this.#keptFrom(step) ?? { before: end, tree: this.#newest }
+    if (next.before === step) return next.tree
+    const edit = new TreeEdit(next.tree)
+    for (let i = next.before - 1; i >= step; i--) undo(edit, this.#steps.at(i - this.#shifted)!)
+    return edit.tree()
+  }
+
+  /** The first that is kept of those before the step of that number and of those after. O(log n). */
+  #keptFrom(step: number): Kept | undefined {
+    return this.#kept.at(indexOfFirst(this.#kept, ({ before }) => before >= step))
   }
 
   /** The first batch above `revision`; `undefined` when there is none yet; `'expired'` once it may be missing. O(log n). */
@@ -168,30 +218,44 @@ export class History {
   }
 
   #shift(first: Step): void {
+    // The step itself is not looked at.
+    if (this.#kept.first?.before === this.#shifted) this.#kept.shift()
     this.#steps.shift()
     this.#shifted++
     this.#base = first
     this.#bytes -= this.#weights.shift() ?? 0
   }
 
-  /** The index of the first batch above `revision`. */
+  /** The index of the first batch above `revision`. O(log n). */
   #indexAfter(revision: Revision): number {
-    let low = 0
-    let high = this.#steps.size
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#steps.at(middle)!.revision <= revision) low = middle + 1
-      else high = middle
-    }
-    return low
+    return indexOfFirst(this.#steps, step => step.revision > revision)
   }
+}
+
+function undo(edit: TreeEdit<KeyValue>, { events }: Batch): void {
+  for (const { key, before } of events) {
+    if (before === undefined) edit.delete(key)
+    else edit.put(before)
+  }
+}
+
+/** The index of the first item for which it is so, as it is for all after it; their number when there is none. O(log n). */
+function indexOfFirst<T>(items: Ring<T>, isSo: (item: T) => boolean): number {
+  let low = 0
+  let high = items.size
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (isSo(items.at(middle)!)) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 /** What a change costs beyond values and key: the copied path, the entry, the event, the batch, the snapshot. Measured by
  *  bench/store at 1,000,000 keys. */
-const changeBytes = 1900
+const changeBytes = 1100
 
-/** What a batch keeps alive: the state before it, which the latest contents do not have, and the copied path of each change. */
+/** What a batch keeps alive: the state before it, which the latest contents do not have, and for each change what was copied. */
 function bytesOf(events: readonly Event[]): number {
   let bytes = 0
   for (const { key, before } of events) {

@@ -66,11 +66,10 @@ export class Keyspace {
     const edit = new TreeEdit<KeyValue>(this.#latest)
     const events = changes.map(change => applyChange(edit, change, revision))
     this.#indexes.apply(events)
-    const { root, height } = edit
-    const step = new Step({ revision, root, height, indexes: this.#indexes.trees }, events, nowMs)
-    this.#history.append(step)
+    this.#latest = this.#snapshotOf(revision, edit)
+    const step = new Step(this.#latest, events, nowMs)
+    this.#history.append(step, this.#latest)
     this.#history.trim(nowMs)
-    this.#latest = step
     return step
   }
 
@@ -104,10 +103,7 @@ export class Keyspace {
       throw new CacheError('expired', `revision ${revision} is below oldest ${oldest}`, { oldest })
     }
     if (revision === latest) return this.#latest
-    const snapshot = this.#history.snapshotAt(revision)
-    if (snapshot.revision === revision) return snapshot
-    const { root, height, indexes } = snapshot
-    return new Snapshot({ revision, root, height, indexes })
+    return this.#history.snapshotAt(revision)
   }
 
   /** The batches above `revision`, or `'expired'` once any of them may be missing. A reader is nothing but a revision, so readers
@@ -168,7 +164,10 @@ export class Keyspace {
     this.#latest = this.#snapshotOf(this.#latest.revision, this.#latest)
   }
 
-  #snapshotOf(revision: Revision, { root, height }: BTree<KeyValue>): Snapshot {
+  #snapshotOf(
+    revision: Revision,
+    { root, height }: Pick<BTree<KeyValue>, 'root' | 'height'>,
+  ): Snapshot {
     return new Snapshot({ revision, root, height, indexes: this.#indexes.trees })
   }
 
@@ -207,7 +206,9 @@ function applyChange(edit: TreeEdit<KeyValue>, change: Change, revision: Revisio
         `key ${textFromKey(entry.key)} of batch revision ${revision} has revision ${entry.modRevision}`,
       )
     }
-    return { key: entry.key, before: edit.put(entry), after: entry }
+    const before = edit.put(entry)
+    if (before !== undefined) entry.shareKey(before.key)
+    return { key: entry.key, before, after: entry }
   }
   const before = edit.delete(change.key)
   if (before === undefined) {
