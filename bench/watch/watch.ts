@@ -52,7 +52,7 @@ const full: Scale = {
   settleMs: 300,
   bystandMs: 5_000,
   fanRounds: 7,
-  listRounds: 3,
+  listRounds: 7,
   changesMaxPerSecond: 4_000,
   fans: [
     { watchers: 100, perSecond: 200, version: '1.1', floor: 0.75, lagMaxMs: 50 },
