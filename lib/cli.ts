@@ -6,8 +6,8 @@
 import { readFileSync } from 'node:fs'
 import { CacheError } from './base/errors.ts'
 import type { Logger } from './base/logger.ts'
-import { createStderrLogger } from './compose/logger.ts'
-import { runnerOf } from './compose/run.ts'
+import { createStderrLogger } from './commands/logger.ts'
+import { runnerOf } from './commands/run.ts'
 import { helpText } from './config/help.ts'
 import { type Invocation, load } from './config/load.ts'
 

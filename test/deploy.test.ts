@@ -4,7 +4,7 @@ import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { commands } from '../lib/config/commands.ts'
 import { load, variableOf } from '../lib/config/load.ts'
-import { configuredResource } from '../lib/kube/configured-resources.ts'
+import { configuredResource } from '../lib/kube/resources/configured-resources.ts'
 
 interface Container {
   readonly name: string

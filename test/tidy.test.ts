@@ -9,17 +9,36 @@ import { suiteBudgets, wholeBudget } from './budgets.ts'
  *  the files of that name. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   base: [],
+  go: ['base'],
+  wire: ['base'],
   store: ['base'],
-  etcd: ['store', 'base'],
-  mirror: ['etcd', 'store', 'base'],
+  etcd: ['store', 'wire', 'base'],
   watch: ['store', 'base'],
-  codec: ['store', 'base'],
-  kube: ['codec', 'store', 'base'],
+  codec: ['store', 'wire', 'go', 'base'],
+  mirror: ['etcd', 'store', 'base'],
+  kube: ['codec', 'store', 'go', 'base'],
+  upstream: ['kube', 'store', 'base'],
+  http: ['upstream', 'kube', 'codec', 'watch', 'store', 'base'],
+  upkeep: ['mirror', 'kube', 'codec', 'store', 'base'],
+  generate: ['codec', 'wire', 'base'],
+  ops: ['base'],
   config: ['base'],
-  ops: ['codec', 'kube', 'base'],
-  http: ['kube', 'codec', 'watch', 'store', 'base'],
-  compose: ['base', 'store', 'etcd', 'mirror', 'watch', 'codec', 'kube', 'config', 'ops', 'http'],
-  cli: ['compose', 'config', 'base'],
+  compose: [
+    'base',
+    'store',
+    'etcd',
+    'mirror',
+    'watch',
+    'codec',
+    'kube',
+    'upstream',
+    'http',
+    'upkeep',
+    'ops',
+    'config',
+  ],
+  commands: ['compose', 'config', 'ops', 'generate', 'http', 'mirror', 'etcd', 'codec', 'base'],
+  cli: ['commands', 'config', 'base'],
 }
 
 /** Packages that only one file, or one folder, may know. */
@@ -27,7 +46,7 @@ const packageOwners: Readonly<Record<string, string>> = {
   etcd3: 'bench/engine/',
   '@grpc/grpc-js': 'lib/etcd/',
   'prom-client': 'lib/ops/metrics',
-  undici: 'lib/http/',
+  undici: 'lib/upstream/',
 }
 
 /** Second words for what the vocabulary has one word for. */

@@ -3,14 +3,18 @@
 
 import { createHash } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
-import { ByteWriter } from '../../lib/codec/byte-writer.ts'
-import { CustomKind } from '../../lib/codec/custom.ts'
-import { readEnvelope } from '../../lib/codec/envelope.ts'
+import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
+import { CustomKind } from '../../lib/codec/served/custom/custom.ts'
+import { readEnvelope } from '../../lib/codec/transcode/envelope.ts'
 import { compileFields } from '../../lib/codec/fields/reader.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { appendProtobufView } from '../../lib/codec/protobuf.ts'
-import { appendJson, appendProtobuf, jsonFromProtobuf } from '../../lib/codec/transcode.ts'
-import { appendView } from '../../lib/codec/view.ts'
+import { appendProtobufView } from '../../lib/codec/served/protobuf.ts'
+import {
+  appendJson,
+  appendProtobuf,
+  jsonFromProtobuf,
+} from '../../lib/codec/transcode/transcode.ts'
+import { appendView } from '../../lib/codec/served/view.ts'
 import {
   type Bench,
   type BenchOptions,

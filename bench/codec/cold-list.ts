@@ -3,9 +3,9 @@
 
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
-import { ByteWriter } from '../../lib/codec/byte-writer.ts'
+import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { appendView, prepareView } from '../../lib/codec/view.ts'
+import { appendView, prepareView } from '../../lib/codec/served/view.ts'
 import { storedPods } from './pods.ts'
 
 export interface ColdList {

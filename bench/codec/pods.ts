@@ -3,7 +3,7 @@
 
 import { type Random, createRandom, randomInt, randomItem } from '../../lib/base/random.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { protobufFromJson } from '../../lib/codec/transcode.ts'
+import { protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 
 /** The stored values of `count` pods. */
 export function storedPods(count: number, seed: number): Uint8Array[] {

@@ -1,7 +1,7 @@
 /** The same schema for protobufjs, as the peer in the bench: what a program does that decodes with a good general library. */
 
 import protobuf from 'protobufjs'
-import { type Field, messageType } from '../../lib/codec/schema.ts'
+import { type Field, messageType } from '../../lib/codec/schema/schema.ts'
 
 /** The protobufjs type for one message of the schema, with everything that it contains. */
 export function protobufjsType(name: string): protobuf.Type {

@@ -18,14 +18,14 @@ import {
 } from '../../lib/base/keys.ts'
 import { revision } from '../../lib/base/revision.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { channelOptions } from '../../lib/etcd/grpc/channel.ts'
 import { rangeCodec, rangeResponseCodec } from '../../lib/etcd/proto/kv-messages.ts'
 import { messageFromRange } from '../../lib/etcd/wire.ts'
 import { KeyValue } from '../../lib/store/event.ts'
 import { SlabWriter } from '../../lib/store/slab.ts'
-import { type EtcdCluster, startEtcd } from '../../test/support/etcd-cluster.ts'
-import { findEtcd } from '../../test/support/real-etcd.ts'
+import { type EtcdCluster, startEtcd } from '../../test/support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../../test/support/etcd/real-etcd.ts'
 import type { BenchOptions, BenchResult } from '../bench.ts'
 
 /** A typical pod, as etcd stores it. */

@@ -20,8 +20,8 @@ import {
 import { watchRequestCodec, watchResponseCodec } from '../../lib/etcd/proto/watch-messages.ts'
 import { messageFromRange, messageFromWatch } from '../../lib/etcd/wire.ts'
 import { revision } from '../../lib/base/revision.ts'
-import { startEtcd } from '../../test/support/etcd-cluster.ts'
-import { findEtcd } from '../../test/support/real-etcd.ts'
+import { startEtcd } from '../../test/support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../../test/support/etcd/real-etcd.ts'
 import type { BenchOptions, BenchTable } from '../bench.ts'
 
 const prefix = keyFromText('/bench/')

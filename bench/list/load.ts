@@ -2,7 +2,7 @@
 
 import * as http2 from 'node:http2'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
 
 /** What to ask, as the parent sends it. */

@@ -3,7 +3,7 @@
 import { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
 import type { Client, WatchRequest, WatchSink, WatchStream } from '../../lib/etcd/client.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { podsKeyspace, startMirror, untilReady, valueBytes } from './fixture.ts'
 
 export interface ApplyReport {

@@ -1,7 +1,7 @@
 /** The mirror on a real etcd: bootstrap, catching up, and what a consistent read costs. */
 
-import { startEtcd } from '../../test/support/etcd-cluster.ts'
-import { findEtcd } from '../../test/support/real-etcd.ts'
+import { startEtcd } from '../../test/support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../../test/support/etcd/real-etcd.ts'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
 import { type ApplyReport, measureApply } from './apply.ts'
 import { type BootstrapReport, measureBootstrap } from './bootstrap.ts'

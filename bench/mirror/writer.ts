@@ -2,7 +2,7 @@
  *  does. */
 
 import { keyFromText } from '../../lib/base/keys.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 
 const [endpoint = '', prefix = '', rate = '0'] = process.argv.slice(2)
 const client = new GrpcClient({ endpoints: [endpoint] })

@@ -4,7 +4,7 @@
 import { silentLogger } from '../../lib/base/logger.ts'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { sleep } from '../../lib/base/clock.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import type { Before } from '../../test/support/upstream/answers.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'

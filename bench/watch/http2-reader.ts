@@ -1,8 +1,8 @@
 /** The least of an HTTP/2 client: it asks, and sees the bytes of each answer, so that whoever reads costs little beside who writes. */
 
 import type { TLSSocket } from 'node:tls'
-import { appendVarint } from '../../lib/codec/append.ts'
-import { ByteWriter } from '../../lib/codec/byte-writer.ts'
+import { appendVarint } from '../../lib/codec/output/append.ts'
+import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
 
 /** Takes bytes of an answer, which lie in a buffer that is used again afterwards. */
 export type TakeBytes = (bytes: Buffer, from: number, to: number) => void

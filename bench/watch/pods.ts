@@ -1,10 +1,10 @@
 /** Pods of 4 KB as JSON, each on a node of its own, with the time of their last change in an annotation. */
 
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode.ts'
+import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { Cluster } from '../../lib/ops/generate/cluster.ts'
-import { parsePlan } from '../../lib/ops/generate/plan.ts'
+import { Cluster } from '../../lib/generate/cluster.ts'
+import { parsePlan } from '../../lib/generate/plan.ts'
 import { stampOf } from './orders.ts'
 
 /** A thousand pods share one. */

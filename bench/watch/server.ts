@@ -2,7 +2,7 @@
 
 import { silentLogger } from '../../lib/base/logger.ts'
 import { Service } from '../../lib/compose/service.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../../lib/ops/collector.ts'
 import { certificate } from '../list/certificate.ts'
 import { answerOrders, usage } from './child.ts'

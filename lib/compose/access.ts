@@ -18,13 +18,13 @@ import {
   trustFromConfigMap,
   type TrustTexts,
 } from '../http/auth/trust.ts'
-import { defaultUpstreamTimeouts, UpstreamServer } from '../http/upstream-server.ts'
-import { UpstreamServers } from '../http/upstream-servers.ts'
-import { TokenFile } from '../http/upstream-token.ts'
+import { defaultUpstreamTimeouts, UpstreamServer } from '../upstream/server.ts'
+import { UpstreamServers } from '../upstream/servers.ts'
+import { TokenFile } from '../upstream/token.ts'
 import { systemClock } from '../ops/system.ts'
 import type { AuthorizationOptions } from './authorization.ts'
 import type { ServiceOptions } from './service.ts'
-import { upstreamFrom } from './upstream/options.ts'
+import { upstreamFrom } from './upstream-options.ts'
 
 /** What a service is given of all that: the options of its upstream, of its certificate, and of who may read. */
 export interface Guarded {

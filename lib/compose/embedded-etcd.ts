@@ -7,7 +7,7 @@ import { Engine } from '../etcd/engine/engine.ts'
 import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
-import { startEtcdServer } from '../etcd/server.ts'
+import { startEtcdServer } from '../etcd/face/server.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 
 export interface EmbeddedEtcdOptions {

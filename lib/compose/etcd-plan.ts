@@ -3,8 +3,8 @@
 import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from '../config/load.ts'
 import { listed } from '../config/upstream.ts'
-import { builtInResources } from '../kube/built-ins.ts'
-import type { Resource } from '../kube/resource.ts'
+import { builtInResources } from '../kube/resources/built-ins.ts'
+import type { Resource } from '../kube/resources/resource.ts'
 
 export interface EtcdPlan {
   /** Endpoints, as given, and the etcd prefixes that are kept there. */

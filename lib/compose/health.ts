@@ -1,6 +1,6 @@
 /** How a service is: whether it has mirrored everything, and whether it is about to stop. */
 
-import type { Health, HealthCheck } from '../http/health.ts'
+import type { Health, HealthCheck } from '../http/admin/health.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 
 export class ServiceHealth implements Health {

@@ -2,10 +2,10 @@
  *  itself, few at a time, and each of the range that it needs. */
 
 import type { Key } from '../base/keys.ts'
-import type { DirectSource, ReadRequest, Reads } from '../http/api.ts'
-import { PassInstead } from '../http/pass-instead.ts'
-import type { Freshness } from '../kube/list-options.ts'
-import type { ReadOptions } from '../mirror/freshness.ts'
+import type { DirectSource, ReadRequest, Reads } from '../http/api/api.ts'
+import { PassInstead } from '../http/api/pass-instead.ts'
+import type { Freshness } from '../kube/request/list-options.ts'
+import type { ReadOptions } from '../mirror/reads/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 

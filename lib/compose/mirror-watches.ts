@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { WatchSource } from '../http/api.ts'
+import type { WatchSource } from '../http/api/api.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Batch } from '../store/event.ts'
 import { Hub } from '../watch/hub.ts'

@@ -2,10 +2,10 @@
 
 import { inRange, keyFromText, type KeyRange, prefixRange } from '../base/keys.ts'
 import type { Client } from '../etcd/client.ts'
-import type { Resource } from '../kube/resource.ts'
+import type { Resource } from '../kube/resources/resource.ts'
 import { MirrorSet } from '../mirror/mirror-set.ts'
 import { Mirror, type MirrorOptions } from '../mirror/mirror.ts'
-import { rangesWithout } from '../mirror/ranges.ts'
+import { rangesWithout } from '../mirror/feed/ranges.ts'
 
 /** An etcd that keeps what lies below some prefixes. */
 export interface OtherEtcd {

@@ -1,12 +1,12 @@
 /** Parts of a service that are made of its options. */
 
 import { type Key, keyFromText } from '../base/keys.ts'
-import type { Segment } from '../codec/segments.ts'
-import { createAdminHandler } from '../http/admin.ts'
-import type { Health } from '../http/health.ts'
-import { Server } from '../http/server.ts'
-import { versionBody } from '../kube/data/discovery.ts'
-import type { Watches } from '../http/watches.ts'
+import type { Segment } from '../codec/output/segments.ts'
+import { createAdminHandler } from '../http/admin/admin.ts'
+import type { Health } from '../http/admin/health.ts'
+import { Server } from '../http/server/server.ts'
+import { versionBody } from '../kube/documents/data/discovery.ts'
+import type { Watches } from '../http/watch/watches.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { systemClock } from '../ops/system.ts'
@@ -16,7 +16,7 @@ import { ruleKeyspaces } from './authorization.ts'
 import { declaringKeyspaces, LiveRegistry } from './live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
 import type { MemoryFigures } from './memory-keeper.ts'
-import { UpstreamFace, type UpstreamParts } from './upstream/face.ts'
+import { UpstreamFace, type UpstreamParts } from './upstream-side.ts'
 
 /** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
 const history: HistoryBounds = {

@@ -3,13 +3,13 @@
 import type { Key } from '../base/keys.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
-import type { IndexKeeper } from './index-keeper.ts'
+import type { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from './live-registry.ts'
 import type { MemoryKeeper } from './memory-keeper.ts'
 import type { MirrorWatches } from './mirror-watches.ts'
-import type { SlabKeeper } from './slab-keeper.ts'
-import type { UpstreamFace } from './upstream/face.ts'
-import type { ViewKeeper } from './view-keeper.ts'
+import type { SlabKeeper } from '../upkeep/slab-keeper.ts'
+import type { UpstreamFace } from './upstream-side.ts'
+import type { ViewKeeper } from '../upkeep/view-keeper.ts'
 
 /** Who follows. */
 export interface Followers {

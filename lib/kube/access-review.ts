@@ -1,6 +1,6 @@
 /** The questions that are put to the upstream about who may do what, and what its answers say. */
 
-import type { Attributes, SelectorRequirement } from './attributes.ts'
+import type { Attributes, SelectorRequirement } from './request/attributes.ts'
 
 /** Somebody, as upstream's authentication sees them. */
 export interface Identity {

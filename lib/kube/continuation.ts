@@ -6,8 +6,8 @@
  *  sealing needs keys and randomness, and is handed in. */
 
 import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
-import { GoJsonError, type GoJsonValue, parseGoJson } from './go-json.ts'
-import { goJsonString, goParseInt } from './go-text.ts'
+import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
+import { goJsonString, goParseInt } from '../go/text.ts'
 import { badRequest } from './status.ts'
 
 /** Where a list goes on. */

@@ -4,11 +4,11 @@
  *  the upstream; without one it is answered as a server would that lacks the feature, or refused clearly. And the upstream decides
  *  what exists: with one, discovery, unknown paths and their errors are its own. */
 
-import { knownParameters } from './list-options.ts'
+import { knownParameters } from './request/list-options.ts'
 import { isWatchRequest } from './read-plan.ts'
-import type { RequestTarget } from './request.ts'
-import type { Resource } from './resource.ts'
-import type { Route } from './routes.ts'
+import type { RequestTarget } from './request/request.ts'
+import type { Resource } from './resources/resource.ts'
+import type { Route } from './request/routes.ts'
 import { needsUpstream, type Status, verbNotSupported } from './status.ts'
 
 /** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
@@ -33,7 +33,7 @@ export type PassReason =
   | 'unproven'
   // What the mirror holds cannot be shown exactly:
   | 'inexact'
-  // The mirror cannot answer this read now (see ElsewhereReason in lib/mirror/freshness.ts):
+  // The mirror cannot answer this read now (see ElsewhereReason in lib/mirror/reads/freshness.ts):
   | 'not-ready'
   | 'suspect'
   | 'progress-untrusted'

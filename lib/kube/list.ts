@@ -11,8 +11,13 @@ import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type ContinuationSeal, encodeContinuation } from './continuation.ts'
-import { compileFilter, type Filter, type MakeReader, selectsEverything } from './filter.ts'
-import { candidates } from './index-choice.ts'
+import {
+  compileFilter,
+  type Filter,
+  type MakeReader,
+  selectsEverything,
+} from './selectors/filter.ts'
+import { candidates } from './selectors/index-choice.ts'
 import type { ListPlan } from './read-plan.ts'
 
 /** What is on a page, in the order of keys: leaves as they are, so that what is kept with them is of use, or selected entries. */

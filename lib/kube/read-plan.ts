@@ -9,18 +9,18 @@ import {
   decodeContinuation,
   startKey,
 } from './continuation.ts'
-import { FieldSelector, resolveFields } from './field-selector.ts'
-import { goQuote } from './go-text.ts'
-import type { LabelSelector } from './label-selector.ts'
+import { FieldSelector, resolveFields } from './selectors/field-selector.ts'
+import { goQuote } from '../go/text.ts'
+import type { LabelSelector } from './selectors/label-selector.ts'
 import {
   type Freshness,
   type ListOptions,
   parseListOptions,
   parseResourceVersion,
-} from './list-options.ts'
-import { invalidPathName, type Query } from './request.ts'
-import type { Resource } from './resource.ts'
-import type { ResourceRoute } from './routes.ts'
+} from './request/list-options.ts'
+import { invalidPathName, type Query } from './request/request.ts'
+import type { Resource } from './resources/resource.ts'
+import type { ResourceRoute } from './request/routes.ts'
 import { badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
 
 /** What lists and watches look at. */

@@ -5,7 +5,7 @@
  *  through one total table. */
 
 import { CacheError, type ErrorCode } from '../base/errors.ts'
-import { goJsonString, goQuote } from './go-text.ts'
+import { goJsonString, goQuote } from '../go/text.ts'
 
 /** One reason among several, mostly one for each field that is wrong. */
 export interface StatusCause {

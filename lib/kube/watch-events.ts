@@ -3,7 +3,7 @@
 import { NotExact } from '../codec/not-exact.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Event, KeyValue } from '../store/event.ts'
-import type { Filter } from './filter.ts'
+import type { Filter } from './selectors/filter.ts'
 
 export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 

@@ -1,7 +1,7 @@
 /** What the mirror counts. The numbers go to whatever implements this: the metrics registry, or a test. */
 
-import type { FreshnessType } from './freshness.ts'
-import type { ViolationKind } from './order.ts'
+import type { FreshnessType } from './reads/freshness.ts'
+import type { ViolationKind } from './feed/order.ts'
 
 export interface MirrorMetrics {
   violation(kind: ViolationKind): void

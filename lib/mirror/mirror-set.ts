@@ -4,7 +4,7 @@
 import { CacheError } from '../base/errors.ts'
 import type { KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { ReadOptions, ReadOutcome } from './freshness.ts'
+import type { ReadOptions, ReadOutcome } from './reads/freshness.ts'
 import type { Mirror } from './mirror.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceStatus } from './status.ts'

@@ -14,13 +14,13 @@ import type { Random } from '../base/random.ts'
 import { nextRevision, type Revision } from '../base/revision.ts'
 import type { Client, RevisionChanges } from '../etcd/client.ts'
 import type { KeyValue } from '../store/event.ts'
-import { Epochs } from './epochs.ts'
+import { Epochs } from './feed/epochs.ts'
 import type { MirrorLimits } from './limits.ts'
 import { MemberVersions } from './member-versions.ts'
 import { noMetrics } from './metrics.ts'
-import { readPages } from './pages.ts'
-import { Progress } from './progress.ts'
-import { FeedStream, type StreamEnd, type StreamTarget } from './stream.ts'
+import { readPages } from './feed/pages.ts'
+import { Progress } from './feed/progress.ts'
+import { FeedStream, type StreamEnd, type StreamTarget } from './feed/stream.ts'
 
 /** Where a recording goes: a file, in order. */
 export interface RecordingTarget {

@@ -8,10 +8,10 @@ import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { allKeys } from '../base/keys.ts'
 import type { KeyValue } from '../store/event.ts'
-import type { FeedContext } from './feed-context.ts'
-import type { Feed } from './feed.ts'
+import type { FeedContext } from './feed/feed-context.ts'
+import type { Feed } from './feed/feed.ts'
 import type { MirroredKeyspace } from './mirrored-keyspace.ts'
-import { readPages } from './pages.ts'
+import { readPages } from './feed/pages.ts'
 
 /** `abandoned`: etcd could not be read at that revision, so that nothing was found out. */
 export type SelfCheckOutcome = 'agreed' | 'differed' | 'abandoned'

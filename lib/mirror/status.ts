@@ -1,11 +1,11 @@
 /** What can be seen of a mirrored keyspace from outside: its state, and how far behind etcd it is. */
 
 import type { Revision } from '../base/revision.ts'
-import type { LoadReport } from './bootstrap.ts'
-import type { Feed } from './feed.ts'
+import type { LoadReport } from './feed/bootstrap.ts'
+import type { Feed } from './feed/feed.ts'
 import type { MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceState } from './state.ts'
-import type { ProgressTrust } from './stream.ts'
+import type { ProgressTrust } from './feed/stream.ts'
 
 export interface KeyspaceStatus {
   readonly name: string

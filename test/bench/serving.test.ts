@@ -1,6 +1,6 @@
 import t from 'tap'
 import { measureServing } from '../../bench/engine/serving.ts'
-import { findEtcd } from '../support/real-etcd.ts'
+import { findEtcd } from '../support/etcd/real-etcd.ts'
 
 const etcd = await findEtcd('3.5')
 

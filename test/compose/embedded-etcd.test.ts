@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 
 const history = 'test/golden/data/history.jsonl.gz'
 

@@ -6,7 +6,7 @@ import { MemoryKeeper } from '../../lib/compose/memory-keeper.ts'
 import { KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { caughtUp, startServed } from '../support/served.ts'
+import { caughtUp, startServed } from '../support/http/served.ts'
 import { answeredHere, configMap, originOf, startProxied } from '../support/upstream/proxied.ts'
 
 function entry(key: string, bytes: number, at: number): KeyValue {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { silentLogger } from '../../lib/base/logger.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { protobufFromJson } from '../../lib/codec/transcode.ts'
+import { protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 import { etcdPlanOf } from '../../lib/compose/etcd-plan.ts'
 import { load } from '../../lib/config/load.ts'
 import type { Client } from '../../lib/etcd/client.ts'
@@ -11,7 +11,7 @@ import { Engine } from '../../lib/etcd/engine/engine.ts'
 import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { ask, startServed } from '../support/served.ts'
+import { ask, startServed } from '../support/http/served.ts'
 
 function createEtcd(): Client {
   const scheduler = createDirectScheduler()

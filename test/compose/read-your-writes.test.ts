@@ -1,16 +1,16 @@
 /** Who writes through the proxy sees the write at once, on whatever replica: 16 clients write through two replicas on one real etcd, and
  *  each write is followed by a consistent list and a get on a replica that chance picks. No read is told to wait for anything: that
- *  etcd's revision is asked for after a read has come is all that it takes (lib/mirror/freshness.ts).
+ *  etcd's revision is asked for after a read has come is all that it takes (lib/mirror/reads/freshness.ts).
  *
  *  READ_YOUR_WRITES=5000 makes as many writes; the test run makes a few. */
 
 import * as http from 'node:http'
 import t from 'tap'
 import { createRandom, randomInt } from '../../lib/base/random.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
-import { ask } from '../support/served.ts'
-import { startEtcd } from '../support/etcd-cluster.ts'
-import { findEtcd } from '../support/real-etcd.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
+import { ask } from '../support/http/served.ts'
+import { startEtcd } from '../support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { answeredHere, configMap, created, startFront } from '../support/upstream/proxied.ts'
 import { TestUpstream, upstreamReady } from '../support/upstream/upstream.ts'
 

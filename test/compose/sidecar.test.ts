@@ -2,8 +2,8 @@
 
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../lib/base/keys.ts'
-import { configuredResource } from '../../lib/kube/configured-resources.ts'
-import { ask } from '../support/served.ts'
+import { configuredResource } from '../../lib/kube/resources/configured-resources.ts'
+import { ask } from '../support/http/served.ts'
 import { answeredHere, originOf, type Proxied, startProxied } from '../support/upstream/proxied.ts'
 
 const flunders = '/apis/wardle.example.com/v1/namespaces/default/flunders'

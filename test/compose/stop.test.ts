@@ -3,8 +3,8 @@ import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { type LongTimers, longTimers } from '../support/long-timers.ts'
-import { ask, caughtUp, type Served, startServed } from '../support/served.ts'
+import { type LongTimers, longTimers } from '../support/program/long-timers.ts'
+import { ask, caughtUp, type Served, startServed } from '../support/http/served.ts'
 
 async function putSecret({ client }: Served, name: string, bytes: number): Promise<number> {
   // Any object may be stored as JSON, not only custom resources.

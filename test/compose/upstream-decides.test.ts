@@ -9,10 +9,10 @@ import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
 import type { Client } from '../../lib/etcd/client.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { protobufFromJson } from '../../lib/codec/transcode.ts'
+import { protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 import type { OtherEtcd } from '../../lib/compose/mirrors.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { ask } from '../support/served.ts'
+import { ask } from '../support/http/served.ts'
 import {
   answeredHere,
   configMap,

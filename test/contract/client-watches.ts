@@ -2,7 +2,7 @@
 
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { nextRevision, revision } from '../../lib/base/revision.ts'
-import { WatchRecorder } from '../support/watch-recorder.ts'
+import { WatchRecorder } from '../support/watch/watch-recorder.ts'
 import { type Define, always, put, turn, under } from './builders.ts'
 
 export function watchTests(test: Define): void {

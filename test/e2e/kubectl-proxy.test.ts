@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
-import { Cluster } from '../../lib/ops/generate/cluster.ts'
-import { parsePlan } from '../../lib/ops/generate/plan.ts'
-import { findKubectl } from '../support/real-etcd.ts'
+import { Cluster } from '../../lib/generate/cluster.ts'
+import { parsePlan } from '../../lib/generate/plan.ts'
+import { findKubectl } from '../support/etcd/real-etcd.ts'
 import { answeredHere, startProxied } from '../support/upstream/proxied.ts'
 
 const { binary, skip } = await findKubectl()

@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import t from 'tap'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { protobufFromJson } from '../../lib/codec/transcode.ts'
-import { findKubectl } from '../support/real-etcd.ts'
-import { caughtUp, type Served, startServed } from '../support/served.ts'
-import { untilWatches } from '../support/watch-served.ts'
+import { protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
+import { findKubectl } from '../support/etcd/real-etcd.ts'
+import { caughtUp, type Served, startServed } from '../support/http/served.ts'
+import { untilWatches } from '../support/watch/watch-served.ts'
 
 const { binary, skip } = await findKubectl()
 const home = mkdtempSync(join(tmpdir(), 'watchglass-kubectl-'))

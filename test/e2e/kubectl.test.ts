@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { startProgram } from '../support/program.ts'
-import { findKubectl } from '../support/real-etcd.ts'
-import { startServed, caughtUp } from '../support/served.ts'
+import { startProgram } from '../support/program/program.ts'
+import { findKubectl } from '../support/etcd/real-etcd.ts'
+import { startServed, caughtUp } from '../support/http/served.ts'
 import { HistoryWriter } from '../golden/replay.ts'
 
 const { binary, skip } = await findKubectl()

@@ -4,11 +4,11 @@
 import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { startEtcd } from '../support/etcd-cluster.ts'
-import { findEtcd } from '../support/real-etcd.ts'
+import { startEtcd } from '../support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../support/etcd/real-etcd.ts'
 import {
   ask,
   caughtUp,
@@ -16,7 +16,7 @@ import {
   type HttpRequest,
   type Served,
   startServed,
-} from '../support/served.ts'
+} from '../support/http/served.ts'
 import { judgeGet, judgeList, type Moment, type Verdict } from './reads/judge.ts'
 import {
   getPath,

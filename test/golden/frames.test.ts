@@ -7,17 +7,17 @@ import {
   bookmarkFrame,
   errorFrame,
   eventFrame,
-} from '../../lib/codec/frames.ts'
-import type { Forms } from '../../lib/codec/forms.ts'
-import { includedObject } from '../../lib/codec/forms.ts'
+} from '../../lib/codec/output/frames.ts'
+import type { Forms } from '../../lib/codec/served/object-encoder.ts'
+import { includedObject } from '../../lib/codec/served/object-encoder.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
-import { compileFilter } from '../../lib/kube/filter.ts'
+import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
+import { compileFilter } from '../../lib/kube/selectors/filter.ts'
 import type { WatchPlan } from '../../lib/kube/read-plan.ts'
-import { parseTarget } from '../../lib/kube/request.ts'
+import { parseTarget } from '../../lib/kube/request/request.ts'
 import { watchEvent } from '../../lib/kube/watch-events.ts'
-import { answerRecorded, storeAt } from '../support/kube-golden.ts'
-import { slowReader } from '../support/slow-selectable.ts'
+import { answerRecorded, storeAt } from '../support/kube/kube-golden.ts'
+import { slowReader } from '../support/kube/slow-selectable.ts'
 import { type RecordedWatch, frameBytes, watches } from './load.ts'
 import { formsOf, watchMediaType } from './outputs.ts'
 

@@ -2,12 +2,16 @@
 
 import t from 'tap'
 import { keyFromText, textFromKey } from '../../lib/base/keys.ts'
-import { ByteWriter } from '../../lib/codec/byte-writer.ts'
-import { customKindOf } from '../../lib/codec/custom-definition.ts'
-import type { CustomKind } from '../../lib/codec/custom.ts'
+import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
+import { customKindOf } from '../../lib/codec/served/custom/custom-definition.ts'
+import type { CustomKind } from '../../lib/codec/served/custom/custom.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { type ViewedKind, appendObject, appendObjectProtobuf } from '../../lib/codec/object-view.ts'
-import { allResources } from '../../lib/codec/schema.ts'
+import {
+  type ViewedKind,
+  appendObject,
+  appendObjectProtobuf,
+} from '../../lib/codec/served/object-view.ts'
+import { allResources } from '../../lib/codec/schema/schema.ts'
 import { type RecordedObject, objectsOfJson, objectsOfProtobuf } from './bodies.ts'
 import { bodyBytes, entriesAt, entryAt, exchanges } from './load.ts'
 

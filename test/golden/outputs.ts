@@ -1,8 +1,8 @@
 /** Makes the recorded answers again: from the recorded history, through the pure layer, to bytes. */
 
 import { keyFromText } from '../../lib/base/keys.ts'
-import { Forms, type Shown, includedObject } from '../../lib/codec/forms.ts'
-import { listBody } from '../../lib/codec/list-body.ts'
+import { Forms, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
+import { listBody } from '../../lib/codec/output/list-body.ts'
 import {
   type MediaType,
   type NotAcceptable,
@@ -12,7 +12,7 @@ import {
   negotiate,
   negotiateError,
   negotiateWatch,
-} from '../../lib/codec/negotiate.ts'
+} from '../../lib/codec/negotiate/negotiate.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import {
   invalidIncludeObject,
@@ -20,14 +20,14 @@ import {
   objectBody,
   statusBody,
   viewMismatch,
-} from '../../lib/codec/object-body.ts'
-import type { OutputKind } from '../../lib/codec/output-kind.ts'
-import { customKindOf } from '../../lib/codec/custom-definition.ts'
+} from '../../lib/codec/output/object-body.ts'
+import type { OutputKind } from '../../lib/codec/output/output-kind.ts'
+import { customKindOf } from '../../lib/codec/served/custom/custom-definition.ts'
 import type { ListMeta } from '../../lib/kube/list.ts'
-import { parseTarget } from '../../lib/kube/request.ts'
-import type { Resource } from '../../lib/kube/resource.ts'
+import { parseTarget } from '../../lib/kube/request/request.ts'
+import type { Resource } from '../../lib/kube/resources/resource.ts'
 import { type Status, statusJson } from '../../lib/kube/status.ts'
-import { type PureAnswer, answerRecorded } from '../support/kube-golden.ts'
+import { type PureAnswer, answerRecorded } from '../support/kube/kube-golden.ts'
 import { type Recorded, entriesAt } from './load.ts'
 
 /** What became of a recorded answer. */

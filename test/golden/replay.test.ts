@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
-import { startEtcd } from '../support/etcd-cluster.ts'
-import { findEtcd } from '../support/real-etcd.ts'
-import { type Served, startServed } from '../support/served.ts'
+import { startEtcd } from '../support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../support/etcd/real-etcd.ts'
+import { type Served, startServed } from '../support/http/served.ts'
 import { type Exchange, exchanges } from './load.ts'
 import { HistoryWriter, replayExchange, Table } from './replay.ts'
 

@@ -6,9 +6,9 @@ import { gunzipSync } from 'node:zlib'
 import { CacheError } from '../../lib/base/errors.ts'
 import { singleKey } from '../../lib/base/keys.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { jsonFromProtobuf } from '../../lib/codec/transcode.ts'
+import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import type { Client } from '../../lib/etcd/client.ts'
-import { ask, askOver2, caughtUp, type HttpAnswer, type Served } from '../support/served.ts'
+import { ask, askOver2, caughtUp, type HttpAnswer, type Served } from '../support/http/served.ts'
 import { bodyBytes, type Exchange, historyBatches } from './load.ts'
 
 /** Headers that say something; the rest is of the connection. */

@@ -1,7 +1,7 @@
 import * as http from 'node:http'
 import t from 'tap'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
-import { caughtUp, type Served, startServed } from '../support/served.ts'
+import { caughtUp, type Served, startServed } from '../support/http/served.ts'
 import { bodyBytes, frameBytes, type RecordedWatch, watches } from './load.ts'
 import { HistoryWriter, Table } from './replay.ts'
 

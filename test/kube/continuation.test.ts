@@ -9,7 +9,7 @@ import {
   inconsistentToken,
   startKey,
 } from '../../lib/kube/continuation.ts'
-import { refusalOf } from '../support/kube-builders.ts'
+import { refusalOf } from '../support/kube/kube-builders.ts'
 
 const prefix = keyFromText('/registry/configmaps/shop/')
 

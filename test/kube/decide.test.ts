@@ -1,8 +1,8 @@
 import t from 'tap'
 import { decide, type Decision, type DecisionPolicy } from '../../lib/kube/decide.ts'
-import { parseTarget } from '../../lib/kube/request.ts'
-import { routeRequest } from '../../lib/kube/routes.ts'
-import { registryAt } from '../support/kube-golden.ts'
+import { parseTarget } from '../../lib/kube/request/request.ts'
+import { routeRequest } from '../../lib/kube/request/routes.ts'
+import { registryAt } from '../support/kube/kube-golden.ts'
 
 const registry = registryAt(708)
 

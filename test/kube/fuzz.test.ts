@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import t from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
 import { decodeContinuation } from '../../lib/kube/continuation.ts'
-import { parseFieldSelector } from '../../lib/kube/field-selector.ts'
-import { parseLabelSelector } from '../../lib/kube/label-selector.ts'
-import { parseTarget } from '../../lib/kube/request.ts'
+import { parseFieldSelector } from '../../lib/kube/selectors/field-selector.ts'
+import { parseLabelSelector } from '../../lib/kube/selectors/label-selector.ts'
+import { parseTarget } from '../../lib/kube/request/request.ts'
 import { statusFromError, statusJson } from '../../lib/kube/status.ts'
-import { answer, registryAt, storeAt } from '../support/kube-golden.ts'
+import { answer, registryAt, storeAt } from '../support/kube/kube-golden.ts'
 
 const registry = registryAt(708)
 const store = storeAt(708, 500)

@@ -1,12 +1,12 @@
 import t from 'tap'
 import { keyFromText, prefixRange, singleKey } from '../../lib/base/keys.ts'
 import { CacheError } from '../../lib/base/errors.ts'
-import { parseQuery } from '../../lib/kube/request.ts'
+import { parseQuery } from '../../lib/kube/request/request.ts'
 import { planRead, type ReadPlan } from '../../lib/kube/read-plan.ts'
 import { readFailure } from '../../lib/kube/read-failure.ts'
 import { statusFromError } from '../../lib/kube/status.ts'
-import type { ResourceRoute } from '../../lib/kube/routes.ts'
-import { builtIn, refusalOf } from '../support/kube-builders.ts'
+import type { ResourceRoute } from '../../lib/kube/request/routes.ts'
+import { builtIn, refusalOf } from '../support/kube/kube-builders.ts'
 
 interface Asked {
   readonly resource?: string

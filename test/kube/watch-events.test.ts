@@ -5,14 +5,14 @@ import type { Key } from '../../lib/base/keys.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { revision } from '../../lib/base/revision.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
-import { compileFilter } from '../../lib/kube/filter.ts'
+import { compileFilter } from '../../lib/kube/selectors/filter.ts'
 import { planRead } from '../../lib/kube/read-plan.ts'
-import { parseQuery } from '../../lib/kube/request.ts'
+import { parseQuery } from '../../lib/kube/request/request.ts'
 import { watchEvent } from '../../lib/kube/watch-events.ts'
 import type { Change } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
-import { builtIn, jsonEntry, labelled } from '../support/kube-builders.ts'
-import { slowReader } from '../support/slow-selectable.ts'
+import { builtIn, jsonEntry, labelled } from '../support/kube/kube-builders.ts'
+import { slowReader } from '../support/kube/slow-selectable.ts'
 
 const bounds = { maxBatches: 1000, maxAgeMs: Infinity, maxBytes: Infinity }
 

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { MirrorSet } from '../../lib/mirror/mirror-set.ts'
-import { rangesWithout } from '../../lib/mirror/ranges.ts'
-import { contentsOf, createFixture, keyspaceNamed } from '../support/mirror-builders.ts'
-import { TinyEtcd } from '../support/tiny-etcd.ts'
+import { rangesWithout } from '../../lib/mirror/feed/ranges.ts'
+import { contentsOf, createFixture, keyspaceNamed } from '../support/mirror/mirror-builders.ts'
+import { TinyEtcd } from '../support/etcd/tiny-etcd.ts'
 
 const consistent = { freshness: { type: 'consistent' }, canGoElsewhere: false } as const
 const whole = prefixRange(keyFromText('/r/'))

@@ -6,9 +6,9 @@ import { CacheError } from '../../lib/base/errors.ts'
 import { silentLogger } from '../../lib/base/logger.ts'
 import type { Revision } from '../../lib/base/revision.ts'
 import type { Client, RangeRequest, RangeResponse } from '../../lib/etcd/client.ts'
-import { GrpcClient } from '../../lib/etcd/grpc-client.ts'
-import { compactRevisionKey } from '../../lib/mirror/compaction.ts'
-import type { ReadOutcome } from '../../lib/mirror/freshness.ts'
+import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
+import { compactRevisionKey } from '../../lib/mirror/feed/compaction.ts'
+import type { ReadOutcome } from '../../lib/mirror/reads/freshness.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { Mirror } from '../../lib/mirror/mirror.ts'
 import type { KeyValue } from '../../lib/store/event.ts'
@@ -18,7 +18,7 @@ import {
   RecordingSink,
   historyBounds,
   nameOf,
-} from '../support/mirror-builders.ts'
+} from '../support/mirror/mirror-builders.ts'
 
 const keyspaces = ['a', 'b']
 const keysPerWriter = 20

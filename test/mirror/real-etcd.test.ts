@@ -4,9 +4,9 @@
 import t, { type Test } from 'tap'
 import { revision } from '../../lib/base/revision.ts'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
-import { compactRevisionKey } from '../../lib/mirror/compaction.ts'
-import { type EtcdCluster, startEtcd } from '../support/etcd-cluster.ts'
-import { findEtcd } from '../support/real-etcd.ts'
+import { compactRevisionKey } from '../../lib/mirror/feed/compaction.ts'
+import { type EtcdCluster, startEtcd } from '../support/etcd/etcd-cluster.ts'
+import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { EtcdLoad, pause } from './real-etcd-load.ts'
 
 // Most of the time is spent waiting for members that are down.

@@ -7,7 +7,7 @@ import { revision } from '../../lib/base/revision.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { record, type RecordOptions, type RecordReport } from '../../lib/mirror/record.ts'
 import { FakeClock } from '../support/fake-clock.ts'
-import { changesAt, TinyEtcd } from '../support/tiny-etcd.ts'
+import { changesAt, TinyEtcd } from '../support/etcd/tiny-etcd.ts'
 
 interface Fixture {
   readonly etcd: TinyEtcd

@@ -1,5 +1,10 @@
 import t from 'tap'
-import { contentsOf, createReadyFixture, read, watchOutcome } from '../support/mirror-builders.ts'
+import {
+  contentsOf,
+  createReadyFixture,
+  read,
+  watchOutcome,
+} from '../support/mirror/mirror-builders.ts'
 
 const minutes = 60_000
 /** Ticks of a stream that lives for minutes would drown the test. */

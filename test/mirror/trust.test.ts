@@ -7,8 +7,8 @@ import {
   createReadyFixture,
   read,
   watchOutcome,
-} from '../support/mirror-builders.ts'
-import { TinyEtcd } from '../support/tiny-etcd.ts'
+} from '../support/mirror/mirror-builders.ts'
+import { TinyEtcd } from '../support/etcd/tiny-etcd.ts'
 
 t.test('below 3.4.31 and 3.5.13, start-up says so, and progress marks prove nothing', async t => {
   const etcd = new TinyEtcd()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { MirrorMetrics } from '../../lib/mirror/metrics.ts'
 import { Metrics } from '../../lib/ops/metrics.ts'
-import { createReadyFixture, read } from '../support/mirror-builders.ts'
+import { createReadyFixture, read } from '../support/mirror/mirror-builders.ts'
 
 t.test('a mirror is counted and its keyspaces are shown', async t => {
   const metrics = new Metrics()

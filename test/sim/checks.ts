@@ -10,7 +10,7 @@
  *  - epochs: what was served from one epoch is never followed by an older one; no epoch begins without a restore. */
 
 import type { CacheError } from '../../lib/base/errors.ts'
-import type { Freshness, ReadOutcome } from '../../lib/mirror/freshness.ts'
+import type { Freshness, ReadOutcome } from '../../lib/mirror/reads/freshness.ts'
 import type { Batch } from '../../lib/store/event.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { type EpochTruth, sumAfter, sumOf, type Truth } from './truth.ts'

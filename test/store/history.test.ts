@@ -6,8 +6,8 @@ import { revision } from '../../lib/base/revision.ts'
 import type { Change, KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
-import { collector } from '../support/collector.ts'
-import { deleteOf, entryAt, putOf, unbounded } from '../support/store-builders.ts'
+import { collector } from '../support/program/collector.ts'
+import { deleteOf, entryAt, putOf, unbounded } from '../support/store/store-builders.ts'
 
 const keys = Array.from({ length: 400 }, (_, i) => `key-${i}`)
 /** Of one batch: more than lie between two snapshots that a history keeps. */

@@ -4,7 +4,7 @@ import { allKeys, keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { revision } from '../../lib/base/revision.ts'
 import type { KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
-import { deleteOf, entryOf, unbounded } from '../support/store-builders.ts'
+import { deleteOf, entryOf, unbounded } from '../support/store/store-builders.ts'
 
 const name = 'label:app'
 

@@ -5,7 +5,7 @@ import { type Revision, revision } from '../../lib/base/revision.ts'
 import type { Batch, KeyValue } from '../../lib/store/event.ts'
 import type { HistoryBounds } from '../../lib/store/history.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
-import { deleteOf, entryAt, putOf, unbounded } from '../support/store-builders.ts'
+import { deleteOf, entryAt, putOf, unbounded } from '../support/store/store-builders.ts'
 
 t.test('a batch is seen at its revision and not before', async t => {
   const keyspace = keyspaceOf(['a', 'b'], 5)

@@ -5,8 +5,8 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import t from 'tap'
 import { type Key, keyFromBytes, keyFromText } from '../../lib/base/keys.ts'
-import { StoreScenario } from '../support/store-scenario.ts'
-import { operations } from '../support/store-operations.ts'
+import { StoreScenario } from '../support/store/store-scenario.ts'
+import { operations } from '../support/store/store-operations.ts'
 
 const operationsMin = 200_000
 

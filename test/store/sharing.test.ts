@@ -11,7 +11,7 @@ import type { BTree } from '../../lib/store/btree.ts'
 import type { Change, KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import { SegmentCache } from '../../lib/store/segments.ts'
-import { deleteOf, entryAt, putOf, unbounded } from '../support/store-builders.ts'
+import { deleteOf, entryAt, putOf, unbounded } from '../support/store/store-builders.ts'
 
 const size = 100_000
 

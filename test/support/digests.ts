@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Digests } from '../../lib/kube/discovery.ts'
+import type { Digests } from '../../lib/kube/documents/discovery.ts'
 
 /** The hashes that the pure core is handed. */
 export const digests: Digests = {

@@ -18,7 +18,7 @@ import {
   World,
   never,
   after,
-} from '../support/hub-world.ts'
+} from '../support/watch/hub-world.ts'
 
 t.test('a watcher is sent what comes after its position, and then what comes', async t => {
   const world = new World()

@@ -4,8 +4,16 @@ import { revision, type Revision } from '../../lib/base/revision.ts'
 import { type Event } from '../../lib/store/event.ts'
 import type { Framed, Selection } from '../../lib/watch/audience.ts'
 import type { Watcher } from '../../lib/watch/watcher.ts'
-import { collector } from '../support/collector.ts'
-import { roomy, put, frameOf, selection, CountingSink, World, never } from '../support/hub-world.ts'
+import { collector } from '../support/program/collector.ts'
+import {
+  roomy,
+  put,
+  frameOf,
+  selection,
+  CountingSink,
+  World,
+  never,
+} from '../support/watch/hub-world.ts'
 
 t.test('watchers of one audience share their frames', async t => {
   const world = new World()

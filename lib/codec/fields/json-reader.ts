@@ -3,7 +3,7 @@
  *  One walk along the paths notes where values begin and end. What lies beside them is skipped by its brackets and quotes, and
  *  not checked: whether a text is what the API would serve is the business of custom.ts. Of equal keys the last wins. */
 
-import { canonicalNumber } from '../json/number.ts'
+import { canonicalNumber } from '../../go/json-number.ts'
 import { KeyTable } from '../json/key-table.ts'
 import { type JsonInput, decodeString, inputOf, skipPlain, stringEnd } from '../json/strings.ts'
 import { textFromBytes } from '../text.ts'

@@ -2,9 +2,9 @@
  *  finalizers, times. Of what is asked, no more is decoded than that. */
 
 import { NotExact } from '../not-exact.ts'
-import { formatOf } from '../object-view.ts'
-import { secondsFromText } from '../transcode/time-text.ts'
-import type { StoredValue } from '../view.ts'
+import { formatOf } from '../served/object-view.ts'
+import { secondsFromText } from '../../go/time-text.ts'
+import type { StoredValue } from '../served/view.ts'
 import { JsonFieldReader } from './json-reader.ts'
 import { compileFields } from './reader.ts'
 

@@ -2,7 +2,7 @@
  *  tree, and skip everything that is not on it. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { Field, MessageType } from '../schema.ts'
+import type { Field, MessageType } from '../schema/schema.ts'
 
 /** The message type of a name; undefined if there is none. The schema's own, but for tests. */
 export type FindType = (name: string) => Pick<MessageType, 'fields'> | undefined

@@ -19,9 +19,9 @@
  *  What is stored is taken as it is: defaults on read are the business of selectable.ts and view.ts. */
 
 import { assert } from '../../base/assert.ts'
-import { hasEnvelope } from '../envelope.ts'
+import { hasEnvelope } from '../transcode/envelope.ts'
 import { MapEntry } from './map-entry.ts'
-import { findMessageType } from '../schema.ts'
+import { findMessageType } from '../schema/schema.ts'
 import { equalBytes, textFromBytes } from '../text.ts'
 import {
   type CompiledPaths,

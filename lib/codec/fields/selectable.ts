@@ -3,12 +3,12 @@
  *  A selector sees objects as the API serves them, so the defaults on read count: a Pod without a scheduler name is selected by
  *  `default-scheduler`, a custom resource by the defaults of its schema. What is not asked for is not read. */
 
-import { readEnvelope } from '../envelope.ts'
+import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
-import { findKind, findMessageType, readDefaults } from '../schema.ts'
-import type { CustomKind } from '../custom.ts'
-import { formatOf } from '../object-view.ts'
-import type { StoredValue } from '../view.ts'
+import { findKind, findMessageType, readDefaults } from '../schema/schema.ts'
+import type { CustomKind } from '../served/custom/custom.ts'
+import { formatOf } from '../served/object-view.ts'
+import type { StoredValue } from '../served/view.ts'
 import { CustomSelectable } from './custom-selectable.ts'
 import { type FieldReader, compileFields } from './reader.ts'
 

@@ -3,9 +3,9 @@
  *  each container beside its last key. */
 
 import { maxDepth, provenEnd, scalarEnd } from './proven.ts'
-import { SkimNode } from './skim-node.ts'
+import { SkimNode } from './verify-node.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
-import { isCanonicalTime } from './time.ts'
+import { isCanonicalTime } from '../../go/json-time.ts'
 
 // Its own: see proven.ts.
 const quote = 0x22

@@ -1,7 +1,7 @@
 /** Puts resourceVersion and apiVersion into JSON text at the places that the skimmer found. */
 
-import type { ByteWriter } from '../byte-writer.ts'
-import type { JsonSkimmer } from './skim.ts'
+import type { ByteWriter } from '../output/byte-writer.ts'
+import type { JsonSkimmer } from './verify.ts'
 
 /** What to put in. Texts are plain ASCII without anything to escape. */
 export interface SpliceOptions {

@@ -1,7 +1,7 @@
 /** JSON text as a tree of values, and the tree as text again in the form that Go writes for maps: the slow way of objects that
  *  the API server would change on read. Numbers keep their canonical text, objects are `Map`s, so that no key is special. */
 
-import { canonicalNumber } from './number.ts'
+import { canonicalNumber } from '../../go/json-number.ts'
 import { decodeString, encodeString, stringEnd } from './strings.ts'
 import { textFromBytes } from '../text.ts'
 

@@ -1,7 +1,7 @@
 /** The JSONPath of Kubernetes, as columns of custom resources use it: members, elements, slices, unions and filters. What depends
  *  on the order of Go's maps (`*` and `..` on objects) is not read: no two answers of the upstream need to agree there. */
 
-import { Literal, Members, type Tree } from '../json-tree.ts'
+import { Literal, Members, type Tree } from '../json/document.ts'
 
 /** One step from values to values. */
 export type Step =

@@ -9,9 +9,9 @@ import {
   podCertificateRequests,
   validatingAdmissionPolicies,
   webhookConfigurations,
-} from './access.ts'
-import { horizontalPodAutoscalers } from './autoscaling.ts'
-import { textFromMilliseconds } from './calendar.ts'
+} from './printers/access.ts'
+import { horizontalPodAutoscalers } from './printers/autoscaling.ts'
+import { textFromMilliseconds } from '../../go/calendar.ts'
 import {
   apiServices,
   deviceTaintRules,
@@ -27,7 +27,7 @@ import {
   runtimeClasses,
   storageVersionMigrations,
   storageVersions,
-} from './cluster.ts'
+} from './printers/cluster.ts'
 import {
   agedOnly,
   componentStatuses,
@@ -37,7 +37,7 @@ import {
   nodes,
   resourceQuotas,
   secrets,
-} from './core.ts'
+} from './printers/core.ts'
 import {
   endpointSlices,
   endpoints,
@@ -47,8 +47,8 @@ import {
   networkPolicies,
   serviceCidrs,
   services,
-} from './network.ts'
-import { pods } from './pods.ts'
+} from './printers/network.ts'
+import { pods } from './printers/pods.ts'
 import { type Printer, printer } from './printer.ts'
 import {
   csiDrivers,
@@ -58,7 +58,7 @@ import {
   storageClasses,
   volumeAttachments,
   volumeAttributesClasses,
-} from './storage.ts'
+} from './printers/storage.ts'
 import {
   controllerRevisions,
   cronJobs,
@@ -70,7 +70,7 @@ import {
   replicaSets,
   replicationControllers,
   statefulSets,
-} from './workloads.ts'
+} from './printers/workloads.ts'
 
 /** Name and time of creation: what kinds without a printer of their own have. */
 export const defaultPrinter: Printer = printer({

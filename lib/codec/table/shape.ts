@@ -1,7 +1,7 @@
 /** Compiles patterns (pattern.ts) for the message types of the schema, defaults on read included. */
 
 import { CacheError } from '../../base/errors.ts'
-import { type Field, type MessageType, messageType, readDefaults } from '../schema.ts'
+import { type Field, type MessageType, messageType, readDefaults } from '../schema/schema.ts'
 import type { Fields, Pattern, Shape, Slot, SlotMark } from './pattern.ts'
 import { pickFromJson } from './pick-json.ts'
 import { compilePick } from './pick-source.ts'

@@ -1,15 +1,15 @@
 /** A resource's Table: its columns, and rows for its objects. */
 
-import { appendJsonString } from '../append.ts'
-import type { ByteWriter } from '../byte-writer.ts'
-import { readEnvelope } from '../envelope.ts'
+import { appendJsonString } from '../output/append.ts'
+import type { ByteWriter } from '../output/byte-writer.ts'
+import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
 
-import { findKind } from '../schema.ts'
+import { findKind } from '../schema/schema.ts'
 import { tablesJson } from '../schema/tables.ts'
-import { type OutputKind, apiVersionOf } from '../output-kind.ts'
-import type { StoredValue } from '../view.ts'
-import { type CustomColumn, CustomPrinter } from './custom.ts'
+import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
+import type { StoredValue } from '../served/view.ts'
+import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
 import type { Shape } from './pattern.ts'
 import { pickFromProtobuf } from './pick.ts'
 import type { Cell, Printer, RowCondition } from './printer.ts'

@@ -3,7 +3,7 @@
 import { compareKeys } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Change, KeyValue } from '../../store/event.ts'
-import { readRecording } from '../recording.ts'
+import { readRecording } from '../recording/recording.ts'
 import type { Engine } from './engine.ts'
 
 /** Loads a recording into an engine that nobody has written to, and answers the revision that it is at then. */

@@ -3,8 +3,8 @@
  *  key-value.ts and enters the tables as a field like any other. */
 
 import type { Key } from '../../base/keys.ts'
-import { ProtoReader, wireType } from './reader.ts'
-import { ProtoWriter } from './writer.ts'
+import { ProtoReader, wireType } from '../../wire/key-reader.ts'
+import { ProtoWriter } from '../../wire/back-writer.ts'
 
 /** Reads and writes one kind of message. */
 export interface Codec<T> {

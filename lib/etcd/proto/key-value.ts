@@ -4,8 +4,8 @@ import type { Key } from '../../base/keys.ts'
 import { type Revision, revision } from '../../base/revision.ts'
 import { KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
 import { type Codec, createCodec } from './codec.ts'
-import { type ProtoReader, wireType } from './reader.ts'
-import type { ProtoWriter } from './writer.ts'
+import { type ProtoReader, wireType } from '../../wire/key-reader.ts'
+import type { ProtoWriter } from '../../wire/back-writer.ts'
 
 /** Where the value that lies at `bytes` from `start` to `end` is to be kept: there, or copied to somewhere else. */
 export type PlaceValue = (bytes: Uint8Array, start: number, end: number) => ValueWindow

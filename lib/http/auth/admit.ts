@@ -1,10 +1,10 @@
 /** Authorization in the way of a request: called before any byte of an answer. */
 
 import { unreachable } from '../../base/assert.ts'
-import type { Attributes } from '../../kube/attributes.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import { healthPaths } from '../health.ts'
-import type { RequestContext } from '../request-context.ts'
+import { healthPaths } from '../admin/health.ts'
+import type { RequestContext } from '../api/request-context.ts'
 
 /** True if the request is to be answered here, and now. False if it has been refused, or has gone to the upstream. */
 export async function isAdmitted(

@@ -4,7 +4,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { Identity } from '../../kube/access-review.ts'
-import type { Attributes } from '../../kube/attributes.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import {
   forbidden,
@@ -14,7 +14,7 @@ import {
   StatusError,
   unauthorized,
 } from '../../kube/status.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange } from '../server/exchange.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
 import type { Decision, Decisions } from './decisions.ts'

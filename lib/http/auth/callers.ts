@@ -5,7 +5,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../kube/access-review.ts'
-import type { Exchange, Peer } from '../exchange.ts'
+import type { Exchange, Peer } from '../server/exchange.ts'
 import { type Caller, hashed, tokenCaller } from './caller.ts'
 import { commonNameOf, expiryOf, identityOfCertificate, leadsTo } from './certificates.ts'
 import {

@@ -13,8 +13,8 @@ import {
   whoAmI,
   whoAmIPath,
 } from '../../kube/access-review.ts'
-import type { Attributes } from '../../kube/attributes.ts'
-import type { Upstream, UpstreamAnswer } from '../upstream.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
+import type { Upstream, UpstreamAnswer } from '../../upstream/upstream.ts'
 import type { Caller } from './caller.ts'
 import type { Decision } from './decisions.ts'
 

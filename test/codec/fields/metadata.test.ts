@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { JsonFieldReader } from '../../../lib/codec/fields/json-reader.ts'
 import { MetadataReader } from '../../../lib/codec/fields/metadata.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { secondsFromText } from '../../../lib/codec/transcode/time-text.ts'
-import { jsonFromStored } from '../../../lib/codec/stored-json.ts'
+import { secondsFromText } from '../../../lib/go/time-text.ts'
+import { jsonFromStored } from '../../../lib/codec/output/stored-json.ts'
 import { historyBatches } from '../../golden/load.ts'
 
 interface DecodedMetadata {

@@ -3,7 +3,7 @@ import t from 'tap'
 import fc from 'fast-check'
 import { compileFields } from '../../../lib/codec/fields/reader.ts'
 import type { FindType } from '../../../lib/codec/fields/paths.ts'
-import type { Container } from '../../../lib/codec/schema.ts'
+import type { Container } from '../../../lib/codec/schema/schema.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 
 /** name, number, type; an empty name is inline. */

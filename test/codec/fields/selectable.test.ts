@@ -1,12 +1,12 @@
 import t from 'tap'
 import { keyFromText, textFromKey } from '../../../lib/base/keys.ts'
-import { CustomKind } from '../../../lib/codec/custom.ts'
+import { CustomKind } from '../../../lib/codec/served/custom/custom.ts'
 import { createSelectableReader } from '../../../lib/codec/fields/selectable.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { builtInResources } from '../../../lib/kube/built-ins.ts'
+import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import { historyBatches } from '../../golden/load.ts'
-import { recordedReader, selectableKind } from '../../support/selectable.ts'
-import { decodeStored, slowReader } from '../../support/slow-selectable.ts'
+import { recordedReader, selectableKind } from '../../support/kube/selectable.ts'
+import { decodeStored, slowReader } from '../../support/kube/slow-selectable.ts'
 
 const puts = historyBatches().flatMap(({ changes }) =>
   changes.flatMap(change => (change.type === 'put' ? [change.entry] : [])),

@@ -1,15 +1,15 @@
 /** Prints objects that are written down as JSON, by way of protobuf, as the store has them. */
 
 import { strictEqual, deepStrictEqual } from 'node:assert'
-import { readEnvelope } from '../../../lib/codec/envelope.ts'
+import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { findKind } from '../../../lib/codec/schema.ts'
+import { findKind } from '../../../lib/codec/schema/schema.ts'
 import { compileShape } from '../../../lib/codec/table/shape.ts'
 import { pickFromProtobuf } from '../../../lib/codec/table/pick.ts'
 import { pickFromJson } from '../../../lib/codec/table/pick-json.ts'
 import type { Cell, Printer } from '../../../lib/codec/table/printer.ts'
 import { printerOf } from '../../../lib/codec/table/printers.ts'
-import { protobufFromJson } from '../../../lib/codec/transcode.ts'
+import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 
 /** The wall clock of these tests: a day after everything in them was created. */
 export const now: number = Date.parse('2026-01-02T00:00:00Z')

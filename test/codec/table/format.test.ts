@@ -1,7 +1,7 @@
 import { strictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { millisecondsFromText, textFromMilliseconds } from '../../../lib/codec/table/calendar.ts'
+import { millisecondsFromText, textFromMilliseconds } from '../../../lib/go/calendar.ts'
 import {
   agesHold,
   flagText,

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { allResources } from '../../../lib/codec/schema.ts'
+import { allResources } from '../../../lib/codec/schema/schema.ts'
 import { cellsOf, created } from './cells.ts'
 import { fullObjects } from './full-objects.ts'
 

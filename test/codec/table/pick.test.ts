@@ -1,13 +1,13 @@
 import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
-import { readEnvelope } from '../../../lib/codec/envelope.ts'
+import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { findKind } from '../../../lib/codec/schema.ts'
+import { findKind } from '../../../lib/codec/schema/schema.ts'
 import { pickFromJson } from '../../../lib/codec/table/pick-json.ts'
 import { pickFromProtobuf } from '../../../lib/codec/table/pick.ts'
 import { defaultPrinter, printerOf } from '../../../lib/codec/table/printers.ts'
 import { compileShape } from '../../../lib/codec/table/shape.ts'
-import { loadVectors } from '../vectors.ts'
+import { loadVectors } from '../transcode/vectors.ts'
 
 const vectors = loadVectors().filter(
   ({ apiVersion, kind }) =>

@@ -1,8 +1,12 @@
 import t from 'tap'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { ByteWriter } from '../../../lib/codec/byte-writer.ts'
-import { appendJson, jsonFromProtobuf, protobufFromJson } from '../../../lib/codec/transcode.ts'
-import { enveloped, lengthField, varint } from '../random-messages.ts'
+import { ByteWriter } from '../../../lib/codec/output/byte-writer.ts'
+import {
+  appendJson,
+  jsonFromProtobuf,
+  protobufFromJson,
+} from '../../../lib/codec/transcode/transcode.ts'
+import { enveloped, lengthField, varint } from './random-messages.ts'
 
 function jsonOf(apiVersion: string, kind: string, message: Buffer): string {
   const json = jsonFromProtobuf(enveloped(apiVersion, kind, message))

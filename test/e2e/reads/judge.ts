@@ -2,7 +2,7 @@
  *  revision that the answer names. A wrong answer throws. */
 
 import assert from 'node:assert/strict'
-import type { HttpAnswer } from '../../support/served.ts'
+import type { HttpAnswer } from '../../support/http/served.ts'
 import type { ModelObject } from './kinds.ts'
 import type { GetRequest, ListRequest } from './requests.ts'
 import type { ModelEntry, World } from './world.ts'

@@ -2,7 +2,7 @@
  *  the very bytes that were stored, so that the oracle needs no codec of ours. */
 
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { protobufFromJson } from '../../../lib/codec/transcode.ts'
+import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
 
 /** An object as it was written. */

@@ -13,8 +13,8 @@ import {
   type V1Pod,
   Watch,
 } from '@kubernetes/client-node'
-import type { Teardown } from '../../support/etcd-cluster.ts'
-import { startTcpProxy } from '../../support/tcp-proxy.ts'
+import type { Teardown } from '../../support/etcd/etcd-cluster.ts'
+import { startTcpProxy } from '../../support/http/tcp-proxy.ts'
 
 export interface SoakOptions {
   readonly pods: number

@@ -20,7 +20,7 @@
  *  `SEED=7 CALLS=100000 node dist/test/etcd/engine/differential.test.js` runs another sequence. */
 
 import t, { type Test } from 'tap'
-import { findEtcd, type Program } from '../../support/real-etcd.ts'
+import { findEtcd, type Program } from '../../support/etcd/real-etcd.ts'
 import { Differential, type RunOptions, startPair } from './differential.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_121)

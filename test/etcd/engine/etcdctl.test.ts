@@ -3,7 +3,7 @@
 import { execFile, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { findEtcd, findEtcdctl } from '../../support/real-etcd.ts'
+import { findEtcd, findEtcdctl } from '../../support/etcd/real-etcd.ts'
 import { startPair } from './differential.ts'
 
 const etcd = await findEtcd('3.5')

@@ -2,8 +2,8 @@ import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { allKeys, keyFromText } from '../../../lib/base/keys.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
-import { SimEngine } from '../../support/sim-engine.ts'
-import { WatchRecorder } from '../../support/watch-recorder.ts'
+import { SimEngine } from '../../support/etcd/sim-engine.ts'
+import { WatchRecorder } from '../../support/watch/watch-recorder.ts'
 
 async function put(client: Client, value: string): Promise<string> {
   const operation = { type: 'put', key: keyFromText('a'), value: Buffer.from(value) } as const

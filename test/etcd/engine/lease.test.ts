@@ -3,8 +3,8 @@ import { createRandom } from '../../../lib/base/random.ts'
 import { allKeys, keyFromText } from '../../../lib/base/keys.ts'
 import { Lessor } from '../../../lib/etcd/engine/lease.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
-import { SimEngine } from '../../support/sim-engine.ts'
-import { WatchRecorder } from '../../support/watch-recorder.ts'
+import { SimEngine } from '../../support/etcd/sim-engine.ts'
+import { WatchRecorder } from '../../support/watch/watch-recorder.ts'
 
 function createLessor(): { lessor: Lessor; clock: FakeClock; expired: bigint[] } {
   const clock = new FakeClock()

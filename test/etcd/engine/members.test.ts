@@ -3,8 +3,8 @@ import { CacheError } from '../../../lib/base/errors.ts'
 import { allKeys, keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import type { Client, TxnRequest } from '../../../lib/etcd/client.ts'
-import { SimEngine } from '../../support/sim-engine.ts'
-import { WatchRecorder } from '../../support/watch-recorder.ts'
+import { SimEngine } from '../../support/etcd/sim-engine.ts'
+import { WatchRecorder } from '../../support/watch/watch-recorder.ts'
 
 function put(name: string, value: string): TxnRequest {
   const operation = { type: 'put', key: keyFromText(name), value: Buffer.from(value) } as const

@@ -2,7 +2,7 @@
  *  form; revisions before, at and after what is there; leases that exist and that do not. */
 
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
-import type { Message } from '../../support/raw-etcd.ts'
+import type { Message } from '../../support/etcd/raw-etcd.ts'
 
 /** What the generator knows of the store that calls go to. */
 export interface StoreState {

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import type { ClientDuplexStream } from '@grpc/grpc-js'
 import { type Random, randomInt, randomItem } from '../../../lib/base/random.ts'
-import { type Message, type RawEtcd, withoutIds } from '../../support/raw-etcd.ts'
+import { type Message, type RawEtcd, withoutIds } from '../../support/etcd/raw-etcd.ts'
 import type { Pair } from './differential.ts'
 
 const broadcastId = '-1'

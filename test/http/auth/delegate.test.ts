@@ -2,10 +2,16 @@ import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { protobufFromJson } from '../../../lib/codec/transcode.ts'
+import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { delegatedTo, RulesServer } from '../../support/rules-server.ts'
-import { ask, caughtUp, type HttpAnswer, type Served, startServed } from '../../support/served.ts'
+import { delegatedTo, RulesServer } from '../../support/http/rules-server.ts'
+import {
+  ask,
+  caughtUp,
+  type HttpAnswer,
+  type Served,
+  startServed,
+} from '../../support/http/served.ts'
 import { identity } from '../../support/upstream/reviews.ts'
 import type { Binding, Rule } from '../../support/upstream/rules.ts'
 

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { ask, type HttpAnswer } from '../../support/served.ts'
+import { ask, type HttpAnswer } from '../../support/http/served.ts'
 import { createGuard } from '../../support/upstream/guard.ts'
 import { answeredHere, configMap, originOf, startProxied } from '../../support/upstream/proxied.ts'
 import { type Binding, bindingsFromEtcd } from '../../support/upstream/rules.ts'

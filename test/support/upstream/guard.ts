@@ -11,10 +11,10 @@ import {
   defaultIdentityHeaders,
   identityFromHeaders,
 } from '../../../lib/http/auth/identity-headers.ts'
-import { type Attributes, attributesOfAny } from '../../../lib/kube/attributes.ts'
-import { parseTarget } from '../../../lib/kube/request.ts'
-import type { Registry } from '../../../lib/kube/resources.ts'
-import { routeRequest } from '../../../lib/kube/routes.ts'
+import { type Attributes, attributesOfAny } from '../../../lib/kube/request/attributes.ts'
+import { parseTarget } from '../../../lib/kube/request/request.ts'
+import type { Registry } from '../../../lib/kube/resources/registry.ts'
+import { routeRequest } from '../../../lib/kube/request/routes.ts'
 import { forbidden, forbiddenPath, statusJson, unauthorized } from '../../../lib/kube/status.ts'
 import type { Before, DirectAnswer, SeenRequest } from './answers.ts'
 import { answerReview, bearer, identity, type Users } from './reviews.ts'

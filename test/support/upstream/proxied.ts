@@ -16,10 +16,10 @@ import {
   UpstreamServer,
   type UpstreamTimeouts,
   type UpstreamTls,
-} from '../../../lib/http/upstream-server.ts'
-import { UpstreamServers } from '../../../lib/http/upstream-servers.ts'
+} from '../../../lib/upstream/server.ts'
+import { UpstreamServers } from '../../../lib/upstream/servers.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { ask, type HttpAnswer } from '../served.ts'
+import { ask, type HttpAnswer } from '../http/served.ts'
 import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
 
 export interface ProxiedOptions {

@@ -2,7 +2,7 @@
 
 import type { Identity } from '../../../lib/kube/access-review.ts'
 import { selfReviewPath, subjectReviewPath, whoAmIPath } from '../../../lib/kube/access-review.ts'
-import type { Attributes, ResourceAttributes } from '../../../lib/kube/attributes.ts'
+import type { Attributes, ResourceAttributes } from '../../../lib/kube/request/attributes.ts'
 import { forbidden, statusJson, unauthorized } from '../../../lib/kube/status.ts'
 import { type Binding, isAllowed } from './rules.ts'
 

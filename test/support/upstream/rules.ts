@@ -3,10 +3,10 @@
 
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { jsonFromProtobuf } from '../../../lib/codec/transcode.ts'
+import { jsonFromProtobuf } from '../../../lib/codec/transcode/transcode.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import type { Identity } from '../../../lib/kube/access-review.ts'
-import type { Attributes, ResourceAttributes } from '../../../lib/kube/attributes.ts'
+import type { Attributes, ResourceAttributes } from '../../../lib/kube/request/attributes.ts'
 
 /** A PolicyRule. Absent lists allow nothing. */
 export interface Rule {

@@ -1,7 +1,7 @@
 /** An API server that does not serve every API it has. */
 
 import type { Service } from '../../../lib/compose/service.ts'
-import { ask } from '../served.ts'
+import { ask } from '../http/served.ts'
 import type { DirectAnswer, SeenRequest } from './answers.ts'
 
 /** Whether a path lies in a group version that is not served. */

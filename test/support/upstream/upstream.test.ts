@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ask, startServed } from '../served.ts'
+import { ask, startServed } from '../http/served.ts'
 import { TestUpstream, upstreamReady } from './upstream.ts'
 
 const configMap = (name: string, value: string): string =>

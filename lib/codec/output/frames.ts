@@ -1,0 +1,231 @@
+/** The bytes of watch events: one line of JSON, or one length-prefixed protobuf message, or one CBOR item of a sequence. */
+
+import type { KeyValue } from '../../store/event.ts'
+import { appendVarint } from './append.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
+import { type Forms, type Shown, openRow } from '../served/object-encoder.ts'
+import { type ViewVersion, partialHead } from './metadata.ts'
+import { NotExact } from '../not-exact.ts'
+import { findKind } from '../schema/schema.ts'
+import { apiVersionOf } from './output-kind.ts'
+import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
+
+/** What happened to an object. */
+export interface FrameEvent {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'
+  readonly entry: KeyValue
+  /** Of the change; a DELETED carries the last state with this revision. */
+  readonly revision: number
+}
+
+/** A point that a watcher has reached. */
+export interface Bookmark {
+  readonly revision: number
+  /** All that was there when the watch began has been sent. */
+  readonly endsInitialEvents: boolean
+}
+
+/** Watchers of Tables get the columns once, in their first event. */
+export interface FrameOptions {
+  readonly shown: Shown
+  readonly hasColumns: boolean
+}
+
+/** The frame of a change. */
+export function eventFrame(
+  forms: Forms,
+  { type, entry, revision }: FrameEvent,
+  options: FrameOptions,
+): Uint8Array | NotExact {
+  const { shown } = options
+  const isNoObject = shown.view === 'PartialObjectMetadataList'
+  if (isNoObject) return new NotExact('an event is about one object, and a list was asked for')
+  object.clear()
+  const place = 'alone'
+  if (shown.encoding === 'protobuf') {
+    const problem = forms.append(object, entry, { shown, revision, place })
+    return problem ?? wrap(type, object.copy(), shown.encoding)
+  }
+  // JSON is written where it belongs in the frame: a frame is copied once, out of here.
+  const isJson = shown.encoding === 'json'
+  if (isJson) object.append(jsonHeads[type])
+  if (shown.view === 'Table') openTable(forms, options, String(revision))
+  const problem = forms.appendJson(object, entry, { shown, revision, place })
+  if (problem !== undefined) return problem
+  if (shown.view === 'Table') object.appendAscii(']}')
+  if (!isJson) return wrapJson(forms, type, shown)
+  object.append(endOfEvent)
+  return object.copy()
+}
+
+const jsonHeads = {
+  ADDED: Buffer.from('{"type":"ADDED","object":'),
+  MODIFIED: Buffer.from('{"type":"MODIFIED","object":'),
+  DELETED: Buffer.from('{"type":"DELETED","object":'),
+}
+
+/** The frame of a bookmark: an object of the kind with nothing in it but its resourceVersion. */
+export function bookmarkFrame(
+  forms: Forms,
+  bookmark: Bookmark,
+  options: FrameOptions,
+): Uint8Array | NotExact {
+  const { shown } = options
+  object.clear()
+  if (shown.view === 'Table') {
+    openTable(forms, options, String(bookmark.revision))
+    openRow(object, forms.table.emptyRow())
+    if (shown.includeObject === 'None') object.appendAscii('null')
+    else if (shown.includeObject === 'Metadata') appendPartialBookmark(bookmark, shown.viewVersion)
+    else {
+      const whole = emptyObject(forms, bookmark)
+      if (whole instanceof NotExact) return whole
+      object.append(whole)
+    }
+    object.appendAscii('}]}')
+  } else if (shown.view === 'object') {
+    const whole = emptyObject(forms, bookmark)
+    if (whole instanceof NotExact) return whole
+    object.append(whole)
+  } else {
+    appendPartialBookmark(bookmark, shown.viewVersion)
+  }
+  if (shown.encoding !== 'protobuf') return wrapJson(forms, 'BOOKMARK', shown)
+  const message = protobufFromJson(object.bytes, 0, object.length)
+  return message instanceof NotExact ? message : wrap('BOOKMARK', message, 'protobuf')
+}
+
+/** The first frame of a Table watch from one without columns, as all watchers share: the others say `null`. */
+export function frameWithColumns(
+  frame: Uint8Array,
+  { table }: Forms,
+  { encoding }: Shown,
+): Uint8Array {
+  const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.length)
+  const absent = encoding === 'cbor' ? absentColumnsInCbor : absentColumns
+  const at = bytes.indexOf(absent)
+  if (at < 0) return frame
+  const columns = Buffer.from(table.columnsJson)
+  const written = encoding === 'cbor' ? cborFromJson(columns, undefined, 'bare') : columns
+  if (written instanceof NotExact) return frame
+  // What is absent is written last: one byte of CBOR, four of JSON.
+  const before = at + absent.length - (encoding === 'cbor' ? 1 : 4)
+  return Buffer.concat([bytes.subarray(0, before), written, bytes.subarray(at + absent.length)])
+}
+
+const absentColumns = Buffer.from('"columnDefinitions":null')
+const absentColumnsInCbor = Buffer.concat([cborText('columnDefinitions'), Buffer.of(0xf6)])
+
+/** The frame that ends a watch with a Status, from its JSON. */
+export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encoding'>): Uint8Array {
+  const json = Buffer.from(statusJson.trimEnd())
+  if (encoding === 'protobuf') {
+    const message = protobufFromJson(json)
+    if (!(message instanceof NotExact)) return wrap('ERROR', message, encoding)
+  }
+  if (encoding === 'cbor') {
+    const item = cborFromJson(json, findKind('v1', 'Status')?.type, 'tagged')
+    if (!(item instanceof NotExact)) return wrap('ERROR', item, encoding)
+  }
+  return wrap('ERROR', json, 'json')
+}
+
+/** Begins a Table of one row in `object`. */
+function openTable(
+  forms: Forms,
+  { shown, hasColumns }: FrameOptions,
+  resourceVersion: string,
+): void {
+  object.appendAscii(
+    `{"kind":"Table","apiVersion":"meta.k8s.io/${shown.viewVersion}","metadata":{"resourceVersion":"${resourceVersion}"},"columnDefinitions":`,
+  )
+  object.append(hasColumns ? Buffer.from(forms.table.columnsJson) : noColumns)
+  object.appendAscii(',"rows":[')
+}
+
+const noColumns = Buffer.from('null')
+
+const initialEventsEnd = '"k8s.io/initial-events-end":"true"'
+
+function appendPartialBookmark(bookmark: Bookmark, version: ViewVersion): void {
+  object.append(partialHead[version])
+  const annotations = bookmark.endsInitialEvents ? `,"annotations":{${initialEventsEnd}}` : ''
+  object.appendAscii(`{"resourceVersion":"${bookmark.revision}"${annotations}}}`)
+}
+
+/** JSON of an object with all that Go writes even when there is nothing: by way of an empty protobuf message. */
+function emptyObject({ kind }: Forms, bookmark: Bookmark): Uint8Array | NotExact {
+  const apiVersion = apiVersionOf(kind)
+  const annotations = bookmark.endsInitialEvents ? `"annotations":{${initialEventsEnd}},` : ''
+  const metadata = `{${annotations}"resourceVersion":"${bookmark.revision}"}`
+  if (kind.custom !== undefined) {
+    return Buffer.from(
+      `{"apiVersion":"${apiVersion}","kind":"${kind.kind}","metadata":${metadata}}`,
+    )
+  }
+  const message = protobufFromJson(
+    Buffer.from(`{"kind":"${kind.kind}","apiVersion":"${apiVersion}","metadata":${metadata}}`),
+  )
+  if (message instanceof NotExact) return message
+  const json = jsonFromProtobuf(message)
+  // Without its line feed.
+  return json instanceof NotExact ? json : json.subarray(0, -1)
+}
+
+/** Wraps the JSON in `object`. */
+function wrapJson(forms: Forms, type: string, shown: Shown): Uint8Array | NotExact {
+  if (shown.encoding === 'json') return wrap(type, object.bytes.subarray(0, object.length), 'json')
+  const json = object.bytes.subarray(0, object.length)
+  const item = cborFromJson(json, cborTypeOf(forms, shown), 'tagged')
+  return item instanceof NotExact ? item : wrap(type, item, 'cbor')
+}
+
+/** Rows lie one level deeper in an event's Table than in a list's. */
+function cborTypeOf(forms: Forms, { view }: Shown): ReturnType<Forms['cborType']> {
+  const type = forms.cborType(view)
+  return view === 'Table' ? { everyMember: undefined, members: { rows: type } } : type
+}
+
+function wrap(type: string, content: Uint8Array, encoding: Shown['encoding']): Uint8Array {
+  switch (encoding) {
+    case 'protobuf':
+      return protobufEvent(type, content)
+    case 'cbor':
+      return Buffer.concat([
+        selfDescribed,
+        cborHead('map', 2),
+        cborText('type'),
+        cborText(type),
+        cborText('object'),
+        content,
+      ])
+    case 'json':
+    case 'yaml':
+      return Buffer.concat([Buffer.from(`{"type":"${type}","object":`), content, endOfEvent])
+  }
+}
+
+const endOfEvent = Buffer.from('}\n')
+
+/** A length of four bytes, then `{1 type, 2 {1 raw}}`. */
+function protobufEvent(type: string, content: Uint8Array): Uint8Array {
+  frame.clear()
+  frame.appendAscii('\0\0\0\0')
+  frame.appendByte(0x0a)
+  appendVarint(frame, type.length)
+  frame.appendAscii(type)
+  inner.clear()
+  inner.appendByte(0x0a)
+  appendVarint(inner, content.length)
+  frame.appendByte(0x12)
+  appendVarint(frame, inner.length + content.length)
+  frame.append(inner.bytes, 0, inner.length)
+  frame.append(content)
+  frame.view.setUint32(0, frame.length - 4)
+  return frame.copy()
+}
+
+const object = new ByteWriter()
+const frame = new ByteWriter()
+const inner = new ByteWriter(16)

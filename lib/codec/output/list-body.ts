@@ -1,0 +1,384 @@
+/** The body of a list, as a sequence of pieces: what stands before the items, the items of one leaf after the other, and what
+ *  stands behind them. Never whole in memory, and made as it is asked for. */
+
+import { appendJsonString, appendVarint, varintLength } from './append.ts'
+import { ByteWriter } from './byte-writer.ts'
+import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
+import type { Forms, Shown } from '../served/object-encoder.ts'
+import { NotExact } from '../not-exact.ts'
+import { JsonIndenter } from './pretty.ts'
+import {
+  type ItemForm,
+  type Run,
+  type Segment,
+  itemsOfPicked,
+  itemsOfRun,
+  noteKept,
+} from './segments.ts'
+import { type OutputKind, apiVersionOf } from './output-kind.ts'
+import type { KeyValue } from '../../store/event.ts'
+import { agesHold, noteAges } from '../table/format.ts'
+import type { SegmentCache } from '../../store/segments.ts'
+import { yamlFromJson } from './yaml.ts'
+
+/** What a list says of itself. */
+export interface ListMeta {
+  readonly resourceVersion: string
+  readonly continue?: string | undefined
+  readonly remainingItemCount?: number | undefined
+}
+
+export interface ListRequest {
+  readonly shown: Shown
+  readonly isPretty: boolean
+  readonly meta: ListMeta
+  /** An empty run stands for items that are still to come: the body then has an empty piece, and looks again when it is asked for
+   *  the next one. They may be gone through more than once. */
+  readonly runs: Iterable<Run>
+  /** Where items are kept, if anywhere. */
+  readonly segments?: SegmentCache<Segment> | undefined
+  /** The pieces will be compressed: those that are kept are noted for that. */
+  readonly isZipped?: boolean | undefined
+}
+
+/** The pieces of a list. An object that is not exact ends it: then the list that was begun is worth nothing, and the reason is
+ *  what the generator returns. */
+export function listBody(
+  forms: Forms,
+  request: ListRequest,
+): Generator<Uint8Array, NotExact | undefined, undefined> {
+  const { sortKey } = request.shown.view === 'Table' ? forms.table : {}
+  return sortKey === undefined ? pieces(forms, request) : sortedPieces(forms, request, sortKey)
+}
+
+function pieces(forms: Forms, request: ListRequest): Pieces {
+  switch (request.shown.encoding) {
+    case 'json':
+      return request.isPretty ? indented(jsonList(forms, request)) : jsonList(forms, request)
+    case 'yaml':
+      return yamlList(forms, request)
+    case 'protobuf':
+      return protobufList(forms, request)
+    case 'cbor':
+      return cborList(forms, request)
+  }
+}
+
+/** Rows of some Tables are not in the order of keys. */
+function* sortedPieces(
+  forms: Forms,
+  request: ListRequest,
+  sortKey: (entry: KeyValue) => number,
+): Pieces {
+  const keyed: { readonly entry: KeyValue; readonly key: number }[] = []
+  for (const { entries, from, to } of request.runs) {
+    if (from === to) yield noItems
+    for (const entry of entries.slice(from, to)) keyed.push({ entry, key: sortKey(entry) })
+  }
+  keyed.sort((a, b) => a.key - b.key)
+  const entries = keyed.map(({ entry }) => entry)
+  const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
+  return yield* pieces(forms, { ...request, runs })
+}
+
+/** How the items of a list are written. */
+function itemForm(forms: Forms, shown: Shown): ItemForm {
+  const append = appendItem(forms, shown)
+  const name = formName(forms, shown)
+  if (shown.view !== 'Table') return { append, segmentName: name }
+  const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
+  return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
+}
+
+/** Equal for objects that are written alike: the name of what is kept of them. */
+export function formName(forms: Forms, { encoding, view, viewVersion }: Shown): string {
+  const versions = `${apiVersionOf(forms.kind)} ${forms.kind.custom?.definedAt ?? ''}`
+  const name = view === 'object' ? versions : `${versions} ${viewVersion}`
+  return `${encoding} ${name}`
+}
+
+function appendItem(forms: Forms, shown: Shown): ItemForm['append'] {
+  const place = 'item'
+  if (shown.encoding === 'protobuf') {
+    return (out, entry) => {
+      item.clear()
+      const problem = forms.append(item, entry, { shown, revision: entry.modRevision, place })
+      if (problem !== undefined) return problem
+      out.appendByte(0x12)
+      appendVarint(out, item.length)
+      out.append(item.bytes, 0, item.length)
+      return undefined
+    }
+  }
+  const hasSeparator = shown.encoding === 'json'
+  return (out, entry) => {
+    const from = out.length
+    if (hasSeparator) out.appendByte(0x2c)
+    const problem = forms.append(out, entry, { shown, revision: entry.modRevision, place })
+    if (problem !== undefined) out.length = from
+    return problem
+  }
+}
+
+const item = new ByteWriter()
+
+/** Whether a list is written from a map with sorted names, as those of custom resources are, or from a Go struct. */
+function isUntyped({ custom }: OutputKind, { view }: Shown): boolean {
+  return custom !== undefined && view === 'object'
+}
+
+/** `kind` and `apiVersion` of a list. */
+function listNames({ kind, shown }: { kind: OutputKind; shown: Shown }): readonly [string, string] {
+  switch (shown.view) {
+    case 'object':
+      return [kind.listKind, apiVersionOf(kind)]
+    case 'Table':
+      return ['Table', `meta.k8s.io/${shown.viewVersion}`]
+    case 'PartialObjectMetadata':
+    case 'PartialObjectMetadataList':
+      return ['PartialObjectMetadataList', `meta.k8s.io/${shown.viewVersion}`]
+  }
+}
+
+/** The JSON of a list without items, in two parts: what stands before `items` or `rows`, and what stands behind. */
+function jsonFrame(forms: Forms, { shown, meta }: ListRequest): { head: string; tail: string } {
+  const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
+  if (isUntyped(forms.kind, shown)) {
+    return {
+      head: `{"apiVersion":"${apiVersion}","items":[`,
+      tail: `],"kind":"${kind}","metadata":${untypedMeta(meta)}}\n`,
+    }
+  }
+  const names = `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${typedMeta(meta)}`
+  if (shown.view !== 'Table') return { head: `${names},"items":[`, tail: ']}\n' }
+  return {
+    head: `${names},"columnDefinitions":${forms.table.columnsJson},"rows":[`,
+    tail: ']}\n',
+  }
+}
+
+function typedMeta({
+  resourceVersion,
+  continue: token = '',
+  remainingItemCount,
+}: ListMeta): string {
+  const members = [`"resourceVersion":"${resourceVersion}"`]
+  if (token !== '') members.push(`"continue":${jsonString(token)}`)
+  if (remainingItemCount !== undefined) members.push(`"remainingItemCount":${remainingItemCount}`)
+  return `{${members.join(',')}}`
+}
+
+function untypedMeta({
+  resourceVersion,
+  continue: token = '',
+  remainingItemCount,
+}: ListMeta): string {
+  const members = [`"continue":${jsonString(token)}`]
+  if (remainingItemCount !== undefined) members.push(`"remainingItemCount":${remainingItemCount}`)
+  members.push(`"resourceVersion":"${resourceVersion}"`)
+  return `{${members.join(',')}}`
+}
+
+function jsonString(text: string): string {
+  const out = new ByteWriter(text.length + 16)
+  appendJsonString(out, text)
+  return Buffer.from(out.copy()).toString()
+}
+
+type Pieces = Generator<Uint8Array, NotExact | undefined, undefined>
+
+function* jsonList(forms: Forms, request: ListRequest): Pieces {
+  const { head, tail } = jsonFrame(forms, request)
+  yield Buffer.from(head)
+  // Every item has a comma before it, which the first one does not need.
+  let skip = 1
+  for (const items of itemPieces(forms, request)) {
+    if (items instanceof NotExact) return items
+    yield skip === 0 ? items : items.subarray(skip)
+    if (items.length > 0) skip = 0
+  }
+  yield Buffer.from(tail)
+  return undefined
+}
+
+const noItems = new Uint8Array(0)
+
+function* itemPieces(
+  forms: Forms,
+  { shown, runs, segments, isZipped = false }: ListRequest,
+): Generator<Uint8Array | NotExact, void, undefined> {
+  const form = itemForm(forms, shown)
+  // What ages is not worth being kept in yet another form.
+  const isNoted = isZipped && form.aging === undefined && form.segmentName !== undefined
+  for (const run of runs) {
+    if (run.isKept === true && segments !== undefined) {
+      yield* itemsOfPicked(run, form, segments)
+      continue
+    }
+    const items = run.from === run.to ? noItems : itemsOfRun(run, form, segments)
+    if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
+    yield items
+    if (items instanceof NotExact) return
+  }
+}
+
+function* indented(pieces: Pieces): Pieces {
+  const indenter = new JsonIndenter()
+  for (let next = pieces.next(); ; next = pieces.next()) {
+    if (next.done === true) return next.value
+    yield indenter.push(next.value)
+  }
+}
+
+/** `apiVersion`, `items`, and then the rest; in a Table the rows come last. */
+function* yamlList(forms: Forms, request: ListRequest): Pieces {
+  const { shown, meta } = request
+  const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
+  const metadata = isUntyped(forms.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
+  const rest = `"kind":"${kind}","metadata":${metadata}`
+  const isTable = shown.view === 'Table'
+  const columns = isTable ? `,"columnDefinitions":${forms.table.columnsJson},${rest}` : ''
+  const head = yamlFromJson(Buffer.from(`{"apiVersion":"${apiVersion}"${columns}}`))
+  const tail = yamlFromJson(Buffer.from(`{${rest}}`))
+  if (head instanceof NotExact) return head
+  if (tail instanceof NotExact) return tail
+  yield head
+  const name = isTable ? 'rows' : 'items'
+  let isEmpty = true
+  for (const items of itemPieces(forms, request)) {
+    if (items instanceof NotExact) return items
+    if (isEmpty && items.length > 0) {
+      isEmpty = false
+      yield Buffer.from(`${name}:\n`)
+    }
+    yield items
+  }
+  if (isEmpty) yield Buffer.from(`${name}: []\n`)
+  if (!isTable) yield tail
+  return undefined
+}
+
+/** Names are sorted by length first: kind, items or rows, metadata, apiVersion, columnDefinitions. */
+function* cborList(forms: Forms, request: ListRequest): Pieces {
+  const { shown, runs, meta } = request
+  const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
+  const isTable = shown.view === 'Table'
+  let count = 0
+  for (const { from, to } of runs) {
+    if (from === to) yield noItems
+    count += to - from
+  }
+  const metadata = isUntyped(forms.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
+  const values = [metadata, isTable ? forms.table.columnsJson : 'null'].map(json =>
+    cborFromJson(Buffer.from(json), undefined, 'bare'),
+  )
+  const [metadataCbor, columnsCbor] = values
+  if (metadataCbor instanceof NotExact || metadataCbor === undefined) return metadataCbor
+  if (columnsCbor instanceof NotExact || columnsCbor === undefined) return columnsCbor
+  yield Buffer.concat([
+    selfDescribed,
+    cborHead('map', isTable ? 5 : 4),
+    cborText('kind'),
+    cborText(kind),
+    cborText(isTable ? 'rows' : 'items'),
+    cborHead('list', count),
+  ])
+  for (const items of itemPieces(forms, request)) {
+    if (items instanceof NotExact) return items
+    yield items
+  }
+  yield Buffer.concat([
+    cborText('metadata'),
+    metadataCbor,
+    cborText('apiVersion'),
+    cborText(apiVersion),
+    ...(isTable ? [cborText('columnDefinitions'), columnsCbor] : []),
+  ])
+  return undefined
+}
+
+/** A length stands before everything, so all items are written before the first piece goes out. Of a list that is too large to
+ *  be held, they are written again, but for those that are kept with their leaves. */
+function* protobufList(forms: Forms, request: ListRequest): Pieces {
+  let itemBytes = 0
+  let held: Uint8Array[] | undefined = []
+  for (const items of itemPieces(forms, request)) {
+    if (items instanceof NotExact) return items
+    if (items.length === 0) {
+      yield items
+      continue
+    }
+    itemBytes += items.length
+    held?.push(items)
+    if (itemBytes > heldMaxBytes) held = undefined
+    // Nothing to send yet, but whoever sends it may have something else to do.
+    if (request.segments !== undefined) yield noItems
+  }
+  const [kind, apiVersion] = listNames({ kind: forms.kind, shown: request.shown })
+  yield protobufHead({ kind, apiVersion, meta: request.meta, itemBytes })
+  for (const items of held ?? itemPieces(forms, request)) {
+    if (items instanceof NotExact) return items
+    yield items
+  }
+  yield Uint8Array.of(0x1a, 0x00, 0x22, 0x00)
+  return undefined
+}
+
+/** A page of 500 ordinary objects fits well. */
+const heldMaxBytes = 4 * 1024 * 1024
+
+/** The envelope up to the items: `k8s\0`, {1 {1 apiVersion, 2 kind}, 2 list {1 metadata, 2 items...}}. */
+function protobufHead({
+  kind,
+  apiVersion,
+  meta,
+  itemBytes,
+}: {
+  kind: string
+  apiVersion: string
+  meta: ListMeta
+  itemBytes: number
+}): Uint8Array {
+  const metadata = protobufMeta(meta)
+  const out = new ByteWriter(256)
+  out.appendAscii('k8s\0')
+  out.appendByte(0x0a)
+  appendVarint(out, apiVersion.length + kind.length + 4)
+  for (const [field, text] of [
+    [0x0a, apiVersion],
+    [0x12, kind],
+  ] as const) {
+    out.appendByte(field)
+    appendVarint(out, text.length)
+    out.appendAscii(text)
+  }
+  out.appendByte(0x12)
+  appendVarint(out, 1 + varintLength(metadata.length) + metadata.length + itemBytes)
+  out.appendByte(0x0a)
+  appendVarint(out, metadata.length)
+  out.append(metadata)
+  return out.copy()
+}
+
+/** `{1 selfLink, 2 resourceVersion, 3 continue, 4 remainingItemCount}`, of which only the last may be absent. */
+function protobufMeta({
+  resourceVersion,
+  continue: token = '',
+  remainingItemCount,
+}: ListMeta): Uint8Array {
+  const out = new ByteWriter(256)
+  for (const [field, text] of [
+    [0x0a, ''],
+    [0x12, resourceVersion],
+    [0x1a, token],
+  ] as const) {
+    out.appendByte(field)
+    appendVarint(out, text.length)
+    out.appendAscii(text)
+  }
+  if (remainingItemCount !== undefined) {
+    out.appendByte(0x20)
+    appendVarint(out, remainingItemCount)
+  }
+  return out.copy()
+}

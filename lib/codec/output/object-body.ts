@@ -1,0 +1,104 @@
+/** The body of an answer that is one object: what was asked for, a row about it, or a Status that says why not. */
+
+import { ByteWriter } from './byte-writer.ts'
+import { cborFromJson, selfDescribed } from './cbor.ts'
+import type { Forms, Shown } from '../served/object-encoder.ts'
+import { formName, listBody } from './list-body.ts'
+import type { MediaType } from '../negotiate/negotiate.ts'
+import { NotExact } from '../not-exact.ts'
+import { indentJson } from './pretty.ts'
+import { findKind } from '../schema/schema.ts'
+import { type OutputKind, goTypeOf } from './output-kind.ts'
+import { keptOfEntry, type Segment } from './segments.ts'
+import { protobufFromJson } from '../transcode/transcode.ts'
+import { yamlFromJson } from './yaml.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { SegmentCache } from '../../store/segments.ts'
+
+/** The body of a get. */
+export function objectBody(
+  forms: Forms,
+  entry: KeyValue,
+  { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
+): Uint8Array | NotExact {
+  const resourceVersion = String(entry.modRevision)
+  if (shown.view === 'Table') {
+    const runs = [{ entries: [entry], from: 0, to: 1, leaf: undefined }]
+    return joined(listBody(forms, { shown, isPretty, meta: { resourceVersion }, runs }))
+  }
+  scratch.clear()
+  const options = { shown, revision: entry.modRevision, place: 'alone' } as const
+  if (shown.encoding === 'cbor') scratch.append(selfDescribed)
+  const problem = forms.append(scratch, entry, options)
+  if (problem !== undefined) return problem
+  if (shown.encoding !== 'json') return scratch.copy()
+  if (isPretty) return indentJson(scratch.bytes.subarray(0, scratch.length))
+  scratch.appendByte(0x0a)
+  return scratch.copy()
+}
+
+/** The same, kept for the next who asks. Rows show ages, and what is indented is for people, who do not ask often. */
+export function keptObjectBody(
+  forms: Forms,
+  entry: KeyValue,
+  { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
+  segments: SegmentCache<Segment>,
+): Uint8Array | NotExact {
+  const make = (): Uint8Array | NotExact => objectBody(forms, entry, { shown, isPretty })
+  if (shown.view === 'Table' || isPretty) return make()
+  return keptOfEntry(entry, `alone ${formName(forms, shown)}`, segments, make)
+}
+
+/** A body in one piece, or what in it is not exact. */
+export function joined(pieces: ReturnType<typeof listBody>): Uint8Array | NotExact {
+  const all: Uint8Array[] = []
+  for (;;) {
+    const next = pieces.next()
+    if (next.done === true) return next.value ?? Buffer.concat(all)
+    all.push(next.value)
+  }
+}
+
+/** The body of a Status, from its compact JSON. `mediaType` is undefined where the client accepts none. */
+export function statusBody(json: string, mediaType: MediaType | undefined): Uint8Array {
+  const bytes = Buffer.from(json)
+  const written = mediaType === undefined ? indentJson(bytes) : encodeStatus(bytes, mediaType)
+  // A Status is ours: texts in it that have no other form than JSON are answered in JSON.
+  return written instanceof NotExact ? bytes : written
+}
+
+function encodeStatus(json: Uint8Array, { encoding, isPretty }: MediaType): Uint8Array | NotExact {
+  switch (encoding) {
+    case 'json':
+      return isPretty ? indentJson(json) : json
+    case 'yaml':
+      return yamlFromJson(json)
+    case 'protobuf':
+      return protobufFromJson(json)
+    case 'cbor':
+      return cborFromJson(json, findKind('v1', 'Status')?.type, 'tagged')
+  }
+}
+
+/** Why a view does not go with what was asked for, in the upstream's words: a 406. */
+export function viewMismatch(
+  kind: OutputKind,
+  { view }: Pick<MediaType, 'view'>,
+  isList: boolean,
+): string | undefined {
+  const goType = goTypeOf(kind, isList)
+  if (view === 'PartialObjectMetadata' && isList) {
+    return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
+  }
+  if (view === 'PartialObjectMetadataList' && !isList) {
+    return `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`
+  }
+  return undefined
+}
+
+/** The message of the 400 that an unknown value of `includeObject` is answered with. */
+export function invalidIncludeObject(value: string): string {
+  return `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`
+}
+
+const scratch = new ByteWriter()

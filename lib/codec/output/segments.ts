@@ -1,0 +1,233 @@
+/** The bytes of list items, kept with the leaves that the items lie in: made when a list first asks for them, shared by every
+ *  snapshot that shares the leaf, dropped under the budget of the store's cache. */
+
+import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
+import type { KeyValue } from '../../store/event.ts'
+import { ByteWriter } from './byte-writer.ts'
+import type { ZippedRun } from './gzip.ts'
+import { NotExact } from '../not-exact.ts'
+
+/** The items of one leaf in one form, one after the other, each with whatever separates it from the one before it. */
+export interface Segment {
+  readonly bytes: Uint8Array
+  /** Where each item ends. */
+  readonly ends: Uint32Array
+  /** Stand for the entries that were picked out, in this order. Not the entries, which would keep their values in memory. */
+  readonly of?: readonly SegmentHolder[] | undefined
+  /** Of items that age: from when until when each may be shown, in milliseconds of the wall clock. */
+  readonly ages?: Ages | undefined
+  /** What a compressed run says of itself. */
+  readonly zipped?: ZippedRun | undefined
+}
+
+/** Times of the wall clock, one for each item. */
+export interface Ages {
+  readonly from: Float64Array
+  /** Not shown then any more. */
+  readonly until: Float64Array
+}
+
+/** What a list is made of: entries `from..to` of an array, which is a leaf's, or one of selected entries. */
+export interface Run {
+  readonly entries: readonly KeyValue[]
+  readonly from: number
+  readonly to: number
+  /** Where segments are kept; undefined for entries that were picked out. */
+  readonly leaf: SegmentHolder | undefined
+  /** How many entries the leaf has: what is kept with it is made of all of them. */
+  readonly size?: number | undefined
+  /** These entries were picked out, and may well be picked out again. */
+  readonly isKept?: boolean | undefined
+}
+
+/** Runs of entries that were picked out are as long as this, so that no piece takes long to make. */
+export const runEntries = 64
+
+/** Entries that were picked out, as runs. */
+export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
+  const runs: Run[] = []
+  for (let from = 0; from < entries.length; from += runEntries) {
+    const to = Math.min(entries.length, from + runEntries)
+    runs.push({ entries, from, to, leaf: undefined })
+  }
+  return runs
+}
+
+/** Appends one item of a list, with its separator. */
+export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefined
+
+/** How the items of one list are written, and under which name they are kept. Without a name, nothing is kept. */
+export interface ItemForm {
+  readonly append: AppendItem
+  readonly segmentName: string | undefined
+  /** Of items that show ages. */
+  readonly aging?: Aging | undefined
+}
+
+/** How long items that show ages stay as they are. */
+export interface Aging {
+  /** The wall clock. */
+  readonly now: number
+  /** Called before an item is written. */
+  readonly begin: () => void
+  /** Asked after an item was written: for how many milliseconds it stays as it is. */
+  readonly holdsMs: () => number
+}
+
+/** The items of a run as one piece, without a copy where the segment is there. A part of a leaf is not made whole for its own
+ *  sake: the first and the last leaf of a page mostly are parts. */
+export function itemsOfRun(
+  run: Run,
+  form: ItemForm,
+  cache: SegmentCache<Segment> | undefined,
+): Uint8Array | NotExact {
+  const { leaf, from, to, size } = run
+  const name = form.segmentName
+  const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
+  if (kept !== undefined && isOfNow(kept, form.aging, run)) return partOf(kept, from, to)
+  const made = makeSegment(run, form, kept)
+  if (made instanceof NotExact) return made
+  const isWhole = from === 0 && to === size
+  if (isWhole && leaf !== undefined && name !== undefined) {
+    const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
+    cache?.set(leaf, name, made, made.bytes.length + tables + overheadBytes)
+  }
+  return made.bytes
+}
+
+/** Where what is made of the kept items of a whole leaf is kept, such as their compressed form; undefined for bytes that are no such
+ *  items. It goes with the bytes, so that neither keeps a leaf in memory. */
+export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
+  return holdersOfKept.get(items)
+}
+
+/** Bytes that `itemsOfRun` has kept, for whoever looks for them with `holderOfKept`. */
+export function noteKept(items: Uint8Array, { from, to, size }: Run): void {
+  const isWhole = from === 0 && to === size
+  if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, {})
+}
+
+const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()
+
+/** The items of a run of picked entries, in one piece if the same were picked before, else one by one. What is kept hangs on the
+ *  first entry; equal holders say that it is of the same entries. */
+export function* itemsOfPicked(
+  { entries, from, to }: Run,
+  form: ItemForm,
+  cache: SegmentCache<Segment>,
+): Generator<Uint8Array | NotExact, void, undefined> {
+  // What ages is kept item by item only.
+  const name = form.aging === undefined ? form.segmentName : undefined
+  const holders = entries.slice(from, to).map(holderOf)
+  const [first] = holders
+  if (first === undefined) return
+  const kept = name === undefined ? undefined : cache.get(first, `picked ${name}`)
+  if (kept?.of?.length === holders.length && kept.of.every((one, i) => one === holders[i])) {
+    yield kept.bytes
+    return
+  }
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  for (const [i, leaf] of holders.entries()) {
+    const run = { entries: [entries[from + i]!], from: 0, to: 1, leaf, size: 1 }
+    const items = itemsOfRun(run, form, cache)
+    yield items
+    if (items instanceof NotExact) return
+    bytes += items.length
+    if (bytes <= pickedMaxBytes) pieces.push(items)
+  }
+  if (name === undefined || bytes > pickedMaxBytes) return
+  const segment = { bytes: Buffer.concat(pieces), ends: noEnds, of: holders }
+  cache.set(first, `picked ${name}`, segment, bytes + overheadBytes + 8 * holders.length)
+}
+
+/** Copying more into one piece takes long, and spares little. */
+const pickedMaxBytes = 256 * 1024
+
+/** What a segment weighs beside its bytes: two typed arrays and what holds them. */
+const overheadBytes = 300
+
+/** The bytes of a single entry in one form, kept with the entry itself: what is made of it alone, or of entries that were picked out,
+ *  which lie in leaves with others that were not asked for. */
+export function keptOfEntry(
+  entry: KeyValue,
+  name: string,
+  cache: SegmentCache<Segment>,
+  make: () => Uint8Array | NotExact,
+): Uint8Array | NotExact {
+  const holder = holderOf(entry)
+  const kept = cache.get(holder, name)
+  if (kept !== undefined) return kept.bytes
+  const bytes = make()
+  if (bytes instanceof NotExact) return bytes
+  cache.set(holder, name, { bytes, ends: noEnds }, bytes.length + overheadBytes)
+  return bytes
+}
+
+const noEnds = new Uint32Array(0)
+
+/** Where what is made of a single entry is kept. */
+export function holderOf(entry: KeyValue): SegmentHolder {
+  let holder = holders.get(entry)
+  if (holder === undefined) {
+    holder = {}
+    holders.set(entry, holder)
+  }
+  return holder
+}
+
+const holders = new WeakMap<KeyValue, SegmentHolder>()
+
+function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array {
+  const start = from === 0 ? 0 : (ends[from - 1] as number)
+  const end = to === 0 ? 0 : (ends[to - 1] as number)
+  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
+}
+
+/** Items that have not aged since they were kept are taken from there. */
+function makeSegment(
+  { entries, from, to }: Run,
+  { append, aging }: ItemForm,
+  kept: Segment | undefined,
+): Segment | NotExact {
+  const ends = new Uint32Array(to - from)
+  const ages = aging === undefined ? undefined : emptyAges(to - from)
+  scratch.clear()
+  for (let i = from; i < to; i++) {
+    if (kept?.ages !== undefined && aging !== undefined && isAgeOfNow(kept.ages, i, aging.now)) {
+      scratch.append(kept.bytes, i === 0 ? 0 : (kept.ends[i - 1] as number), kept.ends[i])
+      noteAge(ages, i - from, kept.ages.from[i] as number, kept.ages.until[i] as number)
+    } else {
+      aging?.begin()
+      const problem = append(scratch, entries[i] as KeyValue)
+      if (problem !== undefined) return problem
+      if (aging !== undefined) noteAge(ages, i - from, aging.now, aging.now + aging.holdsMs())
+    }
+    ends[i - from] = scratch.length
+  }
+  return { bytes: scratch.copy(), ends, ages }
+}
+
+function emptyAges(items: number): Ages {
+  return { from: new Float64Array(items), until: new Float64Array(items) }
+}
+
+function noteAge(ages: Ages | undefined, index: number, from: number, until: number): void {
+  if (ages === undefined) return
+  ages.from[index] = from
+  ages.until[index] = until
+}
+
+/** Whether all of the run's items are in the segment as they have to be shown now. */
+function isOfNow({ ages }: Segment, aging: Aging | undefined, { from, to }: Run): boolean {
+  if (ages === undefined || aging === undefined) return true
+  for (let i = from; i < to; i++) if (!isAgeOfNow(ages, i, aging.now)) return false
+  return true
+}
+
+/** The clock may have been put back since. */
+function isAgeOfNow({ from, until }: Ages, index: number, now: number): boolean {
+  return (from[index] as number) <= now && now < (until[index] as number)
+}
+
+const scratch = new ByteWriter()

@@ -1,0 +1,286 @@
+/** YAML as kube-apiserver writes it: the JSON of an object, read and written again by go-yaml v2. Block style, names sorted, lists
+ *  not indented, lines folded at the first space after column 80.
+ *
+ *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind, metadata, so what a list says of
+ *  itself can follow its items. */
+
+import { Literal, Members, type Tree, treeFromJson } from '../json/document.ts'
+import { NotExact } from '../not-exact.ts'
+import { GiveUp, giveUp } from '../transcode/decode/state.ts'
+import { compareNames } from './yaml/order.ts'
+import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
+
+/** libyaml's limits: a line is folded behind this column, and a longer name (in bytes) is written behind a `?`. */
+const foldColumn = 80
+const simpleNameMaxBytes = 128
+
+/** The YAML of a JSON document. */
+export function yamlFromJson(json: Uint8Array): Uint8Array | NotExact {
+  return write(json, tree => new YamlWriter().document(tree))
+}
+
+/** The YAML of one item of a list that is a member of a document: `- ` and what follows. */
+export function yamlItemFromJson(json: Uint8Array): Uint8Array | NotExact {
+  return write(json, tree => new YamlWriter().item(tree))
+}
+
+function write(json: Uint8Array, render: (tree: Tree) => string): Uint8Array | NotExact {
+  const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
+  if (unreadable.test(text)) return unreadableText
+  const tree = treeFromJson(text)
+  if (tree instanceof NotExact) return tree
+  try {
+    return Buffer.from(render(tree))
+  } catch (error) {
+    if (error instanceof GiveUp) return new NotExact(error.reason)
+    throw error
+  }
+}
+
+/** go-yaml refuses these anywhere in the JSON that it reads, or takes them (U+0085) for the end of a line. */
+const unreadable = /[\u007f-\u009f\ufeff\ufffe\uffff]|\\u[dD][89a-fA-F]/
+const unreadableText = new NotExact('a text has a character that YAML cannot hold')
+
+/** go-yaml gives up on a name whose `:` is more than 1,024 characters away; this is well before. */
+const nameMaxLength = 1000
+
+/** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote last. */
+class YamlWriter {
+  #text = ''
+  #column = 0
+  /** The last thing written was white space, or nothing yet. */
+  #isSpace = true
+  /** Only indentation and `-`, `?`, `:` stand on this line. */
+  #isIndentation = true
+
+  document(tree: Tree): string {
+    this.#node(tree, -2, 'top')
+    this.#startLine(0)
+    return this.#text
+  }
+
+  item(tree: Tree): string {
+    this.#startLine(0)
+    this.#indicator('-', true)
+    this.#node(tree, 0, 'item')
+    this.#startLine(0)
+    return this.#text
+  }
+
+  /** `indent` is the one of what the node is part of. */
+  #node(tree: Tree, indent: number, place: 'top' | 'value' | 'item'): void {
+    if (typeof tree === 'string') {
+      this.#scalar(tree, scalarForm(tree, false).style, indent + 2)
+    } else if (tree instanceof Literal) {
+      const isWord = /^[a-z]/.test(tree.text)
+      this.#scalar(isWord ? tree.text : yamlNumber(tree.text), 'plain', indent + 2)
+    } else if (tree instanceof Members) {
+      if (tree.list.length === 0) this.#emptyNode('{', '}')
+      else this.#members(tree, indent + 2)
+    } else if (tree.length === 0) {
+      this.#emptyNode('[', ']')
+    } else {
+      const isUnindented = place === 'value' && !this.#isIndentation
+      this.#items(tree, isUnindented ? indent : indent + 2)
+    }
+  }
+
+  #emptyNode(open: string, close: string): void {
+    this.#indicator(open, false)
+    this.#isSpace = true
+    this.#write(close)
+    this.#isSpace = false
+  }
+
+  #items(items: readonly Tree[], indent: number): void {
+    for (const item of items) {
+      this.#startLine(indent)
+      this.#indicator('-', true)
+      this.#node(item, indent, 'item')
+    }
+  }
+
+  #members({ list }: Members, indent: number): void {
+    for (const [name, value] of list.toSorted(([a], [b]) => compareNames(a, b))) {
+      this.#startLine(indent)
+      const form = scalarForm(name, true)
+      if (!form.isMultiline && Buffer.byteLength(name) <= simpleNameMaxBytes) {
+        this.#scalar(name, form.style, Infinity)
+        this.#write(':')
+        this.#isSpace = false
+      } else {
+        if (JSON.stringify(name).length > nameMaxLength) giveUp('a name is too long for YAML')
+        this.#indicator('?', true)
+        this.#scalar(name, scalarForm(name, false).style, indent + 2)
+        this.#startLine(indent)
+        this.#indicator(':', true)
+      }
+      this.#node(value, indent, 'value')
+    }
+  }
+
+  #indicator(text: string, isIndentation: boolean): void {
+    if (!this.#isSpace) this.#write(' ')
+    this.#write(text)
+    this.#isSpace = false
+    this.#isIndentation &&= isIndentation
+  }
+
+  /** Text without line breaks: every character is a column. */
+  #write(text: string): void {
+    this.#text += text
+    this.#column += text.length
+  }
+
+  #break(): void {
+    this.#text += '\n'
+    this.#column = 0
+  }
+
+  #startLine(indent: number): void {
+    const isTaken = this.#column > indent || (this.#column === indent && !this.#isSpace)
+    if (!this.#isIndentation || isTaken) this.#break()
+    if (this.#column < indent) this.#write(' '.repeat(indent - this.#column))
+    this.#isSpace = true
+    this.#isIndentation = true
+  }
+
+  /** Folded lines continue at `indent`; a name is never folded, and says so with an infinite one. */
+  #scalar(text: string, style: ScalarStyle, indent: number): void {
+    if (style === 'literal') {
+      this.#literal(text, indent)
+      return
+    }
+    const quote = style === 'plain' ? '' : style === 'single' ? "'" : '"'
+    this.#indicator(quote, false)
+    if (style === 'double') this.#doubleQuoted(text, indent)
+    else if (/[ \n\r\u0085\u2028\u2029]/.test(text)) this.#folded(text, style, indent)
+    else this.#write(style === 'single' ? text.replaceAll("'", "''") : text)
+    this.#write(quote)
+    this.#isSpace = false
+    this.#isIndentation = false
+  }
+
+  /** Plain and single quoted texts, character by character. */
+  #folded(text: string, style: ScalarStyle, indent: number): void {
+    const isSingle = style === 'single'
+    let isAfterSpace = false
+    let isAfterBreak = false
+    for (let i = 0; i < text.length; i++) {
+      const character = text.charAt(i)
+      if (character === ' ') {
+        const isInside = !isSingle || (i > 0 && i < text.length - 1)
+        const isFold = !isAfterSpace && isInside && text.charAt(i + 1) !== ' '
+        if (isFold && this.#isFull(indent)) this.#startLine(indent)
+        else this.#write(' ')
+        isAfterSpace = true
+      } else if (isLineBreak(character)) {
+        if (!isAfterBreak && character === '\n') this.#break()
+        this.#writeBreak(character)
+        this.#isIndentation = true
+        isAfterBreak = true
+      } else {
+        if (isAfterBreak) this.#startLine(indent)
+        if (isSingle && character === "'") this.#write("'")
+        this.#write(character)
+        this.#isIndentation = false
+        isAfterSpace = false
+        isAfterBreak = false
+      }
+    }
+  }
+
+  #doubleQuoted(text: string, indent: number): void {
+    let isAfterSpace = false
+    let i = 0
+    for (const character of text) {
+      if (mustEscape(character)) {
+        this.#write(escaped(character))
+        isAfterSpace = false
+      } else if (character === ' ') {
+        const isInside = i > 0 && i < text.length - 1
+        if (!isAfterSpace && isInside && this.#isFull(indent)) {
+          this.#startLine(indent)
+          if (text.charAt(i + 1) === ' ') this.#write('\\')
+        } else {
+          this.#write(' ')
+        }
+        isAfterSpace = true
+      } else {
+        this.#write(character)
+        isAfterSpace = false
+      }
+      i += character.length
+    }
+  }
+
+  #isFull(indent: number): boolean {
+    return this.#column > foldColumn && indent !== Infinity
+  }
+
+  #literal(text: string, indent: number): void {
+    const first = text.charAt(0)
+    const hint = first === ' ' || isLineBreak(first) ? '2' : ''
+    const last = text.at(-1) ?? ''
+    const isKept = isLineBreak(last) && (text.length === 1 || isLineBreak(text.at(-2) ?? ''))
+    const chomp = isLineBreak(last) ? (isKept ? '+' : '') : '-'
+    this.#indicator(`|${hint}${chomp}`, false)
+    this.#break()
+    this.#isIndentation = true
+    this.#isSpace = true
+    let isAfterBreak = true
+    for (const character of text) {
+      if (isLineBreak(character)) {
+        this.#writeBreak(character)
+        this.#isIndentation = true
+        isAfterBreak = true
+      } else {
+        if (isAfterBreak) this.#startLine(indent)
+        this.#write(character)
+        this.#isIndentation = false
+        isAfterBreak = false
+      }
+    }
+  }
+
+  #writeBreak(character: string): void {
+    this.#text += character
+    this.#column = 0
+  }
+}
+
+function isLineBreak(character: string): boolean {
+  return /[\n\r\u0085\u2028\u2029]/.test(character)
+}
+
+function mustEscape(character: string): boolean {
+  return (
+    character === '"' || character === '\\' || special.test(character) || isLineBreak(character)
+  )
+}
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '\0': '\\0',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\t': '\\t',
+  '\n': '\\n',
+  '\v': '\\v',
+  '\f': '\\f',
+  '\r': '\\r',
+  '\u001b': '\\e',
+  '"': '\\"',
+  '\\': '\\\\',
+  '\u0085': '\\N',
+  '\u2028': '\\L',
+  '\u2029': '\\P',
+}
+
+function escaped(character: string): string {
+  const short = shortEscapes[character]
+  if (short !== undefined) return short
+  const code = character.codePointAt(0) ?? 0
+  const digits = code.toString(16).toUpperCase()
+  if (code <= 0xff) return `\\x${digits.padStart(2, '0')}`
+  return code <= 0xffff ? `\\u${digits.padStart(4, '0')}` : `\\U${digits.padStart(8, '0')}`
+}

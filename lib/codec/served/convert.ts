@@ -1,0 +1,91 @@
+/** Stored objects in the version that is served, where that has another shape than the stored one. The result is always protobuf
+ *  of the served kind, in its envelope, so that all outputs go on from there as they do from a stored value. */
+
+import { appendText } from '../output/append.ts'
+import { ByteWriter } from '../output/byte-writer.ts'
+import { downgradeAutoscaler } from './convert/autoscalers.ts'
+import { upgradeDefinition } from './convert/definitions.ts'
+import { appendServedEvent } from './convert/events.ts'
+import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
+import { type JsonObject, parseTree, textInOrder } from '../json/tree.ts'
+import { NotExact } from '../not-exact.ts'
+import { appendProtobuf } from '../transcode/transcode.ts'
+import { type StoredValue, appendView } from './view.ts'
+
+/** The conversions there are, by served apiVersion and kind. */
+type Convert = (out: ByteWriter, value: StoredValue) => NotExact | undefined
+
+const conversions: Readonly<Record<string, Convert>> = {
+  'events.k8s.io/v1 Event': convertEvent,
+  'autoscaling/v1 HorizontalPodAutoscaler': convertAutoscaler,
+  'apiextensions.k8s.io/v1 CustomResourceDefinition': convertDefinition,
+  'apiregistration.k8s.io/v1 APIService': convertJson,
+}
+
+/** True if objects of that kind are not served from their stored form. */
+export function needsConversion(apiVersion: string, kind: string): boolean {
+  return Object.hasOwn(conversions, `${apiVersion} ${kind}`)
+}
+
+/** The value as protobuf of the served kind. It is valid until the next call. */
+export function convertStored(
+  value: StoredValue,
+  apiVersion: string,
+  kind: string,
+): StoredValue | NotExact {
+  const key = `${apiVersion} ${kind}`
+  const convert = Object.hasOwn(conversions, key) ? conversions[key] : undefined
+  if (convert === undefined) return new NotExact(`no conversion to ${apiVersion} ${kind}`)
+  converted.clear()
+  const problem = convert(converted, value)
+  return problem ?? { bytes: converted.bytes, start: 0, end: converted.length }
+}
+
+const converted = new ByteWriter()
+const scratch = new ByteWriter()
+
+function convertEvent(out: ByteWriter, { bytes, start, end }: StoredValue): NotExact | undefined {
+  const envelope = readEnvelope(bytes, start, end)
+  if (envelope instanceof NotExact) return envelope
+  if (envelope.apiVersion !== 'v1' || envelope.kind !== 'Event') {
+    return new NotExact('stored value is no Event of the core group')
+  }
+  scratch.clear()
+  const problem = appendServedEvent(scratch, bytes, envelope.rawStart, envelope.rawEnd)
+  if (problem !== undefined) return problem
+  appendEnvelope(out, { apiVersion: 'events.k8s.io/v1', kind: 'Event' }, scratch)
+  return undefined
+}
+
+/** By way of what v2 serves, which has the defaults of v2 in it. */
+function convertAutoscaler(out: ByteWriter, value: StoredValue): NotExact | undefined {
+  scratch.clear()
+  const problem = appendView(scratch, value, { resourceVersion: '' })
+  if (problem !== undefined) return problem
+  const tree = parseTree(scratch.bytes, 0, scratch.length)
+  if (!(tree instanceof Map) || tree.get('apiVersion') !== 'autoscaling/v2') {
+    return new NotExact('stored value is no autoscaler of autoscaling/v2')
+  }
+  const downgraded = downgradeAutoscaler(tree)
+  return downgraded instanceof NotExact ? downgraded : appendTree(out, downgraded)
+}
+
+function convertDefinition(out: ByteWriter, value: StoredValue): NotExact | undefined {
+  const tree = parseTree(value.bytes, value.start, value.end)
+  if (!(tree instanceof Map)) return new NotExact('stored definition is not a JSON object')
+  if (tree.get('kind') !== 'CustomResourceDefinition') {
+    return new NotExact('stored value is no definition')
+  }
+  upgradeDefinition(tree)
+  return appendTree(out, tree)
+}
+
+function convertJson(out: ByteWriter, { bytes, start, end }: StoredValue): NotExact | undefined {
+  return appendProtobuf(out, bytes, start, end)
+}
+
+function appendTree(out: ByteWriter, tree: JsonObject): NotExact | undefined {
+  scratch.clear()
+  appendText(scratch, textInOrder(tree))
+  return appendProtobuf(out, scratch.bytes, 0, scratch.length)
+}

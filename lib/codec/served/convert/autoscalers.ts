@@ -1,0 +1,223 @@
+/** A HorizontalPodAutoscaler of autoscaling/v2 in the shape of v1. What v1 has no fields for travels as JSON text in annotations:
+ *  other metrics and all current ones in the shape of v1, conditions as they are, and the behavior in the spelling of Go's
+ *  internal type. */
+
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  itemsOf,
+  memberOf,
+  textInOrder,
+} from '../../json/tree.ts'
+import { NotExact } from '../../not-exact.ts'
+
+const prefix = 'autoscaling.alpha.kubernetes.io/'
+
+/** Annotations that are only ever made by this conversion: existing ones go. */
+const ownAnnotations = [
+  'metrics',
+  'current-metrics',
+  'conditions',
+  'behavior',
+  'scale-down-tolerance',
+  'scale-up-tolerance',
+]
+
+/** The object as v1 has it. Members are in no particular order, but in the annotations, where they are in Go's. More than one
+ *  metric of the CPU is not exact: which of them counts is not settled among the versions of Kubernetes. */
+export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExact {
+  const spec = autoscaler.get('spec')
+  const status = autoscaler.get('status')
+  const metrics = itemsOf(memberOf(spec, 'metrics'))
+  const currentMetrics = itemsOf(memberOf(status, 'currentMetrics'))
+  if ([metrics, currentMetrics].some(list => list.filter(isCpu).length > 1)) {
+    return new NotExact('autoscaler has more than one metric of the CPU')
+  }
+  const metadata = new Map(asObject(autoscaler.get('metadata')))
+  const annotations = new Map(asObject(metadata.get('annotations')))
+  for (const name of ownAnnotations) annotations.delete(prefix + name)
+  const others = metrics.filter(
+    metric => !isCpu(metric) || utilizationOf(metric, 'target') === null,
+  )
+  const notes: readonly (readonly [string, readonly JsonValue[]])[] = [
+    ['metrics', others.map(downgradeMetric)],
+    ['current-metrics', currentMetrics.map(downgradeCurrentMetric)],
+    ['conditions', itemsOf(memberOf(status, 'conditions'))],
+  ]
+  for (const [name, list] of notes) {
+    if (list.length > 0) annotations.set(prefix + name, textInOrder([...list]))
+  }
+  const behavior = memberOf(spec, 'behavior') ?? null
+  if (behavior !== null) {
+    annotations.set(`${prefix}behavior`, textInOrder(internalBehavior(behavior)))
+  }
+  metadata.delete('annotations')
+  if (annotations.size > 0) metadata.set('annotations', annotations)
+  return objectOf({
+    kind: 'HorizontalPodAutoscaler',
+    apiVersion: 'autoscaling/v1',
+    metadata,
+    spec: objectOf({
+      scaleTargetRef: memberOf(spec, 'scaleTargetRef'),
+      minReplicas: memberOf(spec, 'minReplicas'),
+      maxReplicas: memberOf(spec, 'maxReplicas'),
+      targetCPUUtilizationPercentage: utilizationOf(metrics.find(isCpu), 'target'),
+    }),
+    status: objectOf({
+      observedGeneration: memberOf(status, 'observedGeneration'),
+      lastScaleTime: memberOf(status, 'lastScaleTime'),
+      currentReplicas: memberOf(status, 'currentReplicas') ?? zero,
+      desiredReplicas: memberOf(status, 'desiredReplicas'),
+      currentCPUUtilizationPercentage: utilizationOf(currentMetrics.find(isCpu), 'current'),
+    }),
+  })
+}
+
+const zero = new JsonNumber('0')
+
+function isCpu(metric: JsonValue): boolean {
+  const name = memberOf(memberOf(metric, 'resource'), 'name')
+  return memberOf(metric, 'type') === 'Resource' && name === 'cpu'
+}
+
+/** The utilization in a metric of the CPU: its target, or the current one. */
+function utilizationOf(metric: JsonValue | undefined, part: 'target' | 'current'): JsonValue {
+  return memberOf(memberOf(memberOf(metric, 'resource'), part), 'averageUtilization') ?? null
+}
+
+function downgradeMetric(metric: JsonValue): JsonObject {
+  return downgradeParts(metric, {
+    object: part => ({
+      target: memberOf(part, 'describedObject'),
+      metricName: metricMember(part, 'name'),
+      targetValue: targetMember(part, 'value') ?? '0',
+      selector: metricMember(part, 'selector'),
+      averageValue: targetMember(part, 'averageValue'),
+    }),
+    pods: part => ({
+      metricName: metricMember(part, 'name'),
+      targetAverageValue: targetMember(part, 'averageValue') ?? '0',
+      selector: metricMember(part, 'selector'),
+    }),
+    resource: part => ({
+      name: memberOf(part, 'name'),
+      targetAverageUtilization: targetMember(part, 'averageUtilization'),
+      targetAverageValue: targetMember(part, 'averageValue'),
+    }),
+    containerResource: part => ({
+      name: memberOf(part, 'name'),
+      targetAverageUtilization: targetMember(part, 'averageUtilization'),
+      targetAverageValue: targetMember(part, 'averageValue'),
+      container: memberOf(part, 'container'),
+    }),
+    external: part => ({
+      metricName: metricMember(part, 'name'),
+      metricSelector: metricMember(part, 'selector'),
+      targetValue: targetMember(part, 'value'),
+      targetAverageValue: targetMember(part, 'averageValue'),
+    }),
+  })
+}
+
+function downgradeCurrentMetric(metric: JsonValue): JsonObject {
+  return downgradeParts(metric, {
+    object: part => ({
+      target: memberOf(part, 'describedObject'),
+      metricName: metricMember(part, 'name'),
+      currentValue: currentMember(part, 'value') ?? '0',
+      selector: metricMember(part, 'selector'),
+      averageValue: currentMember(part, 'averageValue'),
+    }),
+    pods: part => ({
+      metricName: metricMember(part, 'name'),
+      currentAverageValue: currentMember(part, 'averageValue') ?? '0',
+      selector: metricMember(part, 'selector'),
+    }),
+    resource: part => ({
+      name: memberOf(part, 'name'),
+      currentAverageUtilization: currentMember(part, 'averageUtilization'),
+      currentAverageValue: currentMember(part, 'averageValue') ?? '0',
+    }),
+    containerResource: part => ({
+      name: memberOf(part, 'name'),
+      currentAverageUtilization: currentMember(part, 'averageUtilization'),
+      currentAverageValue: currentMember(part, 'averageValue') ?? '0',
+      container: memberOf(part, 'container'),
+    }),
+    external: part => ({
+      metricName: metricMember(part, 'name'),
+      metricSelector: metricMember(part, 'selector'),
+      currentValue: currentMember(part, 'value') ?? '0',
+      currentAverageValue: currentMember(part, 'averageValue'),
+    }),
+  })
+}
+
+type Members = Readonly<Record<string, JsonValue | undefined>>
+
+/** A metric's type, and the one part of it that is there. */
+function downgradeParts(
+  metric: JsonValue,
+  parts: Readonly<Record<string, (part: JsonValue) => Members>>,
+): JsonObject {
+  const downgraded: Record<string, JsonValue | undefined> = { type: memberOf(metric, 'type') ?? '' }
+  for (const [name, downgrade] of Object.entries(parts)) {
+    const part = memberOf(metric, name) ?? null
+    if (part !== null) downgraded[name] = objectOf(downgrade(part))
+  }
+  return objectOf(downgraded)
+}
+
+function metricMember(part: JsonValue, name: string): JsonValue | undefined {
+  return memberOf(memberOf(part, 'metric'), name)
+}
+
+function targetMember(part: JsonValue, name: string): JsonValue | undefined {
+  return memberOf(memberOf(part, 'target'), name)
+}
+
+function currentMember(part: JsonValue, name: string): JsonValue | undefined {
+  return memberOf(memberOf(part, 'current'), name)
+}
+
+/** Go's internal type has no names for JSON: its members are capitalised, and none is left out. */
+function internalBehavior(behavior: JsonValue): JsonObject {
+  return new Map<string, JsonValue>([
+    ['ScaleUp', internalRules(memberOf(behavior, 'scaleUp'))],
+    ['ScaleDown', internalRules(memberOf(behavior, 'scaleDown'))],
+  ])
+}
+
+function internalRules(rules: JsonValue | undefined): JsonValue {
+  if (!(rules instanceof Map)) return null
+  const policies = rules.get('policies')
+  const internalPolicies = itemsOf(policies).map(
+    policy =>
+      new Map<string, JsonValue>([
+        ['Type', memberOf(policy, 'type') ?? ''],
+        ['Value', memberOf(policy, 'value') ?? zero],
+        ['PeriodSeconds', memberOf(policy, 'periodSeconds') ?? zero],
+      ]),
+  )
+  return new Map<string, JsonValue>([
+    ['StabilizationWindowSeconds', rules.get('stabilizationWindowSeconds') ?? null],
+    ['SelectPolicy', rules.get('selectPolicy') ?? null],
+    ['Policies', Array.isArray(policies) ? internalPolicies : null],
+    ['Tolerance', rules.get('tolerance') ?? null],
+  ])
+}
+
+/** The members that are there. */
+function objectOf(members: Members): JsonObject {
+  const present = Object.entries(members).filter(([, value]) => !isAbsent(value))
+  return new Map(present) as JsonObject
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return value instanceof Map ? value : new Map()
+}
+
+function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null
+}

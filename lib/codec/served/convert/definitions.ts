@@ -1,0 +1,143 @@
+/** A CustomResourceDefinition of apiextensions.k8s.io/v1beta1, as it is stored, in the shape of v1, which is served.
+ *
+ *  v1beta1 hoists to the top what is the same in all versions; v1 has it in each. Values of any type (defaults, examples, enums)
+ *  go through Go maps on the way, and come out sorted. */
+
+import { type JsonObject, type JsonValue, itemsOf, memberOf, sortTree } from '../../json/tree.ts'
+
+/** Changes the definition in place. It may be of v1 already; then only its values are put in order. */
+export function upgradeDefinition(definition: JsonObject): void {
+  const spec = definition.get('spec')
+  if (!(spec instanceof Map)) return
+  if (definition.get('apiVersion') === 'apiextensions.k8s.io/v1beta1') {
+    applyDefaults(definition, spec)
+    distribute(spec)
+    upgradeConversion(spec)
+    definition.set('apiVersion', 'apiextensions.k8s.io/v1')
+  }
+  for (const version of itemsOf(spec.get('versions'))) {
+    sortValues(memberOf(memberOf(version, 'schema'), 'openAPIV3Schema'))
+  }
+}
+
+/** Defaults of v1beta1. What a kube-apiserver stored has them. */
+function applyDefaults(definition: JsonObject, spec: JsonObject): void {
+  const names = spec.get('names')
+  if (names instanceof Map) {
+    const kind = names.get('kind')
+    if (typeof kind === 'string' && kind !== '') {
+      if (isEmpty(names.get('singular'))) names.set('singular', kind.toLowerCase())
+      if (isEmpty(names.get('listKind'))) names.set('listKind', `${kind}List`)
+    }
+  }
+  if (isEmpty(spec.get('scope'))) spec.set('scope', 'Namespaced')
+  if (isEmpty(spec.get('versions')) && !isEmpty(spec.get('version'))) {
+    const name = spec.get('version') ?? ''
+    const only = new Map<string, JsonValue>([
+      ['name', name],
+      ['served', true],
+      ['storage', true],
+    ])
+    spec.set('versions', [only])
+  }
+  if (isEmpty(spec.get('preserveUnknownFields'))) spec.set('preserveUnknownFields', true)
+  const status = definition.get('status') ?? new Map<string, JsonValue>()
+  if (status instanceof Map && isEmpty(status.get('storedVersions'))) {
+    const stored = itemsOf(spec.get('versions')).find(item => memberOf(item, 'storage') === true)
+    const name = memberOf(stored, 'name')
+    if (name !== undefined) status.set('storedVersions', [name])
+    definition.set('status', status)
+  }
+}
+
+/** By name at the top of v1beta1, the name in a version of v1. */
+const hoisted: readonly (readonly [string, string])[] = [
+  ['validation', 'schema'],
+  ['subresources', 'subresources'],
+  ['additionalPrinterColumns', 'additionalPrinterColumns'],
+  ['selectableFields', 'selectableFields'],
+]
+
+/** Copies what is hoisted into each version. */
+function distribute(spec: JsonObject): void {
+  for (const [name, nameInVersion] of hoisted) {
+    const value = spec.get(name) ?? null
+    spec.delete(name)
+    if (value === null) continue
+    for (const version of itemsOf(spec.get('versions'))) {
+      if (version instanceof Map) version.set(nameInVersion, value)
+    }
+  }
+  spec.delete('version')
+  for (const version of itemsOf(spec.get('versions'))) {
+    const columns = itemsOf(memberOf(version, 'additionalPrinterColumns'))
+    if (version instanceof Map && columns.length > 0) {
+      version.set('additionalPrinterColumns', columns.map(upgradeColumn))
+    }
+  }
+}
+
+function upgradeColumn(column: JsonValue): JsonValue {
+  if (!(column instanceof Map)) return column
+  const upgraded = new Map(column)
+  const path = upgraded.get('JSONPath')
+  upgraded.delete('JSONPath')
+  if (path !== undefined) upgraded.set('jsonPath', path)
+  return upgraded
+}
+
+/** The two members for webhooks become members of one object. */
+function upgradeConversion(spec: JsonObject): void {
+  const conversion = spec.get('conversion')
+  if (!(conversion instanceof Map)) return
+  const clientConfig = conversion.get('webhookClientConfig') ?? null
+  const reviewVersions = conversion.get('conversionReviewVersions') ?? null
+  conversion.delete('webhookClientConfig')
+  conversion.delete('conversionReviewVersions')
+  if (clientConfig === null && reviewVersions === null) return
+  const webhook: JsonObject = new Map()
+  if (clientConfig !== null) webhook.set('clientConfig', clientConfig)
+  webhook.set('conversionReviewVersions', reviewVersions)
+  conversion.set('webhook', webhook)
+}
+
+/** Where a schema has schemas inside: as they are or in a list, and by name. */
+const nested = [
+  'items',
+  'allOf',
+  'oneOf',
+  'anyOf',
+  'not',
+  'additionalProperties',
+  'additionalItems',
+]
+const nestedByName = ['properties', 'patternProperties', 'dependencies', 'definitions']
+
+/** Puts the values of any type in a schema into the order of Go maps. */
+function sortValues(schema: JsonValue | undefined): void {
+  if (Array.isArray(schema)) {
+    for (const item of schema) sortValues(item)
+    return
+  }
+  if (!(schema instanceof Map)) return
+  for (const name of ['default', 'example', 'enum']) {
+    const value = schema.get(name) ?? null
+    if (value === null) schema.delete(name)
+    else schema.set(name, sortTree(value))
+  }
+  for (const name of nested) sortValues(schema.get(name))
+  for (const name of nestedByName) {
+    const named = schema.get(name)
+    if (named instanceof Map) for (const inner of named.values()) sortValues(inner)
+  }
+}
+
+/** True for what Go's types cannot tell from nothing. */
+function isEmpty(value: JsonValue | undefined): boolean {
+  return (
+    value === undefined ||
+    value === null ||
+    value === '' ||
+    (Array.isArray(value) && value.length === 0)
+  )
+}

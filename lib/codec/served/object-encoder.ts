@@ -1,0 +1,270 @@
+/** Everything that a resource's objects can become, in one place: what lists, single answers and watches are made from. Made once
+ *  for a resource, and kept as long as it does not change. */
+
+import { ByteWriter } from '../output/byte-writer.ts'
+import { type CborType, cborFromJson } from '../output/cbor.ts'
+import type { CustomKind } from './custom/custom.ts'
+import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
+import {
+  appendPartialJson,
+  appendPartialProtobuf,
+  findMetadata,
+  partialHead,
+} from '../output/metadata.ts'
+import {
+  appendPartialFromJson,
+  findJsonMetadata,
+  protobufMetadata,
+} from '../output/metadata-json.ts'
+import type { MediaType, View } from '../negotiate/negotiate.ts'
+import { NotExact } from '../not-exact.ts'
+import {
+  type ViewedKind,
+  appendObject,
+  appendObjectProtobuf,
+  servedProtobuf,
+} from './object-view.ts'
+import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
+import { findKind } from '../schema/schema.ts'
+import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
+import type { StoredValue } from './view.ts'
+import { yamlFromJson, yamlItemFromJson } from '../output/yaml.ts'
+
+/** What rows of a Table carry of their objects. */
+export type IncludedObject = 'None' | 'Metadata' | 'Object'
+
+/** The value of the parameter `includeObject`; undefined for one that is refused. */
+export function includedObject(value: string): IncludedObject | undefined {
+  if (value === '') return 'Metadata'
+  return value === 'None' || value === 'Metadata' || value === 'Object' ? value : undefined
+}
+
+/** What is shown of objects. */
+export interface Shown extends Pick<MediaType, 'encoding' | 'view' | 'viewVersion'> {
+  readonly includeObject: IncludedObject
+  /** The wall clock in milliseconds: ages are shown in Tables. */
+  readonly now: number
+}
+
+/** How one object is written. */
+export interface ObjectOptions {
+  readonly shown: Shown
+  /** Of the object; of the change where it was deleted. */
+  readonly revision: number
+  /** Alone, or among the items of a list, where built-in kinds do not say what they are. */
+  readonly place: 'alone' | 'item'
+}
+
+/** All methods append an object to a writer, or say why they cannot do so exactly, and append nothing. */
+export class Forms {
+  readonly kind: OutputKind
+  readonly #served: ViewedKind
+  /** Stored as JSON, but as no custom resource: its protobuf form is made first, and everything from that. */
+  readonly #isConverted: boolean
+  readonly #isMetadataFromWhole: boolean
+  readonly #lostAnnotations: readonly string[]
+  readonly #cborType: CborType
+  #table: Table | undefined
+
+  /** `custom` reads the objects of a custom resource, and of no other. */
+  constructor(kind: OutputKind, custom: CustomKind | undefined) {
+    this.kind = kind
+    this.#served = { apiVersion: apiVersionOf(kind), kind: kind.kind, custom }
+    this.#isConverted = custom === undefined && kind.storage.encoding === 'json'
+    this.#isMetadataFromWhole = custom !== undefined || filledMetadata.includes(kind.kind)
+    this.#lostAnnotations = lostAnnotations[kind.kind] ?? []
+    this.#cborType = findKind(this.#served.apiVersion, kind.kind)?.type
+  }
+
+  get table(): Table {
+    this.#table ??= tableOf(this.kind)
+    return this.#table
+  }
+
+  /** An object, its metadata or its row. In YAML an item, or a document; in CBOR bare; in protobuf with its envelope, or the bare
+   *  message of an item. JSON has no line feed behind it. */
+  append(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
+    const { encoding, view } = options.shown
+    if (encoding === 'protobuf') return this.#appendProtobuf(out, object, options)
+    if (encoding === 'json') return this.appendJson(out, object, options)
+    json.clear()
+    const problem = this.appendJson(json, object, options)
+    if (problem !== undefined) return problem
+    const text = json.bytes.subarray(0, json.length)
+    const written =
+      encoding === 'cbor'
+        ? cborFromJson(text, this.cborType(view), 'bare')
+        : options.place === 'item'
+          ? yamlItemFromJson(text)
+          : yamlFromJson(text)
+    if (written instanceof NotExact) return written
+    out.append(written)
+    return undefined
+  }
+
+  /** The same as JSON, whatever the encoding. */
+  appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
+    const { shown, revision, place } = options
+    if (shown.view === 'Table') return this.#appendRow(out, object, options)
+    if (shown.view !== 'object') return this.#appendPartialJson(out, object, options)
+    const resourceVersion = String(revision)
+    return appendObject(out, object, this.#served, { resourceVersion, isItem: place === 'item' })
+  }
+
+  /** Which texts of the JSON are bytes. */
+  cborType(view: View): CborType {
+    if (view === 'object') return this.#cborType
+    if (view !== 'Table') return undefined
+    return { everyMember: undefined, members: { object: this.#cborType } }
+  }
+
+  #appendProtobuf(
+    out: ByteWriter,
+    object: StoredValue,
+    { shown, revision, place }: ObjectOptions,
+  ): NotExact | undefined {
+    const isItem = place === 'item'
+    const resourceVersion = String(revision)
+    if (shown.view === 'object') {
+      return appendObjectProtobuf(out, object, this.#served, { resourceVersion, isItem })
+    }
+    const metadata = this.#metadataProtobuf(object, revision)
+    if (metadata instanceof NotExact) return metadata
+    const options = { resourceVersion, lostAnnotations: this.#lostAnnotations }
+    if (isItem) return appendPartialProtobuf(out, metadata, options)
+    message.clear()
+    const problem = appendPartialProtobuf(message, metadata, options)
+    if (problem !== undefined) return problem
+    const apiVersion = `meta.k8s.io/${shown.viewVersion}`
+    appendEnvelope(out, { apiVersion, kind: 'PartialObjectMetadata' }, message)
+    return undefined
+  }
+
+  #metadataProtobuf(object: StoredValue, revision: number): StoredValue | NotExact {
+    if (!this.#isMetadataFromWhole) return this.#findMetadata(object)
+    const whole = this.#wholeObject(object, revision)
+    if (whole instanceof NotExact) return whole
+    const metadata = findJsonMetadata(whole)
+    return metadata instanceof NotExact ? metadata : protobufMetadata(metadata)
+  }
+
+  #appendPartialJson(
+    out: ByteWriter,
+    object: StoredValue,
+    { shown, revision }: ObjectOptions,
+  ): NotExact | undefined {
+    const resourceVersion = String(revision)
+    const version = shown.viewVersion
+    if (this.#isMetadataFromWhole) {
+      const whole = this.#wholeObject(object, revision)
+      return whole instanceof NotExact
+        ? whole
+        : this.#appendWholePartial(out, whole, options(revision, shown))
+    }
+    const metadata = this.#findMetadata(object)
+    if (metadata instanceof NotExact) return metadata
+    const lost = this.#lostAnnotations
+    return appendPartialJson(out, metadata, { resourceVersion, version, lostAnnotations: lost })
+  }
+
+  #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {
+    const { shown, revision } = row
+    const isCustom = this.#served.custom !== undefined
+    const source = isCustom ? this.#wholeObject(object, revision) : this.#typedSource(object)
+    if (source instanceof NotExact) return source
+    const cells = this.table.row(source, shown.now)
+    if (cells instanceof NotExact) return cells
+    const from = out.length
+    openRow(out, cells)
+    let problem: NotExact | undefined
+    if (shown.includeObject === 'None') out.appendAscii('null')
+    else if (shown.includeObject === 'Object') {
+      problem = appendObject(out, object, this.#served, alone(revision))
+    } else if (isCustom) problem = this.#appendWholePartial(out, source, options(revision, shown))
+    else problem = this.#appendPartialJson(out, object, row)
+    if (problem === undefined) out.appendByte(0x7d)
+    else out.length = from
+    return problem
+  }
+
+  #findMetadata(object: StoredValue): StoredValue | NotExact {
+    const source = this.#typedSource(object)
+    if (source instanceof NotExact) return source
+    const { bytes, start, end } = source
+    const envelope = readEnvelope(bytes, start, end)
+    if (envelope instanceof NotExact) return envelope
+    return findMetadata(bytes, envelope.rawStart, envelope.rawEnd)
+  }
+
+  /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both from its internal objects, so
+   *  the stored version will do. */
+  #typedSource(object: StoredValue): StoredValue | NotExact {
+    if (!this.#isConverted) return object
+    return servedProtobuf(object, this.#served) ?? noProtobuf
+  }
+
+  /** The metadata of an object as it is served. Go has written that of a built-in kind in its order. */
+  #appendWholePartial(
+    out: ByteWriter,
+    whole: StoredValue,
+    { resourceVersion, version }: ReturnType<typeof options>,
+  ): NotExact | undefined {
+    const metadata = findJsonMetadata(whole)
+    if (metadata instanceof NotExact) return metadata
+    if (this.#served.custom !== undefined) {
+      return appendPartialFromJson(out, metadata, { resourceVersion, version })
+    }
+    out.append(partialHead[version])
+    out.append(metadata.bytes, metadata.start, metadata.end)
+    out.appendByte(0x7d)
+    return undefined
+  }
+
+  /** An object as it is served, as what is stored need not be what the server makes of it. Valid until the next call. */
+  #wholeObject(object: StoredValue, revision: number): StoredValue | NotExact {
+    served.clear()
+    const problem = appendObject(served, object, this.#served, alone(revision))
+    return problem ?? { bytes: served.bytes, start: 0, end: served.length }
+  }
+}
+
+function alone(revision: number): { resourceVersion: string; isItem: boolean } {
+  return { resourceVersion: String(revision), isItem: false }
+}
+
+function options(
+  revision: number,
+  { viewVersion: version }: Shown,
+): { resourceVersion: string; version: Shown['viewVersion'] } {
+  return { resourceVersion: String(revision), version }
+}
+
+/** `{"cells":[...],"object":` */
+export function openRow(out: ByteWriter, row: Row): void {
+  out.appendByte(0x7b)
+  appendRowMembers(out, row)
+  out.appendAscii(',"object":')
+}
+
+const noProtobuf = new NotExact('custom resources have no protobuf form')
+
+const json = new ByteWriter()
+const message = new ByteWriter()
+const served = new ByteWriter()
+
+/** Kinds whose metadata the server fills in from the rest of the object: a namespace's name, the labels of a template. */
+const filledMetadata: readonly string[] = ['Job', 'Namespace', 'ReplicationController']
+
+/** Annotations that the server keeps as fields of its internal objects, or drops from them. */
+const lostAnnotations: Readonly<Record<string, readonly string[]>> = {
+  DaemonSet: ['deprecated.daemonset.template.generation'],
+  Deployment: ['deprecated.deployment.rollback.to'],
+  HorizontalPodAutoscaler: [
+    'autoscaling.alpha.kubernetes.io/behavior',
+    'autoscaling.alpha.kubernetes.io/conditions',
+    'autoscaling.alpha.kubernetes.io/current-metrics',
+    'autoscaling.alpha.kubernetes.io/metrics',
+    'autoscaling.alpha.kubernetes.io/scale-down-tolerance',
+    'autoscaling.alpha.kubernetes.io/scale-up-tolerance',
+  ],
+}

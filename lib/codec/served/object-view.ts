@@ -1,0 +1,106 @@
+/** What the API serves of any stored object: decides by the stored bytes and the served kind which way leads there. Whatever is
+ *  in the way is `NotExact` with a reason, so that the layer above can pass the request on. */
+
+import type { ByteWriter } from '../output/byte-writer.ts'
+import { convertStored, needsConversion } from './convert.ts'
+import type { CustomKind } from './custom/custom.ts'
+import { hasEnvelope } from '../transcode/envelope.ts'
+import { appendDeclared } from '../json/declared.ts'
+import { NotExact } from '../not-exact.ts'
+import { appendProtobufView } from './protobuf.ts'
+import { type StoredValue, appendView } from './view.ts'
+
+/** What a resource's objects are served as. */
+export interface ViewedKind {
+  /** `apps/v1`, or `v1` in the core group. */
+  readonly apiVersion: string
+  readonly kind: string
+  /** How to read custom resources; undefined for built-in kinds and for those of aggregated servers. */
+  readonly custom: CustomKind | undefined
+}
+
+export interface ObjectOptions {
+  /** Becomes `metadata.resourceVersion`; digits. */
+  readonly resourceVersion: string
+  /** An item of a list: those of kinds that Go has a type for carry neither kind nor apiVersion. */
+  readonly isItem: boolean
+}
+
+/** A stored value in the form that has one for every output: protobuf of the served kind. Undefined for those that are served
+ *  from JSON: custom resources, and objects of aggregated servers. The value may be valid until the next call only. */
+export function servedProtobuf(
+  value: StoredValue,
+  kind: ViewedKind,
+): StoredValue | NotExact | undefined {
+  const format = formatOf(value)
+  if (format instanceof NotExact) return format
+  if (kind.custom === undefined && needsConversion(kind.apiVersion, kind.kind)) {
+    return convertStored(value, kind.apiVersion, kind.kind)
+  }
+  if (format === 'json') return undefined
+  return kind.custom === undefined ? value : new NotExact('a custom resource is not JSON')
+}
+
+/** Appends the JSON object that the API serves, without a newline behind it. When that cannot be done exactly, nothing is
+ *  appended, and the reason is returned. */
+export function appendObject(
+  out: ByteWriter,
+  value: StoredValue,
+  kind: ViewedKind,
+  options: ObjectOptions,
+): NotExact | undefined {
+  const { custom, apiVersion } = kind
+  const protobuf = servedProtobuf(value, kind)
+  if (protobuf instanceof NotExact) return protobuf
+  if (protobuf !== undefined) return appendView(out, protobuf, { ...options, apiVersion })
+  if (custom === undefined) return appendDeclared(out, value, { ...options, ...kind })
+  const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
+  return custom.append(out, value, { version, resourceVersion: options.resourceVersion })
+}
+
+/** Appends the protobuf object that the API serves: in its envelope, or the bare message for an item of a list. Custom resources
+ *  have none, and of aggregated servers' objects we do not know it. */
+export function appendObjectProtobuf(
+  out: ByteWriter,
+  value: StoredValue,
+  kind: ViewedKind,
+  options: ObjectOptions,
+): NotExact | undefined {
+  const protobuf = servedProtobuf(value, kind)
+  if (protobuf instanceof NotExact) return protobuf
+  if (protobuf === undefined) return new NotExact('JSON objects have no protobuf form')
+  return appendProtobufView(out, protobuf, { ...options, apiVersion: kind.apiVersion })
+}
+
+/** How a stored value is written, by its first bytes. */
+export function formatOf(value: StoredValue): 'protobuf' | 'json' | NotExact {
+  const { bytes, start, end } = value
+  if (hasEnvelope(bytes, start, end)) return 'protobuf'
+  const first = start < end ? bytes[start] : undefined
+  if (first === 0x7b) return 'json'
+  if (startsWith(value, 'k8s:enc:')) return new NotExact('value is encrypted')
+  if (first === undefined) return new NotExact('value is empty')
+  if (isCompressed(value)) return new NotExact('value is compressed')
+  return new NotExact('value is neither protobuf nor JSON')
+}
+
+/** gzip, zlib, zstd and snappy frames. */
+function isCompressed({ bytes, start, end }: StoredValue): boolean {
+  if (end - start < 4) return false
+  const first = bytes[start] as number
+  const second = bytes[start + 1] as number
+  return (
+    (first === 0x1f && second === 0x8b) ||
+    (first === 0x78 && ((first << 8) | second) % 31 === 0) ||
+    (first === 0x28 && second === 0xb5) ||
+    (first === 0xff && second === 0x06)
+  )
+}
+
+function startsWith({ bytes, start, end }: StoredValue, text: string): boolean {
+  if (end - start < text.length) return false
+  for (let i = 0; i < text.length; i++) {
+    if (bytes[start + i] !== text.charCodeAt(i)) return false
+  }
+  return true
+}

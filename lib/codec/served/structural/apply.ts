@@ -1,0 +1,96 @@
+/** What the API server does to a custom resource by its structural schema: pruning and dropping nulls when it decodes an object,
+ *  filling in defaults when the object comes from etcd. All change the tree in place.
+ *
+ *  The steps and their order are upstream's, where they are visible: nulls are dropped after pruning, and defaults are filled in
+ *  last, so that a null that is not allowed becomes the default. */
+
+import { type JsonValue, copyTree } from '../../json/tree.ts'
+import type { NotExact } from '../../not-exact.ts'
+import { normaliseObjectMeta } from './object-meta.ts'
+import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
+
+/** Removes what the schema does not describe. */
+export function prune(value: JsonValue, node: StructuralNode, isPreserved = false): void {
+  const isFree = isPreserved || node.isPreserving
+  if (value instanceof Map) {
+    for (const [key, member] of value) {
+      if (node.isEmbedded && typeAndObjectMeta.includes(key)) continue
+      const child = childOf(node, key)
+      if (child !== undefined) prune(member, child)
+      else if (!isFree) value.delete(key)
+    }
+  } else if (Array.isArray(value)) {
+    if (node.items === undefined && isFree) return
+    for (const item of value) prune(item, node.items ?? unspecified, isFree)
+  }
+}
+
+/** Removes members that are null where the schema neither allows that nor has a default. */
+export function dropNulls(value: JsonValue, node: StructuralNode): void {
+  if (value instanceof Map) {
+    for (const [key, member] of value) {
+      const child = childOf(node, key)
+      if (child === undefined) continue
+      if (member === null && !child.isNullable && child.defaultValue === null) value.delete(key)
+      else dropNulls(member, child)
+    }
+  } else if (Array.isArray(value) && node.items !== undefined) {
+    for (const item of value) dropNulls(item, node.items)
+  }
+}
+
+/** Fills in defaults: in the order in which upstream does, so that those inside a default that was just filled in apply, too. */
+export function applyDefaults(value: JsonValue, node: StructuralNode): void {
+  if (value instanceof Map) {
+    for (const [key, property] of node.properties) {
+      if (property.defaultValue === null) continue
+      const member = value.get(key)
+      if (member === undefined || (member === null && !property.isNullable)) {
+        value.set(key, copyTree(property.defaultValue))
+      }
+    }
+    for (const [key, member] of value) {
+      const child = childOf(node, key)
+      if (child === undefined) continue
+      const isReplaced = member === null && !child.isNullable && !node.properties.has(key)
+      if (isReplaced) value.set(key, copyTree(child.defaultValue))
+      applyDefaults(value.get(key) ?? null, child)
+    }
+  } else if (Array.isArray(value) && node.items !== undefined) {
+    for (const [i, item] of value.entries()) {
+      if (item === null && !node.items.isNullable) value[i] = copyTree(node.items.defaultValue)
+      applyDefaults(value[i] ?? null, node.items)
+    }
+  }
+}
+
+/** Gives the apiVersion, kind and metadata of embedded resources the form that Go's types have. */
+export function coerceEmbedded(value: JsonValue, node: StructuralNode): NotExact | undefined {
+  if (value instanceof Map) {
+    if (node.isEmbedded) {
+      for (const key of ['apiVersion', 'kind']) {
+        if (value.has(key) && typeof value.get(key) !== 'string') value.delete(key)
+      }
+      const metadata = value.get('metadata')
+      if (metadata !== undefined) {
+        const problem = normaliseObjectMeta(value, { isRoot: false })
+        if (problem !== undefined) return problem
+      }
+    }
+    for (const [key, member] of value) {
+      const child = childOf(node, key)
+      const problem = child === undefined ? undefined : coerceEmbedded(member, child)
+      if (problem !== undefined) return problem
+    }
+  } else if (Array.isArray(value) && node.items !== undefined) {
+    for (const item of value) {
+      const problem = coerceEmbedded(item, node.items)
+      if (problem !== undefined) return problem
+    }
+  }
+  return undefined
+}
+
+function childOf(node: StructuralNode, key: string): StructuralNode | undefined {
+  return node.properties.get(key) ?? node.additional
+}

@@ -1,0 +1,114 @@
+/** A CustomResourceDefinition's structural schema, compiled: only what the API server acts on when it reads an object. Types,
+ *  formats and validations are checked on writes, and mean nothing here; neither does int-or-string. */
+
+import { JsonNumber, type JsonValue } from '../../json/tree.ts'
+import { SkimNode } from '../../json/verify-node.ts'
+import { embeddedMetadataNode } from './object-meta-node.ts'
+
+/** One level of a schema. */
+export interface StructuralNode {
+  readonly properties: ReadonlyMap<string, StructuralNode>
+  /** For members that are no property; undefined where the schema has no additionalProperties. */
+  readonly additional: StructuralNode | undefined
+  readonly items: StructuralNode | undefined
+  /** x-kubernetes-preserve-unknown-fields */
+  readonly isPreserving: boolean
+  readonly isNullable: boolean
+  /** x-kubernetes-embedded-resource: apiVersion, kind and metadata are an object's own. */
+  readonly isEmbedded: boolean
+  /** null stands for no default, as it does in Go. */
+  readonly defaultValue: JsonValue
+}
+
+/** Where the schema says nothing: objects are emptied, nulls stay, nothing is a default. */
+export const unspecified: StructuralNode = {
+  properties: new Map(),
+  additional: undefined,
+  items: undefined,
+  isPreserving: false,
+  isNullable: true,
+  isEmbedded: false,
+  defaultValue: null,
+}
+
+/** Schemas nest no deeper than this; what lies below counts as unspecified. */
+const schemaMaxDepth = 100
+
+/** Compiles an openAPIV3Schema that was parsed with JSON.parse, for all of an object but its apiVersion, kind and metadata,
+ *  which no schema changes. */
+export function compileRoot(
+  schema: unknown,
+  { hasDefaults = true }: { readonly hasDefaults?: boolean } = {},
+): StructuralNode {
+  const node = compileNode(schema, { depth: 0, hasDefaults })
+  const properties = new Map(node.properties)
+  for (const name of typeAndObjectMeta) properties.delete(name)
+  return { ...node, properties, isEmbedded: false }
+}
+
+/** The same schema for the skimmer, which proves objects unchanged by it. */
+export function skimNodeOf(node: StructuralNode, isProperty = false): SkimNode {
+  const members: Record<string, SkimNode> = Object.create(null) as Record<string, SkimNode>
+  for (const [name, property] of node.properties) members[name] = skimNodeOf(property, true)
+  if (node.isEmbedded) {
+    Object.assign(members, { apiVersion: text, kind: text, metadata: embeddedMetadataNode })
+  }
+  const hasDefault = node.defaultValue !== null
+  return new SkimNode({
+    members,
+    additional: node.additional === undefined ? undefined : skimNodeOf(node.additional),
+    items: node.items === undefined ? undefined : skimNodeOf(node.items),
+    isPreserving: node.isPreserving,
+    isNullable: node.isNullable,
+    isExpected: isProperty && hasDefault,
+    hasDefault,
+  })
+}
+
+const text = new SkimNode({ form: 'text' })
+
+/** What an embedded resource always has. */
+export const typeAndObjectMeta: readonly string[] = ['apiVersion', 'kind', 'metadata']
+
+interface CompileContext {
+  readonly depth: number
+  readonly hasDefaults: boolean
+}
+
+function compileNode(schema: unknown, { depth, hasDefaults }: CompileContext): StructuralNode {
+  if (!isObject(schema) || depth > schemaMaxDepth) return unspecified
+  const inner = { depth: depth + 1, hasDefaults }
+  const declared = isObject(schema['properties']) ? schema['properties'] : {}
+  const properties = new Map(
+    Object.entries(declared).map(([name, property]) => [name, compileNode(property, inner)]),
+  )
+  const { additionalProperties, items } = schema
+  return {
+    properties,
+    additional: isAbsent(additionalProperties)
+      ? undefined
+      : compileNode(additionalProperties, inner),
+    items: isAbsent(items) ? undefined : compileNode(items, inner),
+    isPreserving: schema['x-kubernetes-preserve-unknown-fields'] === true,
+    isNullable: schema['nullable'] === true,
+    isEmbedded: schema['x-kubernetes-embedded-resource'] === true,
+    defaultValue: hasDefaults ? valueFromParsed(schema['default']) : null,
+  }
+}
+
+/** Defaults come out of JSON.parse, which has rounded integers above 2^53; nobody has such defaults. */
+function valueFromParsed(value: unknown): JsonValue {
+  if (typeof value === 'string' || typeof value === 'boolean') return value
+  if (typeof value === 'number') return new JsonNumber(String(value))
+  if (Array.isArray(value)) return value.map(valueFromParsed)
+  if (!isObject(value)) return null
+  return new Map(Object.entries(value).map(([key, member]) => [key, valueFromParsed(member)]))
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || value === false
+}

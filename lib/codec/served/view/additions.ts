@@ -1,0 +1,108 @@
+/** What a view adds to the plain conversion, in the form that the compiler of decoders takes: the object's resourceVersion,
+ *  defaults on read, checks for the defaults that we do not apply, and the API server's own fixups. */
+
+import { type Field, containedTypes } from '../../schema/schema.ts'
+import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
+import { putSource } from '../../transcode/decode/source.ts'
+import { writeQuantity } from '../../transcode/decode/specials.ts'
+import { type WriteValue, giveUp } from '../../transcode/decode/state.ts'
+import { checkFunctions, checks, findTemplateLabels } from './checks.ts'
+import { dependsOnPlace, dependsOnRoot, prefixOf, presetsOf } from './presets.ts'
+
+const job = 'batch/v1 Job'
+
+/** The scope of the object itself; `root` is its apiVersion and kind as they are stored. */
+export function objectScope(root: string): Scope {
+  return { root, place: objectPlace, isMetadata: false, prefix: '' }
+}
+
+/** The scope of an object's metadata that is written alone. */
+export const metadataScope: Scope = { root: '', place: '', isMetadata: true, prefix: '' }
+
+export const viewAdditions: Additions = {
+  scopeOf: (parent, field, scope) => {
+    const isMetadata = scope.place === objectPlace && field.jsonName === 'metadata'
+    const isRooted = isMetadata ? scope.root === job : reachesRooted(field.type, scope.root)
+    return {
+      root: isRooted ? scope.root : '',
+      place: dependsOnPlace(field.type) ? field.jsonName : '',
+      isMetadata,
+      prefix: prefixOf(parent, field),
+    }
+  },
+  checksOf: (type, scope) => {
+    const found = checks.filter(
+      check =>
+        check.type === type.name && (check.roots === undefined || check.roots.includes(scope.root)),
+    )
+    const sources = found.map(
+      check =>
+        `if (${check.source(type)}) couldApply(${JSON.stringify(`${type.name}, ${check.id}`)});`,
+    )
+    if (scope.root === job && scope.place === objectPlace) {
+      sources.push('findTemplateLabels(O, s, e);')
+    }
+    return sources.join('\n')
+  },
+  presetsOf,
+  replacementOf: (field, scope, mapWriter) => {
+    if (!scope.isMetadata) return undefined
+    if (field.jsonName === 'resourceVersion') return resourceVersionSource
+    if (field.jsonName !== 'labels' || scope.root !== job) return undefined
+    return labelsSource(field, mapWriter())
+  },
+  mapValueWriterOf: (type, field) =>
+    field.type === 'quantity' && type.name.startsWith('core/v1.')
+      ? writeRoundedQuantity
+      : undefined,
+  helpers: {
+    ...checkFunctions,
+    findTemplateLabels,
+    couldApply: (what: string): never => giveUp(`a default that we do not apply could: ${what}`),
+  },
+}
+
+const objectPlace = '(object)'
+
+const resourceVersionSource = `if (O.resourceVersion !== '') {
+    ${putSource(',"resourceVersion":"')} p = writeAscii(O, p, O.resourceVersion); b[p++] = 34;
+  }`
+
+/** Labels of the job, or else those of its template, whose metadata is a message of the same type. */
+function labelsSource(field: Field, mapWriter: string): string {
+  const a = `a${field.number}`
+  const room = 'if (p + N > O.bytes.length) O.reserve(p + N, p); b = O.bytes; v = O.view;'
+  const write = (start: string, end: string): string =>
+    `${putSource(`,"${field.jsonName}":`)} p = ${mapWriter}(O, ${start}, ${end}, p); ${room}`
+  return `if (${a} !== -1) { ${write(a, `z${field.number}`)} }
+    else if (O.labelsStart !== -1) { ${write('O.labelsStart', 'O.labelsEnd')} }`
+}
+
+/** In lists of resources the API server rounds up to thousandths. */
+const writeRoundedQuantity: WriteValue = (out, start, end, position) => {
+  const to = writeQuantity(out, start, end, position)
+  const last = out.bytes[to - 2]
+  const isExponent = last === 0x36 || last === 0x39
+  const isNegative = isExponent && out.bytes[to - 3] === 0x2d
+  if (last === 0x6e || last === 0x75 || isNegative) {
+    giveUp('a quantity is smaller than a thousandth')
+  }
+  return to
+}
+
+const rooted = new Map<string, boolean>()
+
+/** True if something that is added inside messages of the type depends on this kind of object. */
+function reachesRooted(typeName: string, root: string): boolean {
+  if (root === '' || !typeName.includes('.')) return false
+  const key = `${root} ${typeName}`
+  const known = rooted.get(key)
+  if (known !== undefined) return known
+  const isReached = [typeName, ...containedTypes(typeName)].some(
+    name =>
+      dependsOnRoot(name, root) ||
+      checks.some(({ type, roots }) => type === name && roots?.includes(root) === true),
+  )
+  rooted.set(key, isReached)
+  return isReached
+}

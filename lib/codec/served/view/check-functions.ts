@@ -1,0 +1,152 @@
+/** What the checks of a view look up in stored messages, beside their own fields: called by compiled functions, on windows that
+ *  those have checked on their own level only. Anything malformed further in is found when it is written. */
+
+import { messageType } from '../../schema/schema.ts'
+import { type Conversion, giveUp } from '../../transcode/decode/state.ts'
+import { WireReader, wireBytes, wireVarint } from '../../../wire/reader.ts'
+
+/** A window of the input; -1 where there is none. */
+export interface Window {
+  start: number
+  end: number
+}
+
+/** The number of a field, once, when the checks are set up. */
+export function numberOf(typeName: string, jsonName: string): number {
+  const field = messageType(typeName).fields.find(candidate => candidate.jsonName === jsonName)
+  return field?.number ?? giveUp(`${typeName} has no field ${jsonName}`)
+}
+
+/** True if the bytes say exactly this ASCII text. */
+export function isText(out: Conversion, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false
+  for (let i = 0; i < text.length; i++) {
+    if (out.input[start + i] !== text.charCodeAt(i)) return false
+  }
+  return true
+}
+
+/** True if two windows hold the same bytes. */
+export function isSame(out: Conversion, a: Window, b: Window): boolean {
+  return a.end - a.start === b.end - b.start && hasSameBytes(out, a.start, b.start, a.end - a.start)
+}
+
+/** The windows of a length-delimited field, every occurrence. */
+export function windowsOf(out: Conversion, message: Window, number: number): Window[] {
+  const found: Window[] = []
+  reader.reset(out.input, message.start, message.end)
+  while (reader.nextField()) {
+    const isWanted = reader.field === number && reader.wire === wireBytes
+    if (reader.skip() && isWanted) found.push({ start: reader.start, end: reader.at })
+  }
+  return found
+}
+
+/** The last occurrence of a length-delimited field, if there is one. */
+export function windowOf(out: Conversion, message: Window, number: number): Window | undefined {
+  let start = -1
+  let end = -1
+  reader.reset(out.input, message.start, message.end)
+  while (reader.nextField()) {
+    const isWanted = reader.field === number && reader.wire === wireBytes
+    if (!reader.skip() || !isWanted) continue
+    start = reader.start
+    end = reader.at
+  }
+  return start === -1 ? undefined : { start, end }
+}
+
+/** The varint in a field, zero if it is absent; only whether it is zero is exact. */
+export function varintOf(out: Conversion, message: Window, number: number): number {
+  let value = 0
+  reader.reset(out.input, message.start, message.end)
+  while (reader.nextField()) {
+    if (reader.field === number && reader.wire === wireVarint) value = reader.readVarint()
+    else reader.skip()
+  }
+  return value
+}
+
+/** The keys of a map field. */
+export function keysOf(out: Conversion, message: Window, number: number): Window[] {
+  return windowsOf(out, message, number).map(entry => windowOf(out, entry, 1) ?? nothing)
+}
+
+/** The value of a text key in a map field. */
+export function valueOf(
+  out: Conversion,
+  message: Window,
+  number: number,
+  key: string,
+): Window | undefined {
+  const entry = windowsOf(out, message, number).findLast(candidate => {
+    const window = windowOf(out, candidate, 1) ?? nothing
+    return isText(out, window.start, window.end, key)
+  })
+  return entry === undefined ? undefined : (windowOf(out, entry, 2) ?? nothing)
+}
+
+/** Whether one map field of a message has a key that another has not. Asked of every container of every pod, so nothing is
+ *  allocated. */
+export function missesKey(
+  out: Conversion,
+  message: Window,
+  fields: { readonly from: number; readonly to: number },
+): boolean {
+  outer.reset(out.input, message.start, message.end)
+  while (outer.nextField()) {
+    const isEntry = outer.field === fields.from && outer.wire === wireBytes
+    if (!outer.skip() || !isEntry) continue
+    const length = readKey(out, outer.start, outer.at)
+    const start = key.at - length
+    let isFound = false
+    inner.reset(out.input, message.start, message.end)
+    while (!isFound && inner.nextField()) {
+      const isOther = inner.field === fields.to && inner.wire === wireBytes
+      if (!inner.skip() || !isOther || readKey(out, inner.start, inner.at) !== length) continue
+      isFound = hasSameBytes(out, start, key.at - length, length)
+    }
+    if (!isFound) return true
+  }
+  return false
+}
+
+/** ASCII text of a window, for names that are compared with others: what is longer than any such name is cut. */
+export function textOf(out: Conversion, window: Window | undefined): string {
+  let text = ''
+  if (window === undefined) return text
+  for (let at = window.start; at < window.end && at < window.start + 500; at++) {
+    text += String.fromCharCode(out.input[at] as number)
+  }
+  return text
+}
+
+/** Every function here is done with it before it returns. */
+const reader = new WireReader()
+const outer = new WireReader()
+const inner = new WireReader()
+const key = new WireReader()
+
+/** The length of an entry's key, which ends at `key.at`. */
+function readKey(out: Conversion, start: number, end: number): number {
+  let at = start
+  let length = 0
+  key.reset(out.input, start, end)
+  while (key.nextField()) {
+    const isKey = key.field === 1 && key.wire === wireBytes
+    if (!key.skip() || !isKey) continue
+    at = key.at
+    length = key.at - key.start
+  }
+  key.at = at
+  return length
+}
+
+function hasSameBytes(out: Conversion, a: number, b: number, length: number): boolean {
+  for (let i = 0; i < length; i++) {
+    if (out.input[a + i] !== out.input[b + i]) return false
+  }
+  return true
+}
+
+const nothing: Window = { start: 0, end: 0 }

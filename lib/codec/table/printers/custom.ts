@@ -1,0 +1,188 @@
+/** Tables of custom resources: the columns that a CustomResourceDefinition declares, read from stored JSON. Most columns are plain
+ *  paths of names: these are all found in one pass that steps over everything else. */
+
+import { JsonMembers } from '../../json/members.ts'
+import { Literal, type Tree, treeFromJson } from '../../json/document.ts'
+import { NotExact } from '../../not-exact.ts'
+import { floatText } from '../../output/yaml/scalars.ts'
+import { millisecondsFromText } from '../../../go/calendar.ts'
+import { since } from '../format.ts'
+import { type Step, evaluateJsonPath, parseJsonPath } from '../json-path.ts'
+import type { Cell } from '../printer.ts'
+
+/** A column as a definition declares it. */
+export interface CustomColumn {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  readonly priority: number
+  readonly jsonPath: string
+}
+
+/** What is read for one column. */
+interface Target {
+  readonly type: string
+  /** What follows the names that the pass goes along. */
+  readonly rest: readonly Step[]
+}
+
+/** Names on the way to values: a tree. */
+interface PathNode {
+  readonly names: string[]
+  readonly children: PathNode[]
+  /** The columns whose names end here. */
+  readonly targets: number[]
+}
+
+/** Reads the cells of rows. Kept as long as the definition does not change. */
+export class CustomPrinter {
+  readonly #root: PathNode = { names: [], children: [], targets: [] }
+  readonly #targets: Target[] = []
+  readonly #starts: Int32Array
+  readonly #ends: Int32Array
+  /** One cursor for each level of names. */
+  readonly #cursors: JsonMembers[] = []
+  readonly #unknownPath: string | undefined
+
+  constructor(columns: readonly CustomColumn[]) {
+    this.#add('string', [
+      { type: 'member', name: 'metadata' },
+      { type: 'member', name: 'name' },
+    ])
+    for (const { type, jsonPath } of columns) {
+      const steps = parseJsonPath(jsonPath)
+      if (steps === undefined) this.#unknownPath = jsonPath
+      else this.#add(type, steps)
+    }
+    this.#starts = new Int32Array(this.#targets.length)
+    this.#ends = new Int32Array(this.#targets.length)
+  }
+
+  /** The name, and the value of each column. `now` is the wall clock in milliseconds. */
+  cells(window: { bytes: Uint8Array; start: number; end: number }, now: number): Cell[] | NotExact {
+    if (this.#unknownPath !== undefined) {
+      return new NotExact('a column has a path that we cannot read')
+    }
+    this.#ends.fill(0)
+    const { bytes, start, end } = window
+    if (!this.#walk(this.#root, { bytes, start, end }, 0)) return new NotExact('value is not JSON')
+    const cells: Cell[] = []
+    for (let i = 0; i < this.#targets.length; i++) {
+      const cell = this.#cell(i, bytes, now)
+      if (cell instanceof NotExact) return cell
+      cells.push(cell)
+    }
+    // A name is never null.
+    cells[0] ??= ''
+    return cells
+  }
+
+  #add(type: string, steps: readonly Step[]): void {
+    let node = this.#root
+    let depth = 0
+    for (const step of steps) {
+      if (step.type !== 'member') break
+      node = childOf(node, step.name)
+      depth++
+    }
+    node.targets.push(this.#targets.length)
+    this.#targets.push({ type, rest: steps.slice(depth) })
+  }
+
+  #walk(
+    node: PathNode,
+    { bytes, start, end }: { bytes: Uint8Array; start: number; end: number },
+    depth: number,
+  ): boolean {
+    const members = (this.#cursors[depth] ??= new JsonMembers())
+    members.reset(bytes, start, end)
+    if (bytes[start] !== 0x7b) return depth > 0
+    while (members.next()) {
+      const place = placeOf(node, members)
+      const child = place < 0 ? undefined : node.children[place]
+      if (child === undefined) continue
+      for (const target of child.targets) {
+        this.#starts[target] = members.start
+        this.#ends[target] = members.end
+      }
+      const isInside = child.children.length > 0
+      if (isInside && !this.#walk(child, members, depth + 1)) return false
+    }
+    return !members.isMalformed
+  }
+
+  #cell(i: number, bytes: Uint8Array, now: number): Cell | NotExact {
+    const start = this.#starts[i] as number
+    const end = this.#ends[i] as number
+    const { type, rest } = this.#targets[i] as Target
+    if (end === 0) return null
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString()
+    const tree = treeFromJson(text)
+    if (tree instanceof NotExact) return tree
+    if (rest.length === 0) return cellFromTree(type, tree, { text, now })
+    const [found] = evaluateJsonPath(rest, [tree]) ?? []
+    return found === undefined ? null : cellFromTree(type, found, { text: undefined, now })
+  }
+}
+
+function childOf(node: PathNode, name: string): PathNode {
+  const place = node.names.indexOf(name)
+  if (place >= 0) return node.children[place] as PathNode
+  const child: PathNode = { names: [], children: [], targets: [] }
+  node.names.push(name)
+  node.children.push(child)
+  return child
+}
+
+function placeOf({ names }: PathNode, members: JsonMembers): number {
+  for (let i = 0; i < names.length; i++) {
+    if (members.isNamed(names[i] as string)) return i
+  }
+  return -1
+}
+
+/** A value in a column of a type: values of other types are shown as nothing, but for text, which shows all. `text` is the value's
+ *  JSON, where it is known. */
+function cellFromTree(
+  type: string,
+  tree: Tree,
+  { text, now }: { readonly text: string | undefined; readonly now: number },
+): Cell | NotExact {
+  if (type === 'string') return textCell(tree, text)
+  if (type === 'date') return typeof tree === 'string' ? dateCell(tree, now) : null
+  if (!(tree instanceof Literal)) return null
+  const isNumber = /^[-\d]/.test(tree.text)
+  switch (type) {
+    case 'integer':
+      return isNumber ? integerCell(tree.text) : null
+    case 'number':
+      return isNumber ? Number(tree.text) : null
+    case 'boolean':
+      return tree.text === 'true' ? true : tree.text === 'false' ? false : null
+    default:
+      return null
+  }
+}
+
+function textCell(tree: Tree, text: string | undefined): Cell | NotExact {
+  if (typeof tree === 'string') return tree
+  if (tree instanceof Literal) {
+    if (tree.text === 'null') return '<no value>'
+    const isFloat = /^[-\d].*[.eE]/.test(tree.text)
+    return isFloat ? floatText(Number(tree.text)) : tree.text
+  }
+  // An object or a list stands there as its JSON, which is compact as it is stored.
+  return text ?? new NotExact('a column shows an object inside a list')
+}
+
+function integerCell(text: string): Cell {
+  const whole = /^-?\d+$/.test(text) ? BigInt(text) : BigInt(Math.trunc(Number(text)))
+  return whole
+}
+
+function dateCell(text: string, now: number): Cell {
+  if (text === '' || text === 'null') return since(null, now)
+  const time = millisecondsFromText(text)
+  return time === undefined ? '<invalid>' : since(time, now)
+}

@@ -1,0 +1,86 @@
+/** Writes one whole object as JSON by a compiled function, with what stands before its fields, and turns giving up into a result. */
+
+import type { ByteWriter } from '../../output/byte-writer.ts'
+import { NotExact } from '../../not-exact.ts'
+import type { MessageType } from '../../schema/schema.ts'
+import { mergeRepeated } from './merge.ts'
+import { Conversion, GiveUp, type WriteValue } from './state.ts'
+
+/** A message and where it lies. */
+export interface ObjectSource {
+  readonly bytes: Uint8Array
+  readonly start: number
+  readonly end: number
+  readonly type: MessageType
+}
+
+export interface ObjectText {
+  /** The function, in the shape of members, of the message's type. */
+  readonly write: WriteValue
+  /** Members before all others, each with a comma before it. */
+  readonly header: string
+  /** What stands behind the closing brace. */
+  readonly trailer: string
+  readonly resourceVersion: string
+}
+
+/** Appends the object. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+export function appendObject(
+  out: ByteWriter,
+  source: ObjectSource,
+  text: ObjectText,
+): NotExact | undefined {
+  const refused = appendOnce(out, source, text)
+  return refused === 'repeated' ? appendMerged(out, source, text) : refused
+}
+
+function appendOnce(
+  out: ByteWriter,
+  source: ObjectSource,
+  text: ObjectText,
+): NotExact | 'repeated' | undefined {
+  conversion.borrow(out, source.bytes)
+  try {
+    writeObject(source, text)
+    out.length = conversion.length
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GiveUp)) throw error
+    return error.isRepeated ? 'repeated' : new NotExact(error.reason)
+  } finally {
+    conversion.giveBack(out)
+  }
+}
+
+const conversion = new Conversion(0)
+
+function writeObject(
+  source: ObjectSource,
+  { write, header, trailer, resourceVersion }: ObjectText,
+): void {
+  conversion.resourceVersion = resourceVersion
+  const from = conversion.length
+  conversion.appendAscii(header)
+  const to = write(conversion, source.start, source.end, conversion.length)
+  conversion.length = to
+  // Every member has a comma before it, and the first one's becomes the brace.
+  if (to === from) conversion.appendAscii('{')
+  else conversion.bytes[from] = 0x7b
+  conversion.appendAscii(trailer)
+}
+
+/** Tries again with a message that repeats nothing. */
+function appendMerged(
+  out: ByteWriter,
+  { bytes, start, end, type }: ObjectSource,
+  text: ObjectText,
+): NotExact | undefined {
+  try {
+    const merged = mergeRepeated(type, bytes.subarray(start, end))
+    const again = appendOnce(out, { bytes: merged, start: 0, end: merged.length, type }, text)
+    return again === 'repeated' ? new NotExact(`${type.name} repeats a message`) : again
+  } catch (error) {
+    if (!(error instanceof GiveUp)) throw error
+    return new NotExact(error.reason)
+  }
+}

@@ -1,0 +1,68 @@
+/** What the compiled functions call by name, and what their compiler asks of the schema. */
+
+import { containedTypes, messageType } from '../../schema/schema.ts'
+import { WireReader } from '../../../wire/reader.ts'
+import { writeAscii, writeBase64, writeText } from './json-text.ts'
+import { seekTag, writeQuotedText } from './maps.ts'
+import * as numbers from './numbers.ts'
+import { writeIntOrString, writeJson, writeQuantity, writeRawExtension } from './specials.ts'
+import { type Conversion, type WriteValue, giveUp, giveUpOnRepetition, maxDepth } from './state.ts'
+import { isZeroTime, writeMicroTime, writeTime } from './times.ts'
+
+/** The writers of a map's values that are no messages. */
+export const mapValueWriters: Readonly<Record<string, WriteValue>> = {
+  string: writeQuotedText,
+  bytes: (out, start, end, position) => {
+    out.bytes[position] = 0x22
+    const to = writeBase64(out, start, end, position + 1)
+    out.bytes[to] = 0x22
+    return to + 1
+  },
+  quantity: writeQuantity,
+  time: writeTime,
+  microtime: writeMicroTime,
+  intorstring: writeIntOrString,
+  fieldsv1: writeJson,
+  json: writeJson,
+  rawextension: writeRawExtension,
+}
+
+/** Everything that the compiled source calls by name. */
+export const runtime: Readonly<Record<string, unknown>> = {
+  ...numbers,
+  writeText,
+  writeBase64,
+  writeQuantity,
+  writeIntOrString,
+  writeJson,
+  writeRawExtension,
+  writeTime,
+  writeMicroTime,
+  isZeroTime,
+  seekTag,
+  writeAscii,
+  maxDepth,
+  repeated: giveUpOnRepetition,
+  malformed: (type: string): never => giveUp(`${type} is malformed`),
+  tooDeep: (): never => giveUp('messages are nested too deep'),
+  unknownField,
+}
+
+/** Says why a field was not expected where it is. */
+function unknownField(type: string, out: Conversion, at: number, end: number): never {
+  const reader = new WireReader()
+  reader.reset(out.input, at, end)
+  if (!reader.nextField()) return giveUp(`${type} is malformed`)
+  const { field, wire } = reader
+  const isKnown = messageType(type).fields.some(({ number }) => number === field)
+  return giveUp(
+    isKnown
+      ? `${type} has field ${field} with wire type ${wire}`
+      : `${type} has field ${field}, which the schema does not know`,
+  )
+}
+
+/** True if a message of the type can lie inside another of the type. */
+export function isRecursive(name: string): boolean {
+  return containedTypes(name).has(name)
+}

@@ -1,0 +1,214 @@
+/** Writes JSON values as protobuf: scalars, and the messages with a JSON form of their own (FORMAT.md, section 2). Writers of
+ *  length-delimited values write the bytes without the length. */
+
+import { canonicalQuantity } from '../../../go/quantity.ts'
+import type { Encoding } from './encoding.ts'
+import {
+  jsonArray,
+  jsonFalse,
+  jsonNull,
+  jsonNumber,
+  jsonPlainText,
+  jsonText,
+  jsonTrue,
+} from './json-tape.ts'
+import { giveUp } from '../decode/state.ts'
+import { secondsFromText, zeroSeconds } from '../../../go/time-text.ts'
+
+/** Writes the value of a node; node -1 stands for a value that is not there. */
+export type EncodeValue = (encoding: Encoding, node: number) => void
+
+/** True if the member is there and not `null`. */
+export function isPresent(encoding: Encoding, node: number): boolean {
+  return node !== -1 && encoding.tape.kind(node) !== jsonNull
+}
+
+/** Scalars that are no length-delimited values. Absent is zero. */
+export const scalarEncoders: Readonly<Record<string, EncodeValue>> = {
+  bool: (encoding, node) => {
+    const kind = isPresent(encoding, node) ? encoding.tape.kind(node) : jsonFalse
+    if (kind !== jsonTrue && kind !== jsonFalse) giveUp('a member is not true or false')
+    encoding.appendByte(kind === jsonTrue ? 1 : 0)
+  },
+  int32: (encoding, node) => {
+    if (isPresent(encoding, node)) writeInt32(encoding, node)
+    else encoding.appendByte(0)
+  },
+  int64: (encoding, node) => {
+    if (!isPresent(encoding, node)) encoding.appendByte(0)
+    else if (!writeSmall(encoding, node)) writeWhole(encoding, wholeOf(encoding, node))
+  },
+  float64: (encoding, node) => {
+    let value = 0
+    if (isPresent(encoding, node)) {
+      if (encoding.tape.kind(node) !== jsonNumber) giveUp('a member is not a number')
+      value = Number(encoding.asciiOf(node))
+      if (!Number.isFinite(value)) giveUp('a number is too large')
+    }
+    encoding.reserve(encoding.length + 8)
+    encoding.view.setFloat64(encoding.length, value, true)
+    encoding.length += 8
+  },
+}
+
+/** Length-delimited values that are no messages of the schema. */
+export const windowEncoders: Readonly<Record<string, EncodeValue>> = {
+  string: (encoding, node) => {
+    if (isPresent(encoding, node)) encoding.writeTextBytes(node)
+  },
+  bytes: (encoding, node) => {
+    if (isPresent(encoding, node)) writeBase64Bytes(encoding, node)
+  },
+  quantity: writeQuantity,
+  time: writeTime,
+  microtime: writeMicroTime,
+  intorstring: writeIntOrString,
+  fieldsv1: writeRaw,
+  rawextension: writeRaw,
+  json: writeRaw,
+}
+
+/** Writes a whole number of a few digits, as nearly all are; false if it is another. */
+function writeSmall(encoding: Encoding, node: number): boolean {
+  const { tape } = encoding
+  const end = tape.end(node)
+  let at = tape.start(node)
+  if (tape.kind(node) !== jsonNumber || end - at > 9) return false
+  let value = 0
+  for (; at < end; at++) {
+    const digit = (tape.input[at] as number) - 0x30
+    if (!(digit >= 0 && digit <= 9)) return false
+    value = value * 10 + digit
+  }
+  encoding.writeVarint(value)
+  return true
+}
+
+function writeInt32(encoding: Encoding, node: number): void {
+  if (writeSmall(encoding, node)) return
+  const value = wholeOf(encoding, node)
+  if (value > 0x7fff_ffffn || value < -0x8000_0000n) giveUp('a number is not one of 32 bits')
+  writeWhole(encoding, value)
+}
+
+function writeWhole(encoding: Encoding, value: bigint): void {
+  if (value >= 0n && value < 0x1_0000_0000n) encoding.writeVarint(Number(value))
+  else encoding.writeSigned(value)
+}
+
+function wholeOf(encoding: Encoding, node: number): bigint {
+  const text = encoding.tape.kind(node) === jsonNumber ? encoding.asciiOf(node) : ''
+  if (!/^-?\d+$/.test(text)) giveUp('a member is not a whole number')
+  const value = BigInt(text)
+  if (BigInt.asIntN(64, value) !== value) giveUp('a number is not one of 64 bits')
+  return value
+}
+
+function writeQuantity(encoding: Encoding, node: number): void {
+  let canonical: string | undefined = '0'
+  if (isPresent(encoding, node)) {
+    canonical = canonicalQuantity(encoding.asciiOf(node).trim())
+    if (canonical === undefined) giveUp('a quantity is not one that we can read')
+  }
+  encoding.appendByte(0x0a)
+  encoding.writeVarint(canonical.length)
+  encoding.appendAscii(canonical)
+}
+
+/** A zero time is an empty message. */
+function writeTime(encoding: Encoding, node: number): void {
+  writeSecondsAndNanos(encoding, node, 0)
+}
+
+function writeMicroTime(encoding: Encoding, node: number): void {
+  writeSecondsAndNanos(encoding, node, 6)
+}
+
+function writeSecondsAndNanos(encoding: Encoding, node: number, digits: number): void {
+  if (!isPresent(encoding, node)) return
+  if (encoding.tape.kind(node) === jsonNumber) giveUp('a time is not a text')
+  const time = secondsFromText(encoding.asciiOf(node))
+  if (time === undefined) giveUp('a time is not one of RFC 3339')
+  const nanos = digits === 0 ? 0 : time.micros * 1000
+  if (time.seconds === zeroSeconds && nanos === 0) return
+  encoding.appendByte(0x08)
+  if (time.seconds >= 0) encoding.writeVarint(time.seconds)
+  else encoding.writeSigned(BigInt(time.seconds))
+  encoding.appendByte(0x10)
+  encoding.writeVarint(nanos)
+}
+
+function writeIntOrString(encoding: Encoding, node: number): void {
+  const kind = isPresent(encoding, node) ? encoding.tape.kind(node) : jsonNull
+  const isText = kind === jsonPlainText || kind === jsonText
+  if (!isText && kind !== jsonNumber && kind !== jsonNull) {
+    giveUp('a member is neither a number nor a text')
+  }
+  encoding.appendByte(0x08)
+  encoding.appendByte(isText ? 1 : 0)
+  encoding.appendByte(0x10)
+  if (kind === jsonNumber) writeInt32(encoding, node)
+  else encoding.appendByte(0)
+  encoding.appendByte(0x1a)
+  if (isText) encoding.writeText(node)
+  else encoding.appendByte(0)
+}
+
+/** The source text of the value, as it stands. */
+function writeRaw(encoding: Encoding, node: number): void {
+  if (!isPresent(encoding, node)) return
+  const { tape } = encoding
+  const kind = tape.kind(node)
+  const quotes = kind === jsonPlainText || kind === jsonText ? 1 : 0
+  const start = tape.start(node) - quotes
+  const end = tape.end(node) + quotes
+  encoding.appendByte(0x0a)
+  encoding.writeVarint(end - start)
+  encoding.append(tape.input, start, end)
+}
+
+/** Writes the text first and then decodes it where it stands, as base64 is longer than what it says. */
+function writeBase64Bytes(encoding: Encoding, node: number): void {
+  const start = encoding.length
+  encoding.writeTextBytes(node)
+  const { bytes } = encoding
+  const end = encoding.length
+  if ((end - start) % 4 !== 0) notBase64()
+  let to = start
+  for (let at = start; at < end; at += 4) {
+    const isLast = at + 4 === end
+    const padding = isLast && bytes[at + 3] === 0x3d ? (bytes[at + 2] === 0x3d ? 2 : 1) : 0
+    const group =
+      (digitOf(bytes[at]) << 18) |
+      (digitOf(bytes[at + 1]) << 12) |
+      (padding === 2 ? 0 : digitOf(bytes[at + 2]) << 6) |
+      (padding > 0 ? 0 : digitOf(bytes[at + 3]))
+    bytes[to++] = group >> 16
+    if (padding < 2) bytes[to++] = (group >> 8) & 0xff
+    if (padding < 1) bytes[to++] = group & 0xff
+  }
+  encoding.length = to
+}
+
+function digitOf(byte: number | undefined): number {
+  const value = base64Values[byte ?? 0] as number
+  return value === 0xff ? notBase64() : value
+}
+
+function notBase64(): never {
+  return giveUp('a member is not base64')
+}
+
+const base64Values: Uint8Array = new Uint8Array(256).fill(0xff)
+for (const [i, digit] of Array.from(
+  'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
+).entries()) {
+  base64Values[digit.charCodeAt(0)] = i
+}
+
+/** Gives up unless the node is of the kind, an array or an object, that its field needs. */
+export function expectKind(encoding: Encoding, node: number, kind: number): void {
+  if (encoding.tape.kind(node) !== kind) {
+    giveUp(kind === jsonArray ? 'a member is not an array' : 'a member is not an object')
+  }
+}

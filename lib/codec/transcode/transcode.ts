@@ -1,0 +1,107 @@
+/** Stored protobuf to JSON and back, from bytes to bytes, without a tree of objects between: the plain conversion, as Go's own
+ *  encoders do it (FORMAT.md). What the API serves is `view`. */
+
+import { ByteWriter } from '../output/byte-writer.ts'
+import { type KindName, appendEnvelope, readEnvelope } from './envelope.ts'
+import { NotExact } from '../not-exact.ts'
+import { type Kind, findKind } from '../schema/schema.ts'
+import { encoderOf, rootText } from './encode/encoders.ts'
+import { Encoding } from './encode/encoding.ts'
+import { jsonObject } from './encode/json-tape.ts'
+import { Decoders } from './decode/decoders.ts'
+import { appendObject } from './decode/objects.ts'
+import { GiveUp } from './decode/state.ts'
+
+const decoders = new Decoders()
+const encoding = new Encoding()
+
+/** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a newline at its end as the API server
+ *  writes it. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+export function appendJson(
+  out: ByteWriter,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): NotExact | undefined {
+  const envelope = readEnvelope(bytes, start, end)
+  if (envelope instanceof NotExact) return envelope
+  const kind = kindOf(envelope)
+  if (kind === undefined) return new NotExact('no schema of the kind in the envelope')
+  const { type } = kind
+  if (!type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
+  return appendObject(
+    out,
+    { bytes, start: envelope.rawStart, end: envelope.rawEnd, type },
+    {
+      write: decoders.writerOf(type, { shape: 'members' }),
+      header: type.hasTypeMeta ? `,"kind":"${kind.kind}","apiVersion":"${kind.apiVersion}"` : '',
+      trailer: '}\n',
+      resourceVersion: '',
+    },
+  )
+}
+
+/** The JSON as an array of its own, or the reason why there is none. */
+export function jsonFromProtobuf(
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+): Uint8Array | NotExact {
+  scratch.clear()
+  return appendJson(scratch, bytes, start, end) ?? scratch.copy()
+}
+
+/** Appends the protobuf form, in its envelope, of the JSON text `bytes[start..end)`, of which `kind` and `apiVersion` say what it
+ *  is. When that cannot be done exactly, nothing is appended, and the reason is returned. */
+export function appendProtobuf(
+  out: ByteWriter,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): NotExact | undefined {
+  encoding.clear()
+  encoding.slotCount = 0
+  encoding.depth = 0
+  let isNameless = false
+  try {
+    encoding.tape.parse(bytes, start, end)
+    if (encoding.tape.kind(0) !== jsonObject) return new NotExact('JSON is not an object')
+    const apiVersion = rootText(encoding, 'apiVersion')
+    const name = rootText(encoding, 'kind')
+    isNameless = apiVersion === '' && name === ''
+    const kind = kindOf({ apiVersion, kind: name })
+    if (kind === undefined) {
+      return new NotExact(
+        name === '' || apiVersion === '' ? namelessReason : 'no schema of the kind of the object',
+      )
+    }
+    if (!kind.type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
+    encoderOf(kind.type)(encoding, 0)
+    appendEnvelope(out, { apiVersion, kind: name }, encoding)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof GiveUp)) throw error
+    return new NotExact(isNameless ? namelessReason : error.reason)
+  }
+}
+
+const namelessReason = 'object has no kind or no apiVersion'
+
+/** The protobuf form as an array of its own, or the reason why there is none. */
+export function protobufFromJson(
+  bytes: Uint8Array,
+  start = 0,
+  end: number = bytes.length,
+): Uint8Array | NotExact {
+  scratch.clear()
+  return appendProtobuf(scratch, bytes, start, end) ?? scratch.copy()
+}
+
+/** The kind that the envelope names. The one message that is written without a name is a watch event. */
+function kindOf({ apiVersion, kind }: KindName): Kind | undefined {
+  return apiVersion === '' && kind === ''
+    ? findKind('meta.k8s.io/v1', 'WatchEvent')
+    : findKind(apiVersion, kind)
+}
+
+const scratch = new ByteWriter()

@@ -1,0 +1,63 @@
+/** `watchglass record`: writes what is in an etcd, and what happens there until it is stopped, to a file. */
+
+import { CacheError } from '../base/errors.ts'
+import { allKeys, keyFromText, prefixRange } from '../base/keys.ts'
+import { type Revision, revision } from '../base/revision.ts'
+import { etcdConnection } from '../config/etcd.ts'
+import { GrpcClient } from '../etcd/grpc/client.ts'
+import { RecordingWriter } from '../etcd/recording/recording.ts'
+import { defaultLimits } from '../mirror/limits.ts'
+import { record as recordEtcd } from '../mirror/record.ts'
+import { createProgressLine } from '../ops/progress.ts'
+import { systemClock, systemRandom } from '../ops/system.ts'
+import type { CommandContext } from './context.ts'
+
+export async function record({ values, logger, signal }: CommandContext): Promise<number> {
+  const path = values.text('out')
+  if (path === undefined) {
+    throw new CacheError('invalid_request', 'say where to: --out FILE, such as history.jsonl.gz')
+  }
+  const prefix = values.text('prefix')
+  const from = revisionFromText(values.text('revision'))
+  const client = new GrpcClient(etcdConnection(values))
+  const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
+  let writer: RecordingWriter | undefined
+  try {
+    const report = await recordEtcd({
+      client,
+      clock: systemClock,
+      random: systemRandom,
+      limits: defaultLimits,
+      logger,
+      range: prefix === undefined ? allKeys : prefixRange(keyFromText(prefix)),
+      revision: from,
+      createTarget: async () => {
+        await writer?.close()
+        writer = await RecordingWriter.create(path)
+        return writer
+      },
+      onReport: ({ entries, changes, revision: at }) => {
+        progress.show(
+          `recording: ${entries.toLocaleString('en-US')} objects, ${changes.toLocaleString('en-US')} changes, ` +
+            `revision ${at}; Ctrl-C ends it`,
+        )
+      },
+      signal,
+    })
+    progress.clear()
+    logger.info('recorded', { file: path, ...report })
+  } finally {
+    progress.clear()
+    await writer?.close()
+    await client.close()
+  }
+  return 0
+}
+
+function revisionFromText(text: string | undefined): Revision | undefined {
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,15}$/.test(text)) {
+    throw new CacheError('invalid_request', `--revision "${text}" is not a revision of etcd`)
+  }
+  return revision(Number(text))
+}

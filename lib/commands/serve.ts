@@ -1,0 +1,257 @@
+/** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
+
+import { sleep } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { textFromKey } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import { etcdConnection } from '../config/etcd.ts'
+import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
+import { memoryBudgetOf } from '../config/memory.ts'
+import type { OptionValues } from '../config/load.ts'
+import { listed } from '../config/upstream.ts'
+import type { Client } from '../etcd/client.ts'
+import { GrpcClient } from '../etcd/grpc/client.ts'
+import { readSeal } from '../http/api/token-encryption.ts'
+import { readTls } from '../http/server/tls.ts'
+import { giveCollectorRoom } from '../ops/collector.ts'
+import { systemClock } from '../ops/system.ts'
+import { startGuarded } from '../compose/access.ts'
+import { auditFile } from '../compose/audit-log.ts'
+import type { CommandContext } from './context.ts'
+import { type EtcdPlan, etcdPlanOf } from '../compose/etcd-plan.ts'
+import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/embedded-etcd.ts'
+import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
+import { readResources } from '../compose/resources-file.ts'
+import { Service, type ServiceOptions } from '../compose/service.ts'
+import { adminListenOf, keptOf } from '../compose/upstream-options.ts'
+
+export async function serve(context: CommandContext): Promise<number> {
+  const { values } = context
+  const isOwnEtcd = isEmbedded(values)
+  if (isOwnEtcd && values.text('listen') === 'none') {
+    if (values.text('etcd-listen') === undefined) throw invalid('--listen none needs --etcd-listen')
+    await inEmbeddedEtcd(context, () => untilAborted(context.signal))
+    return 0
+  }
+  const plan = await startPlan(context)
+  const takeRoomBack = giveCollectorRoom()
+  try {
+    await (isOwnEtcd ? inEmbeddedEtcd : inEtcd)(context, etcd => serveApi(context, plan, etcd))
+  } finally {
+    takeRoomBack()
+    await plan.stop()
+  }
+  return 0
+}
+
+function isEmbedded(values: OptionValues): boolean {
+  const endpoints = listed(values, 'etcd')
+  if (endpoints.join() === 'embedded') return true
+  if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
+  for (const name of ['etcd-listen', 'load', 'generate', 'churn']) {
+    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
+  }
+  return false
+}
+
+/** The etcd that is mirrored. */
+interface MirroredEtcd {
+  readonly client: Client
+  /** For people. */
+  readonly name: string
+}
+
+/** Does a task with an etcd that is there. */
+async function inEtcd(
+  { values }: CommandContext,
+  task: (etcd: MirroredEtcd) => Promise<void>,
+): Promise<void> {
+  const connection = etcdConnection(values)
+  const client = new GrpcClient(connection)
+  try {
+    await task({ client, name: connection.endpoints.join(', ') })
+  } finally {
+    await client.close()
+  }
+}
+
+/** Does a task with an etcd of our own, filled as it was asked for. */
+async function inEmbeddedEtcd(
+  context: CommandContext,
+  task: (etcd: MirroredEtcd) => Promise<void>,
+): Promise<void> {
+  const { values, logger } = context
+  const [listen, load] = ['etcd-listen', 'load'].map(name => values.text(name))
+  const embedded = await startEmbeddedEtcd({ listen, load, logger })
+  try {
+    const stopChurn = await generateInto(embedded, context)
+    await task({ client: embedded.createClient(), name: 'embedded, in memory' })
+    stopChurn()
+  } finally {
+    await embedded.close()
+  }
+}
+
+/** What is served, and how. */
+interface ServePlan {
+  readonly etcd: EtcdPlan
+  readonly options: Omit<ServiceOptions, 'client' | 'others'>
+  stop(): Promise<void>
+}
+
+/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled, which may take a while. */
+async function startPlan({ values, logger }: CommandContext): Promise<ServePlan> {
+  const listen = listenOf(values)
+  const prefix = prefixOf(values)
+  const resourcesFile = values.text('resources')
+  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
+  const etcd = etcdPlanOf(values, prefix, configured)
+  const keyFile = values.text('continue-key-file')
+  const auditLog = values.text('audit-log')
+  const options = {
+    listen,
+    prefix,
+    configured,
+    excluded: etcd.excluded,
+    isKept: keptOf(etcd),
+    adminListen: adminListenOf(values),
+    seal: keyFile === undefined ? undefined : readSeal(keyFile),
+    hasCbor: values.switch('cbor'),
+    stopDelayMs: stopDelayOf(values) * 1000,
+    memoryBudgetBytes: memoryBudgetOf(values),
+    logger,
+  }
+  const tls = tlsFilesOf(values)
+  if (tls !== undefined) await readTls(tls)
+  const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
+  const guarded = await startGuarded(values, listen.host, logger)
+  return {
+    etcd,
+    options: { ...options, ...guarded.options, audit: audit?.open },
+    async stop() {
+      await guarded.stop()
+      await audit?.flush()
+    },
+  }
+}
+
+/** Fills the embedded etcd with what was asked for. The answer stops the changes. */
+async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Promise<() => void> {
+  const { values, logger } = context
+  const plan = values.text('generate')
+  const rate = rateOf(values)
+  if (plan === undefined) {
+    if (rate !== undefined) throw invalid('--churn changes generated objects: add --generate')
+    return () => {}
+  }
+  const cluster = clusterOf(values, plan)
+  const client = embedded.createClient()
+  await fill(client, cluster, context)
+  return rate === undefined ? () => {} : startChurnOf({ client, cluster, rate, logger })
+}
+
+async function serveApi(
+  context: CommandContext,
+  plan: ServePlan,
+  etcd: MirroredEtcd,
+): Promise<void> {
+  const others = [...plan.etcd.others].map(([endpoints, prefixes]) => ({
+    client: new GrpcClient(etcdConnection(context.values, [endpoints])),
+    prefixes,
+  }))
+  try {
+    await serveMirrored(context, etcd, { ...plan.options, client: etcd.client, others })
+  } finally {
+    await Promise.all(others.map(other => other.client.close()))
+  }
+}
+
+async function serveMirrored(
+  { values, logger, signal, onSwitch }: CommandContext,
+  etcd: MirroredEtcd,
+  options: ServiceOptions,
+): Promise<void> {
+  const service = await Service.start(options)
+  const address = addressOf(options.listen, service.port)
+  logger.info('listening', { address })
+  if (service.adminPort !== 0) logger.info('our own paths', { port: service.adminPort })
+  onSwitch(() => service.readSwitch?.toggle())
+  void service.ready.then(() => {
+    if (!signal.aborted) introduce({ service, address, etcd: etcd.name, values, logger })
+  })
+  const refused = new AbortController()
+  let refusal: CacheError | undefined
+  void service.refused.then(failure => {
+    refusal = failure
+    refused.abort()
+  })
+  await untilAborted(AbortSignal.any([signal, refused.signal]))
+  await service.stop()
+  if (refusal !== undefined) throw refusal
+  logger.info('stopped')
+}
+
+interface Introduction {
+  readonly service: Service
+  readonly address: string
+  readonly etcd: string
+  readonly values: OptionValues
+  readonly logger: Logger
+}
+
+/** Says what there is, and what to do with it. */
+function introduce({ service, address, etcd, values, logger }: Introduction): void {
+  const held = holdings(service)
+  const objects = held.reduce((sum, [, count]) => sum + count, 0)
+  logger.info('ready', { address, objects, revision: service.revision })
+  const most = held.slice(0, holdingsShown).map(([name, count]) => `${count} ${name}`)
+  const more = held.length - most.length
+  if (more > 0) most.push(`${more} more kinds`)
+  const tls = values.text('tls-cert') === undefined ? '' : ' --insecure-skip-tls-verify'
+  const curl = tls === '' ? 'curl' : 'curl -k'
+  process.stdout.write(
+    [
+      `Watchglass serves the Kubernetes API at ${address}`,
+      `  etcd   ${etcd}, at revision ${service.revision}`,
+      `  holds  ${most.length === 0 ? 'nothing yet' : most.join(', ')}`,
+      `  try    kubectl --server ${address}${tls} get pods --all-namespaces`,
+      `         kubectl --server ${address}${tls} get nodes -o wide`,
+      `         ${curl} '${address}/api/v1/pods?limit=2'`,
+      '',
+    ].join('\n'),
+  )
+}
+
+/** How long to serve on, in seconds. */
+function stopDelayOf(values: OptionValues): number {
+  const text = values.text('shutdown-delay') ?? ''
+  if (!/^\d{1,4}$/.test(text)) {
+    throw invalid(`--shutdown-delay "${text}" is not a number of seconds from 0 to 9999`)
+  }
+  return Number(text)
+}
+
+const holdingsShown = 6
+
+/** How many objects there are of each resource, the most first. */
+function holdings(service: Service): [string, number][] {
+  const entries = service.entries()
+  const { registry } = service.registry.state
+  return registry
+    .keyspaces()
+    .map(({ prefix, resources }): [string, number] => [
+      resources[0]?.resource ?? textFromKey(prefix),
+      entries.get(prefix) ?? 0,
+    ])
+    .filter(([, count]) => count > 0)
+    .sort(([, a], [, b]) => b - a)
+}
+
+/** A timer keeps the process alive as well as the listeners do, and no timer is longer than this. */
+async function untilAborted(signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) await sleep(systemClock, 2 ** 31 - 1, signal)
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

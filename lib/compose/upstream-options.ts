@@ -1,0 +1,63 @@
+/** The upstream that the command line asks for. */
+
+import { CacheError } from '../base/errors.ts'
+import type { Key } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import { type ListenAddress, parseAddress } from '../config/listen.ts'
+import type { OptionValues } from '../config/load.ts'
+import { compareShare, compatibleMinors, upstreamConnection } from '../config/upstream.ts'
+import {
+  type ClientCertificate,
+  defaultUpstreamTimeouts,
+  UpstreamServer,
+} from '../upstream/server.ts'
+import { UpstreamServers } from '../upstream/servers.ts'
+import { TokenFile } from '../upstream/token.ts'
+import { systemClock } from '../ops/system.ts'
+import type { EtcdPlan } from './etcd-plan.ts'
+import type { UpstreamOptions } from './upstream-side.ts'
+
+/** The upstream; undefined if there is to be none. */
+export function upstreamFrom(
+  values: OptionValues,
+  logger: Logger,
+  frontProxy?: ClientCertificate,
+): UpstreamOptions | undefined {
+  const connection = upstreamConnection(values)
+  if (connection === undefined) return undefined
+  const { urls, ca, own, tokenFile, answerMs } = connection
+  const timeouts = { ...defaultUpstreamTimeouts, answerMs }
+  const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, systemClock)
+  return {
+    servers: new UpstreamServers({
+      servers: urls.map(url => {
+        const tls = { ca, own, frontProxy }
+        return new UpstreamServer({ url, tls, timeouts, clock: systemClock })
+      }),
+      token: token === undefined ? undefined : () => token.token(),
+      timeouts,
+      clock: systemClock,
+      logger,
+    }),
+    compatibleMinors: compatibleMinors(values),
+    compareShare: compareShare(values),
+    discoversResources: values.switch('discover-resources'),
+  }
+}
+
+/** Whether a keyspace is kept and answered from. */
+export function keptOf({ cacheOnly, neverCache, excluded }: EtcdPlan): (keyspace: Key) => boolean {
+  const only = cacheOnly === undefined ? undefined : new Set<string>(cacheOnly)
+  const never = new Set<string>([...neverCache, ...excluded])
+  return keyspace => !never.has(keyspace) && (only === undefined || only.has(keyspace))
+}
+
+/** Where our own paths are; on a port of their own only where the upstream has them on the main one, unless asked for. */
+export function adminListenOf(values: OptionValues): ListenAddress | undefined {
+  const fallback = values.all('upstream').length === 0 ? 'none' : 'http://127.0.0.1:8002'
+  const text = values.text('admin-listen') ?? fallback
+  if (text === 'none') return undefined
+  const address = parseAddress('--admin-listen', text)
+  if (address.protocol === 'http') return address
+  throw new CacheError('invalid_request', '--admin-listen has no certificate: it is http only')
+}

@@ -1,0 +1,145 @@
+/** What a service has because it stands in front of an upstream. */
+
+import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { type Key, keyFromText } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import type { HealthCheck } from '../http/admin/health.ts'
+import { InexactEvents } from '../http/api/inexact.ts'
+import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
+import { ReadSwitch } from '../http/api/read-switch.ts'
+import { answerRead } from '../http/api/read.ts'
+import { Shadow, type ShadowOptions } from '../http/proxy/comparison.ts'
+import { Slots } from '../http/limits/slots.ts'
+import type { Exchange } from '../http/server/exchange.ts'
+import type { UpstreamServers } from '../upstream/servers.ts'
+import { versionBody } from '../kube/documents/data/discovery.ts'
+import type { Registry } from '../kube/resources/registry.ts'
+import type { UpstreamResources } from '../kube/resources/upstream-resources.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
+import { systemRandom } from '../ops/system.ts'
+import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
+
+export interface UpstreamOptions {
+  /** Started and stopped with the service. */
+  readonly servers: UpstreamServers
+  /** Minor versions, beside our own, whose built-in resources are answered here. */
+  readonly compatibleMinors?: ReadonlySet<number> | undefined
+  /** How callers are shown to the upstream; by their own credentials if it is left out. */
+  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** The share of reads that are compared with the upstream: 0 to 1. */
+  readonly compareShare?: number | undefined
+  /** What the upstream lists and nobody declares is served, too. */
+  readonly discoversResources?: boolean | undefined
+}
+
+export interface UpstreamParts {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly metrics: PassMetrics & ShadowOptions['metrics']
+  readonly registry: () => Registry
+  /** Known only after what it is told of. */
+  readonly mirrors: () => MirrorSet
+  /** Whether a keyspace is kept, and answered from. */
+  readonly isKept: (keyspace: Key) => boolean
+  /** The upstream lists resources that are to be served though nobody declares them. */
+  readonly discovered: (listed: UpstreamResources) => void
+}
+
+function shadowOf(
+  { compareShare: share = 0 }: UpstreamOptions,
+  metrics: ShadowOptions['metrics'],
+): Shadow | undefined {
+  if (share === 0) return undefined
+  return new Shadow({ share, random: systemRandom, metrics, answer: answerRead })
+}
+
+/** Reads that the mirror lacks and that are with the upstream at once (lib/ARCHITECTURE.md). */
+const elsewhereMax = 8
+
+export class UpstreamFace {
+  readonly proxy: ProxyOptions
+  readonly readSwitch: ReadSwitch
+  readonly knowledge: UpstreamKnowledge
+  readonly #servers: UpstreamServers
+
+  constructor(options: UpstreamOptions, parts: UpstreamParts) {
+    const { servers, compatibleMinors = new Set(), passed, isIdentityHeader } = options
+    const { clock, logger, metrics, registry, mirrors, isKept } = parts
+    this.#servers = servers
+    this.readSwitch = new ReadSwitch(logger)
+    const knowledge = new UpstreamKnowledge({
+      upstream: servers,
+      clock,
+      random: systemRandom,
+      logger,
+      registry,
+      ownMinor: Number((JSON.parse(versionBody) as { minor: string }).minor),
+      compatibleMinors,
+      onListed: options.discoversResources === true ? parts.discovered : undefined,
+      isMirrored: keyspace => mirrors().has(keyspace),
+      isServed: keyspace => mirrors().has(keyspace) && mirrors().keyspace(keyspace).isServed,
+      at: async (keyspace, revision, signal) => {
+        const freshness = { type: 'exact', revision } as const
+        const read = { freshness, canGoElsewhere: false, signal }
+        const outcome = await mirrors().read(keyspace, read)
+        if (outcome.from === 'mirror') return outcome.snapshot
+        throw new CacheError('not_ready', `the mirror has not revision ${revision}`)
+      },
+    })
+    this.knowledge = knowledge
+    const { readSwitch } = this
+    const policy: ReturnType<ProxyOptions['policy']> = {
+      hasUpstream: true,
+      get isSwitchedOff() {
+        return readSwitch.isOff
+      },
+      isExcluded: ({ storage }) => storage !== undefined && !isKept(keyFromText(storage.prefix)),
+      objection: knowledge.objection,
+    }
+    this.proxy = {
+      upstream: servers,
+      policy: () => policy,
+      passed,
+      isIdentityHeader,
+      inexact: new InexactEvents(),
+      slots: new Slots(elsewhereMax),
+      shadow: shadowOf(options, metrics),
+      metrics,
+    }
+  }
+
+  start(): void {
+    this.#servers.start()
+    this.knowledge.start()
+  }
+
+  async stop(): Promise<void> {
+    this.knowledge.stop()
+    await this.#servers.stop()
+  }
+
+  /** For metrics. */
+  facts(): UpstreamFacts {
+    const { isVersionCovered, proofs } = this.knowledge
+    return {
+      isUp: this.#servers.problem() === undefined,
+      isSwitchedOff: this.readSwitch.isOff,
+      isVersionCovered,
+      proofs,
+    }
+  }
+
+  /** For readiness, which follows the server's: it is of no use to send anybody here who would be passed on to nobody. */
+  get checks(): readonly HealthCheck[] {
+    return [
+      { name: 'upstream', problem: () => this.#servers.problem() },
+      {
+        name: 'upstream-discovery',
+        problem: () => (this.knowledge.isKnown ? undefined : 'discovery or version is not known'),
+      },
+    ]
+  }
+}

@@ -1,0 +1,70 @@
+/** Changes at a steady rate: what happens next in a generated cluster, written as fast as asked for and no faster. */
+
+import type { CancelTimer, Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import type { Cluster, GeneratedChange } from './cluster.ts'
+
+/** How often changes are made: more often than people can see, seldom enough to cost nothing. */
+const tickMs = 20
+
+/** What a stall (a pause of the process, a slow store) leaves undone beyond this is not made up for: a burst is not a rate. */
+const backlogMaxMs = 1_000
+
+export interface ChurnOptions {
+  readonly cluster: Cluster
+  readonly changesPerSecond: number
+  readonly clock: Clock
+  /** Writes the changes of one step. */
+  readonly write: (changes: readonly GeneratedChange[]) => Promise<void>
+  readonly onFailure: (failure: CacheError) => void
+}
+
+/** Reads a rate such as `100/s`. */
+export function parseRate(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\/s$/.exec(text.trim())
+  const rate = Number(match?.[1])
+  if (match === null || !(rate > 0) || rate > 100_000) {
+    throw new CacheError(
+      'invalid_request',
+      `rate "${text}" is not a number of changes a second, such as 100/s (at most 100000/s)`,
+    )
+  }
+  return rate
+}
+
+/** Makes changes until it is stopped. A failed write is reported and the next step goes on. */
+export function startChurn({
+  cluster,
+  changesPerSecond,
+  clock,
+  write,
+  onFailure,
+}: ChurnOptions): CancelTimer {
+  let cancel: CancelTimer = () => {}
+  let isStopped = false
+  let lastMs = clock.monotonicMs()
+  let due = 0
+  const tick = async (): Promise<void> => {
+    const nowMs = clock.monotonicMs()
+    due += (Math.min(nowMs - lastMs, backlogMaxMs) * changesPerSecond) / 1000
+    lastMs = nowMs
+    while (due >= 1 && !isStopped) {
+      const changes = cluster.step(clock.wallMs())
+      if (changes.length === 0) return
+      due -= changes.length
+      await write(changes).catch((error: unknown) => {
+        // What is under way when churn is stopped may well fail: the store goes away next.
+        if (!isStopped) onFailure(CacheError.from(error, 'source_failed'))
+      })
+    }
+    if (!isStopped) schedule()
+  }
+  const schedule = (): void => {
+    cancel = clock.setTimer(tickMs, () => void tick())
+  }
+  schedule()
+  return () => {
+    isStopped = true
+    cancel()
+  }
+}

@@ -1,0 +1,106 @@
+/** Our own paths, where those of the main listener are the upstream's: health, metrics, version, and the switch by which all reads pass.
+ *
+ *  ```
+ *  GET /pass-through              {"passThrough":false}
+ *  PUT /pass-through?state=on     all reads pass from now on; off: they are answered from the mirror again
+ *  ```
+ *
+ *  Who may ask is decided by where this listens. The switch takes a method that a page in somebody's browser cannot send, and takes it
+ *  from this machine only. */
+
+import type { CacheError } from '../../base/errors.ts'
+import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
+import type { MetricsText } from '../api/api.ts'
+import type { Exchange, Handler } from '../server/exchange.ts'
+import { answerHealth, type Health } from './health.ts'
+import { type Response, sendWhole } from '../server/respond.ts'
+import type { ReadSwitch } from '../api/read-switch.ts'
+
+export interface AdminOptions {
+  readonly health: Health
+  readonly metrics: MetricsText
+  /** The body of /version. */
+  readonly version: string
+  /** Undefined without an upstream, to which reads could pass. */
+  readonly readSwitch: ReadSwitch | undefined
+  readonly onFailure: (failure: CacheError | Error) => void
+}
+
+/** The handler of the admin listener. */
+export function createAdminHandler(options: AdminOptions): Handler {
+  return exchange => {
+    answer(options, exchange).catch((error: unknown) => {
+      options.onFailure(error instanceof Error ? error : new Error(String(error)))
+      exchange.abort()
+    })
+  }
+}
+
+const text = 'text/plain; charset=utf-8'
+const json = 'application/json'
+
+async function answer(options: AdminOptions, exchange: Exchange): Promise<void> {
+  const target = parseTarget(exchange.target)
+  if (target === undefined) {
+    send(exchange, 400, text, '400 Bad Request\n')
+    return
+  }
+  const { path, query } = target
+  if (path === '/pass-through') {
+    answerSwitch(options, exchange, target)
+    return
+  }
+  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
+    send(exchange, 405, text, 'method not allowed\n')
+    return
+  }
+  const health = answerHealth(options.health, path, query)
+  if (health !== undefined) send(exchange, health.status, text, health.body)
+  else if (path === '/metrics') {
+    send(exchange, 200, options.metrics.contentType, await options.metrics.text())
+  } else if (path === '/version') send(exchange, 200, json, options.version)
+  else send(exchange, 404, text, '404 page not found\n')
+}
+
+function answerSwitch(
+  { readSwitch }: AdminOptions,
+  exchange: Exchange,
+  { query }: RequestTarget,
+): void {
+  if (readSwitch === undefined) {
+    send(exchange, 404, text, 'there is no upstream to pass to\n')
+    return
+  }
+  if (exchange.method === 'PUT') {
+    const state = query.text('state')
+    if (!isLoopback(exchange.peer.address)) {
+      send(exchange, 403, text, 'the switch is for this machine only\n')
+      return
+    }
+    if (state !== 'on' && state !== 'off') {
+      send(exchange, 400, text, 'state is on or off\n')
+      return
+    }
+    readSwitch.set(state === 'on')
+  } else if (exchange.method !== 'GET') {
+    send(exchange, 405, text, 'method not allowed\n')
+    return
+  }
+  send(exchange, 200, json, `${JSON.stringify({ passThrough: readSwitch.isOff })}\n`)
+}
+
+function send(exchange: Exchange, status: number, type: string, body: string): void {
+  const response: Response = {
+    status,
+    headers: {
+      'content-type': type,
+      'cache-control': 'no-cache, private',
+      'x-content-type-options': 'nosniff',
+    },
+  }
+  sendWhole(exchange, response, Buffer.from(body))
+}
+
+function isLoopback(address: string): boolean {
+  return address === '::1' || /^(?:::ffff:)?127\./.test(address)
+}

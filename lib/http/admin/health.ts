@@ -1,0 +1,71 @@
+/** /livez, /readyz and /healthz: every check by its name, in the words of kube-apiserver. */
+
+import type { Query } from '../../kube/request/request.ts'
+
+export interface HealthCheck {
+  readonly name: string
+  /** What is wrong; undefined if nothing is. */
+  readonly problem: () => string | undefined
+}
+
+/** The checks of each endpoint: a process that is not live should be restarted, one that is not ready gets no requests. */
+export interface Health {
+  readonly livez: readonly HealthCheck[]
+  readonly readyz: readonly HealthCheck[]
+}
+
+export interface HealthAnswer {
+  readonly status: number
+  readonly body: string
+  /** Upstream's answer about a single check leaves a header out. */
+  readonly isPlain: boolean
+}
+
+/** The endpoints, for the list of paths. */
+export const healthPaths: readonly string[] = ['/healthz', '/livez', '/readyz']
+
+/** The answer at a path; undefined if there is no such endpoint or check. */
+export function answerHealth(health: Health, path: string, query: Query): HealthAnswer | undefined {
+  const [, endpoint = '', name, ...rest] = path.split('/')
+  const checks = checksOf(health, endpoint)
+  if (checks === undefined || rest.length > 0) return undefined
+  if (name !== undefined && name !== '') {
+    const check = checks.find(one => one.name === name)
+    return check === undefined ? undefined : answerOne(check)
+  }
+  const excluded = new Set(query.all('exclude'))
+  const lines: string[] = []
+  let hasFailed = false
+  for (const check of checks) {
+    const problem = excluded.has(check.name) ? undefined : check.problem()
+    if (problem !== undefined) hasFailed = true
+    lines.push(lineOf(check.name, problem, excluded.has(check.name)))
+  }
+  const verdict = `${endpoint} check ${hasFailed ? 'failed' : 'passed'}`
+  const isShort = !hasFailed && !query.flag('verbose')
+  const body = isShort ? 'ok' : [...lines, verdict, ''].join('\n')
+  return { status: hasFailed ? 500 : 200, body, isPlain: false }
+}
+
+function checksOf(health: Health, endpoint: string): readonly HealthCheck[] | undefined {
+  switch (endpoint) {
+    case 'livez':
+      return health.livez
+    case 'readyz':
+    case 'healthz':
+      return health.readyz
+    default:
+      return undefined
+  }
+}
+
+function answerOne(check: HealthCheck): HealthAnswer {
+  const problem = check.problem()
+  if (problem === undefined) return { status: 200, body: 'ok', isPlain: true }
+  return { status: 500, body: `internal server error: ${problem}\n`, isPlain: false }
+}
+
+function lineOf(name: string, problem: string | undefined, isExcluded: boolean): string {
+  if (isExcluded) return `[+]${name} excluded: ok`
+  return problem === undefined ? `[+]${name} ok` : `[-]${name} failed: ${problem}`
+}

@@ -1,0 +1,129 @@
+/** What the API is at one moment: which resources there are, the documents that say so, and how their objects are written. Made anew
+ *  whenever a definition changes, so that a request sees one state of it from its beginning to its end. */
+
+import { createHash } from 'node:crypto'
+import { customKindOf } from '../../codec/served/custom/custom-definition.ts'
+import { CustomKind } from '../../codec/served/custom/custom.ts'
+import { createSelectableReader } from '../../codec/fields/selectable.ts'
+import { Forms } from '../../codec/served/object-encoder.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { type Digests, Discovery } from '../../kube/documents/discovery.ts'
+import type { MakeReader, SelectableReader } from '../../kube/selectors/filter.ts'
+import { OpenApi } from '../../kube/documents/openapi.ts'
+import type { Registry } from '../../kube/resources/registry.ts'
+import { type FieldLabel, groupVersionText, type Resource } from '../../kube/resources/resource.ts'
+import type { KeyValue } from '../../store/event.ts'
+
+export interface ApiStateOptions {
+  readonly registry: Registry
+  /** HOST:PORT for clients that ask where the server is. */
+  readonly serverAddress: string
+  /** The stored CustomResourceDefinition of that name. */
+  readonly definitionOf: (name: string) => KeyValue | undefined
+}
+
+const digests: Digests = {
+  sha256: text => createHash('sha256').update(text).digest(),
+  sha512: text => createHash('sha512').update(text).digest(),
+}
+
+export class ApiState {
+  readonly registry: Registry
+  readonly discovery: Discovery
+  readonly openApi: OpenApi
+  readonly #options: ApiStateOptions
+  readonly #customKinds = new Map<string, CustomKind | NotExact>()
+  readonly #configuredKinds = new Map<Resource, CustomKind>()
+  readonly #forms = new Map<Resource, Forms | NotExact>()
+  readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
+
+  constructor(options: ApiStateOptions) {
+    const { registry, serverAddress } = options
+    this.#options = options
+    this.registry = registry
+    this.discovery = new Discovery({ registry, digests, serverAddress })
+    const { gitVersion } = JSON.parse(this.discovery.version()) as { gitVersion: string }
+    this.openApi = new OpenApi({ registry, digests, gitVersion })
+  }
+
+  /** Readers of labels and fields, for selectors and indexes: one for all who need the same, since thousands of watches may. */
+  readonly makeReader: MakeReader = (resource, fields, needsLabels) => {
+    const name = `${needsLabels} ${fields.map(({ label }) => label).join(' ')}`
+    let readers = this.#readers.get(resource)
+    if (readers === undefined) this.#readers.set(resource, (readers = new Map()))
+    const known = readers.get(name) ?? this.#createReader(resource, fields, needsLabels)
+    // Whoever sends ever new combinations of fields gets new readers.
+    if (readers.size < readersMax) readers.set(name, known)
+    return known
+  }
+
+  #createReader(
+    resource: Resource,
+    fields: readonly FieldLabel[],
+    needsLabels: boolean,
+  ): SelectableReader {
+    const { version, storage } = resource
+    const custom = this.#customKindOf(resource)
+    if (custom instanceof NotExact) return unreadable(custom)
+    if (storage === undefined) return unreadable(new NotExact('the resource is not stored'))
+    const apiVersion = groupVersionText(storage.group, storage.version)
+    const stored = { apiVersion, kind: storage.kind }
+    return createSelectableReader({ version, stored, custom }, fields, needsLabels)
+  }
+
+  /** How the objects of a stored resource are written. Made when first asked for, since a custom one costs as much as hundreds of
+   *  objects. */
+  formsOf(resource: Resource): Forms | NotExact {
+    const forms = this.#forms.get(resource) ?? this.#makeForms(resource)
+    this.#forms.set(resource, forms)
+    return forms
+  }
+
+  #makeForms(resource: Resource): Forms | NotExact {
+    const { storage } = resource
+    if (storage === undefined) return new NotExact('the resource is not stored')
+    const custom = this.#customKindOf(resource)
+    return custom instanceof NotExact ? custom : new Forms({ ...resource, storage }, custom)
+  }
+
+  /** How the objects of a definition, or of a configured resource, are read; undefined for what is built in. */
+  #customKindOf(resource: Resource): CustomKind | NotExact | undefined {
+    if (resource.custom === undefined) return undefined
+    const name = resource.custom.definition
+    if (name === undefined) return this.#configuredKindOf(resource)
+    const kind = this.#customKinds.get(name) ?? this.#readDefinition(name)
+    this.#customKinds.set(name, kind)
+    return kind
+  }
+
+  /** Everything in its objects is kept as it is stored. */
+  #configuredKindOf(resource: Resource): CustomKind {
+    const { group, version, kind, storage } = resource
+    const names = new Set([version, storage?.version ?? version])
+    const known = this.#configuredKinds.get(resource)
+    const found =
+      known ??
+      new CustomKind({
+        group,
+        kind,
+        versions: [...names].map(name => ({ name, schema: undefined })),
+        preservesUnknownFields: true,
+        conversion: 'none',
+      })
+    this.#configuredKinds.set(resource, found)
+    return found
+  }
+
+  #readDefinition(name: string): CustomKind | NotExact {
+    const definition = this.#options.definitionOf(name)
+    return definition === undefined ? new NotExact('it is not defined') : customKindOf(definition)
+  }
+}
+
+/** Readers of one resource that are kept. */
+const readersMax = 100
+
+/** Stands in where no object can be read. */
+function unreadable(problem: NotExact): SelectableReader {
+  return { read: () => problem, label: () => undefined, field: () => '' }
+}

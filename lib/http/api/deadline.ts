@@ -1,0 +1,37 @@
+/** How long a request may take until its answer begins: kube-apiserver's limit, or less if the client wants to wait less. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be shorter. */
+const requestMaxMs = 60_000
+
+/** Runs `task` until it is done, the time since the request came is over, or the client leaves. The signal stays of use after the
+ *  task: it is aborted when the client leaves, and no more by the clock. */
+export async function withDeadline<T>(
+  context: RequestContext,
+  timeoutMs: number | undefined,
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T | 'timed out'> {
+  const { clock } = context.options
+  const limitMs = Math.min(timeoutMs ?? requestMaxMs, requestMaxMs)
+  const tookMs = clock.monotonicMs() - context.startMs
+  const limit = new AbortController()
+  const giveUp = (): void =>
+    limit.abort(new CacheError('closed', 'the time of the request is over'))
+  const cancel = clock.setTimer(Math.max(0, limitMs - tookMs), giveUp)
+  // Timers may run out a little early.
+  const isLate = (): boolean =>
+    limit.signal.aborted || clock.monotonicMs() - context.startMs >= limitMs
+  try {
+    const result = await task(AbortSignal.any([context.signal, limit.signal]))
+    if (!isLate()) return result
+    giveUp()
+    return 'timed out'
+  } catch (error) {
+    if (isLate() && !context.isOver) return 'timed out'
+    throw error
+  } finally {
+    cancel()
+  }
+}

@@ -1,0 +1,308 @@
+/** Reads that the mirror cannot answer, such as those at a revision from before it began: from the source itself, whose pages go
+ *  straight out. However large the range, what is held of it is a page that is being sent and one that is on its way; of a list
+ *  with a limit, what fits on its page, which may be cut short for it.
+ *
+ *  The body of a list is written by the same code as any other. That goes through runs of entries without waiting, so it is given
+ *  an empty run wherever the source has to be waited for. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { KeyRange } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Forms, Shown } from '../../codec/served/object-encoder.ts'
+import { listBody } from '../../codec/output/list-body.ts'
+import type { MediaType } from '../../codec/negotiate/negotiate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { type Run, runEntries, runsOfEntries } from '../../codec/output/segments.ts'
+import { compileFilter, type Filter } from '../../kube/selectors/filter.ts'
+import { listMeta, type Page, pageEntries } from '../../kube/list.ts'
+import { readFailure } from '../../kube/read-failure.ts'
+import type { ListPlan, ReadPlan } from '../../kube/read-plan.ts'
+import { notExactly } from '../../kube/status.ts'
+import { BTreeBuilder } from '../../store/btree-builder.ts'
+import type { KeyValue } from '../../store/event.ts'
+import { Snapshot } from '../../store/snapshot.ts'
+import type { DirectPage, DirectSource } from './api.ts'
+import type { Reply } from './reply.ts'
+import type { RequestContext } from './request-context.ts'
+import type { Response } from '../server/respond.ts'
+
+/** Lists without a selector up to this limit are a single page of the source, and count as small reads. */
+const smallLimitMax = 500
+/** A list with a limit is held until its end is known, and ends early when it has so many bytes. */
+const heldMaxBytes = 16 * 1024 * 1024
+
+/** What is read, and for whom. */
+export interface DirectRead<Plan extends ReadPlan> {
+  readonly context: RequestContext
+  readonly plan: Plan
+  readonly source: DirectSource
+  /** Aborted when the client leaves, or the request's time is up. */
+  readonly signal: AbortSignal
+}
+
+/** All of a range, for a single object and for the state that a watch begins with. */
+export async function directSnapshot(
+  { plan, source, signal, context }: DirectRead<ReadPlan>,
+  range: KeyRange,
+): Promise<Snapshot> {
+  const builder = new BTreeBuilder<KeyValue>()
+  let revision: Revision | undefined
+  const limit = plan.type === 'get' ? 1 : undefined
+  try {
+    for await (const page of source.pages({ range, limit, signal })) {
+      revision = page.revision
+      for (const entry of page.entries) builder.add(entry)
+    }
+  } catch (error) {
+    throw failureOf(context, plan, error)
+  }
+  if (revision === undefined) throw new CacheError('source_failed', 'etcd answered no page')
+  const { root, height } = builder.finish()
+  return new Snapshot({ revision, root, height, indexes: new Map() })
+}
+
+/** The page of a list with a limit. */
+async function directPage(read: DirectRead<ListPlan>): Promise<Page> {
+  const { context, plan, source, signal } = read
+  const { range, limit } = plan
+  const filter = compileFilter(plan, context.state.makeReader)
+  const isSmall = filter === undefined && limit <= smallLimitMax
+  const entries: KeyValue[] = []
+  let bytes = 0
+  try {
+    for await (const page of source.pages({ range, limit: isSmall ? limit : undefined, signal })) {
+      for (const [i, entry] of page.entries.entries()) {
+        if (!isSelected(entry, filter, plan)) continue
+        entries.push(entry)
+        bytes += entry.valueLength
+        if (entries.length < limit && bytes < heldMaxBytes) continue
+        const after = page.remaining + page.entries.length - i - 1
+        return pageOf(page, { entries, last: after === 0 ? undefined : entry, after, filter })
+      }
+      if (page.remaining === 0) return pageOf(page, { entries, last: undefined, after: 0, filter })
+    }
+  } catch (error) {
+    throw failureOf(context, plan, error)
+  }
+  throw new CacheError('source_failed', 'etcd ended before its last page')
+}
+
+interface Taken {
+  readonly entries: readonly KeyValue[]
+  readonly last: KeyValue | undefined
+  readonly after: number
+  readonly filter: Filter | undefined
+}
+
+function pageOf({ revision }: DirectPage, { entries, last, after, filter }: Taken): Page {
+  const isCounted = last !== undefined && filter === undefined
+  return {
+    content: { type: 'entries', entries },
+    revision,
+    last: last?.key,
+    remaining: isCounted ? after : undefined,
+  }
+}
+
+function isSelected(entry: KeyValue, filter: Filter | undefined, plan: ListPlan): boolean {
+  if (filter === undefined) return true
+  const result = filter(entry)
+  if (result instanceof NotExact) throw notExactly(plan.resource, result.reason)
+  return result
+}
+
+function failureOf(context: RequestContext, plan: ReadPlan, error: unknown): CacheError {
+  return readFailure(plan, CacheError.from(error, 'source_failed'), context.options.seal)
+}
+
+/** The entries of a list without a limit, as far as they have come. */
+class DirectRuns implements Iterable<Run> {
+  readonly #read: DirectRead<ListPlan>
+  readonly #filter: Filter | undefined
+  readonly revision: Revision
+  #first: DirectPage | undefined
+  #pages: AsyncIterator<DirectPage>
+  #waiting: KeyValue[] = []
+  #isComplete = false
+  #isBegun = false
+
+  private constructor(
+    read: DirectRead<ListPlan>,
+    pages: AsyncIterator<DirectPage>,
+    first: DirectPage,
+  ) {
+    this.#read = read
+    this.#filter = compileFilter(read.plan, read.context.state.makeReader)
+    this.#pages = pages
+    this.#first = first
+    this.revision = first.revision
+  }
+
+  /** Resolves when the first page is there, so that what fails at once can be said in a Status. */
+  static async begin(read: DirectRead<ListPlan>): Promise<DirectRuns> {
+    const pages = pagesOf(read, undefined)
+    const first = await nextPage(read, pages)
+    if (first === undefined) throw new CacheError('source_failed', 'etcd answered no page')
+    return new DirectRuns(read, pages, first)
+  }
+
+  /** Going through them once more reads everything once more: where the length of all comes before the first. */
+  *[Symbol.iterator](): Generator<Run, void, undefined> {
+    if (this.#isBegun) this.#restart()
+    this.#isBegun = true
+    while (!this.#isComplete || this.#waiting.length > 0) {
+      const entries = this.#waiting.splice(0, runEntries)
+      yield { entries, from: 0, to: entries.length, leaf: undefined }
+    }
+  }
+
+  /** Waits for more. Called when an empty run was met. */
+  async more(): Promise<void> {
+    const page = this.#first ?? (await nextPage(this.#read, this.#pages))
+    this.#first = undefined
+    if (page === undefined) this.#isComplete = true
+    for (const entry of page?.entries ?? []) {
+      if (isSelected(entry, this.#filter, this.#read.plan)) this.#waiting.push(entry)
+    }
+  }
+
+  /** Gives up what is still to come. */
+  async end(): Promise<void> {
+    await this.#pages.return?.()
+  }
+
+  #restart(): void {
+    void this.end()
+    this.#pages = pagesOf(this.#read, this.revision)
+    this.#first = undefined
+    this.#waiting = []
+    this.#isComplete = false
+  }
+}
+
+function pagesOf(
+  { source, plan, signal }: DirectRead<ListPlan>,
+  revision: Revision | undefined,
+): AsyncIterator<DirectPage> {
+  const request = { range: plan.range, signal }
+  return source
+    .pages(revision === undefined ? request : { ...request, revision })
+    [Symbol.asyncIterator]()
+}
+
+async function nextPage(
+  { context, plan }: DirectRead<ListPlan>,
+  pages: AsyncIterator<DirectPage>,
+): Promise<DirectPage | undefined> {
+  try {
+    const next = await pages.next()
+    return next.done === true ? undefined : next.value
+  } catch (error) {
+    throw failureOf(context, plan, error)
+  }
+}
+
+/** What is shown of the objects, and how. */
+interface Shape extends MediaType {
+  readonly forms: Forms
+  readonly shown: Shown
+}
+
+/** So much of a list is made before any of it is sent: see read.ts. */
+const beginningMaxBytes = 1024 * 1024
+
+/** The answer to a list, of which as much is made as may still become a refusal. */
+export class DirectList {
+  readonly #reply: Reply
+  readonly #beginning: readonly Uint8Array[]
+  /** Undefined if there is none. */
+  readonly #rest: AsyncGenerator<Uint8Array, void, undefined> | undefined
+
+  private constructor(
+    reply: Reply,
+    beginning: readonly Uint8Array[],
+    rest: AsyncGenerator<Uint8Array, void, undefined> | undefined,
+  ) {
+    this.#reply = reply
+    this.#beginning = beginning
+    this.#rest = rest
+  }
+
+  static async begin(read: DirectRead<ListPlan>, shape: Shape): Promise<DirectList> {
+    const pieces = read.plan.limit === 0 ? wholePieces(read, shape) : pagePieces(read, shape)
+    // Whether or not anybody is going to send it.
+    read.signal.addEventListener('abort', () => void pieces.return(), { once: true })
+    const beginning: Uint8Array[] = []
+    let bytes = 0
+    while (bytes < beginningMaxBytes) {
+      const next = await pieces.next()
+      if (next.done === true) return new DirectList(read.context.reply, beginning, undefined)
+      beginning.push(next.value)
+      bytes += next.value.length
+    }
+    return new DirectList(read.context.reply, beginning, pieces)
+  }
+
+  async send(response: Response): Promise<void> {
+    if (this.#rest === undefined) {
+      await this.#reply.body(response, Buffer.concat(this.#beginning))
+      return
+    }
+    try {
+      await this.#reply.pieces(response, this.#pieces(this.#rest))
+    } finally {
+      await this.#rest.return()
+    }
+  }
+
+  async *#pieces(
+    rest: AsyncGenerator<Uint8Array, void, undefined>,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    for (const piece of this.#beginning) yield piece
+    yield* rest
+  }
+}
+
+/** The body of a list with a limit. */
+async function* pagePieces(
+  read: DirectRead<ListPlan>,
+  { forms, shown, isPretty }: Shape,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const { plan, context } = read
+  const page = await directPage(read)
+  const meta = listMeta(plan, page, context.options.seal)
+  const body = listBody(forms, {
+    shown,
+    isPretty,
+    meta,
+    runs: runsOfEntries([...pageEntries(page)]),
+  })
+  for (let next = body.next(); ; next = body.next()) {
+    if (next.done !== true) yield next.value
+    else if (next.value !== undefined) throw notExactly(plan.resource, next.value.reason)
+    else return
+  }
+}
+
+/** The body of a list without a limit, as the source's pages come. */
+async function* wholePieces(
+  read: DirectRead<ListPlan>,
+  { forms, shown, isPretty }: Shape,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const runs = await DirectRuns.begin(read)
+  const meta = { resourceVersion: String(runs.revision) }
+  const body = listBody(forms, { shown, isPretty, meta, runs })
+  try {
+    for (;;) {
+      const next = body.next()
+      if (next.done === true) {
+        if (next.value !== undefined) throw notExactly(read.plan.resource, next.value.reason)
+        return
+      }
+      if (next.value.length > 0) yield next.value
+      else await runs.more()
+    }
+  } finally {
+    await runs.end()
+  }
+}

@@ -1,0 +1,75 @@
+/** What cannot be shown exactly, where an upstream can. One such object in a list or in the state that a watch begins with passes the
+ *  whole request, so with an upstream both are gone through before any of them is sent; what was encoded for that is kept for the
+ *  sending. An event that cannot be told ends its watches, and is remembered: those that come again pass, until the object has changed
+ *  once more or is gone, and they begin after it. */
+
+import type { Key } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import { Slice } from '../../base/slice.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import type { WatchPlan } from '../../kube/read-plan.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { PassInstead } from './pass-instead.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** So many objects of a keyspace are remembered; those beyond it end watches again and again. */
+const rememberedMax = 1_000
+
+interface Inexact {
+  /** The objects, and the revisions at which they were inexact. */
+  readonly objects: Map<Key, Revision>
+  /** The newest revision with an event that cannot be told. */
+  newest: Revision
+}
+
+export class InexactEvents {
+  readonly #keyspaces = new Map<Key, Inexact>()
+
+  /** An event could not be told. */
+  note(keyspace: Key, key: Key, revision: Revision): void {
+    const known = this.#keyspaces.get(keyspace) ?? { objects: new Map(), newest: revision }
+    this.#keyspaces.set(keyspace, known)
+    if (revision > known.newest) known.newest = revision
+    if (known.objects.size < rememberedMax || known.objects.has(key)) {
+      known.objects.set(key, revision)
+    }
+  }
+
+  /** True if a watch would meet what it cannot be told. */
+  concerns({ keyspace, start }: WatchPlan, snapshot: Snapshot): boolean {
+    const known = this.#keyspaces.get(keyspace)
+    if (known === undefined) return false
+    for (const [key, revision] of known.objects) {
+      if (snapshot.get(key)?.modRevision === revision) return true
+      if (snapshot.revision > revision) known.objects.delete(key)
+    }
+    return start.type === 'after' && start.revision < known.newest
+  }
+}
+
+/** Goes through pieces of an answer without sending any; what is not exact among them, or at their end. Undefined also when the client
+ *  has left. */
+export async function problemIn(
+  pieces: Iterator<unknown, unknown>,
+  context: RequestContext,
+): Promise<NotExact | undefined> {
+  // The reply's: this is most of the work on a list, and whole lists are paced.
+  const slice = new Slice(context.reply.clock)
+  while (!context.isOver) {
+    const { done, value } = pieces.next()
+    if (value instanceof NotExact) return value
+    if (done === true) return undefined
+    if (slice.isOver) await slice.next()
+  }
+  return undefined
+}
+
+/** Passes a watch that the mirror could not carry on with. */
+export function checkWatch({ options }: RequestContext, plan: WatchPlan, snapshot: Snapshot): void {
+  const { proxy, watches } = options
+  if (proxy === undefined) return
+  const { start, keyspace } = plan
+  if (proxy.inexact.concerns(plan, snapshot)) throw new PassInstead('inexact')
+  const isExpired = start.type === 'after' && start.revision < watches.source.hub(keyspace).oldest
+  if (isExpired) throw new PassInstead('revision-not-kept')
+}

@@ -1,0 +1,39 @@
+/** The media types in which things are offered: CBOR only where it is switched on, as upstream. */
+
+import { builtinEncodings, type Encoding, type Offer } from '../../codec/negotiate/negotiate.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+
+/** What built-in resources and documents are offered in. */
+export function builtinOffer(hasCbor: boolean): Offer {
+  return hasCbor ? cborOffer : plainOffer
+}
+
+/** What a resource is offered in. Custom resources have no protobuf form. */
+export function offerOf({ routing, custom }: Resource, isList: boolean, hasCbor: boolean): Offer {
+  const isBuiltIn = custom === undefined
+  const bits = [isList, routing === 'installed', isBuiltIn, hasCbor]
+  return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
+}
+
+const withCbor: readonly Encoding[] = [...builtinEncodings, 'cbor']
+const plainOffer: Offer = {
+  encodings: builtinEncodings,
+  objectEncodings: builtinEncodings,
+  hasRouter: true,
+  isList: false,
+}
+const cborOffer: Offer = { ...plainOffer, encodings: withCbor, objectEncodings: withCbor }
+const plainCustom: readonly Encoding[] = ['json', 'yaml']
+const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
+
+/** Few, and made once, so that what is negotiated can be remembered with them. */
+const offers: readonly Offer[] = Array.from({ length: 16 }, (_, bits) => {
+  const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
+  const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor
+  return {
+    encodings,
+    objectEncodings: (bits & 4) === 0 ? customEncodings : encodings,
+    hasRouter: (bits & 2) !== 0,
+    isList: (bits & 1) !== 0,
+  }
+})

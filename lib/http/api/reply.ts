@@ -1,0 +1,160 @@
+/** One request's answer: the headers that all answers have, and refusals in the form in which the client takes them. */
+
+import type { Clock } from '../../base/clock.ts'
+import {
+  contentType,
+  negotiateError,
+  type Offer,
+  type Preference,
+} from '../../codec/negotiate/negotiate.ts'
+import { statusBody } from '../../codec/output/object-body.ts'
+import type { RequestTarget } from '../../kube/request/request.ts'
+import { warningHeader } from '../../kube/resources/resource.ts'
+import { type Status, statusJson } from '../../kube/status.ts'
+import type { Exchange, ResponseHeaders } from '../server/exchange.ts'
+import {
+  type Outcome,
+  type Pieces,
+  type Response,
+  sendPieces,
+  sendWhole,
+} from '../server/respond.ts'
+import type { Zipper } from '../server/zipper.ts'
+
+/** Smaller bodies are not worth compressing; this is upstream's bound. */
+const gzipMinBytes: number = 128 * 1024
+
+const originHeader = 'x-watchglass'
+
+const plainText = 'text/plain; charset=utf-8'
+
+export interface ReplyOptions {
+  readonly auditId: string
+  readonly clock: Clock
+  readonly zipper: Zipper
+  /** Of what is answered, until more is known of it. */
+  readonly offer: Offer
+}
+
+export class Reply {
+  readonly exchange: Exchange
+  readonly preference: Preference
+  /** Decides the form of refusals. */
+  offer: Offer
+  /** Texts of Warning headers. */
+  warnings: readonly string[] = []
+  /** Who answers, and why: a header where there is an upstream. */
+  origin: string | undefined = undefined
+  /** How the making of a long answer gives way to others. */
+  clock: Clock
+  readonly #options: ReplyOptions
+  #code = 0
+
+  constructor(exchange: Exchange, target: RequestTarget | undefined, options: ReplyOptions) {
+    const { headers } = exchange
+    this.exchange = exchange
+    this.#options = options
+    this.clock = options.clock
+    this.offer = options.offer
+    this.preference = {
+      accept: headers.accept,
+      userAgent: headers['user-agent'],
+      pretty: target?.query.first('pretty'),
+    }
+  }
+
+  /** The status code; 0 before there is one. */
+  get code(): number {
+    return this.#code
+  }
+
+  get auditId(): string {
+    return this.#options.auditId
+  }
+
+  /** A refusal. */
+  status(status: Status): void {
+    const mediaType = negotiateError(this.preference, this.offer)
+    const seconds = status.details?.retryAfterSeconds
+    const extra: ResponseHeaders = {
+      ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
+      ...(status.code === 403 ? { 'x-content-type-options': 'nosniff' } : {}),
+    }
+    const type = contentType(mediaType?.encoding ?? 'json')
+    const response = this.response(status.code, type, extra)
+    sendWhole(this.exchange, response, statusBody(statusJson(status), mediaType))
+  }
+
+  text(
+    code: number,
+    body: string,
+    extra: ResponseHeaders = { 'x-content-type-options': 'nosniff' },
+  ): void {
+    sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
+  }
+
+  /** What is not even a request: the connection is of no more use. */
+  badRequest(): void {
+    this.#code = 400
+    const close: ResponseHeaders = this.exchange.version === '1.1' ? { connection: 'close' } : {}
+    const response = { status: 400, headers: { 'content-type': plainText, ...close } }
+    sendWhole(this.exchange, response, Buffer.from('400 Bad Request'))
+  }
+
+  /** Status and headers of an answer, which the caller then sends. */
+  response(code: number, type: string, extra: ResponseHeaders = {}): Response {
+    this.#code = code
+    const headers: Record<string, string | readonly string[]> = {
+      'audit-id': this.#options.auditId,
+      'cache-control': 'no-cache, private',
+      'content-type': type,
+      ...extra,
+    }
+    if (this.origin !== undefined) headers[originHeader] = this.origin
+    if (this.warnings.length > 0) headers['warning'] = this.warnings.map(warningHeader)
+    return { status: code, headers }
+  }
+
+  /** Headers of an answer that is not ours. */
+  passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
+    this.#code = code
+    if (this.origin !== undefined) headers[originHeader] = this.origin
+    return headers
+  }
+
+  /** A body that is at hand, be it in pieces; compressed if it is large and the client takes it so. */
+  async body(response: Response, ...pieces: readonly Uint8Array[]): Promise<void> {
+    let bytes = 0
+    for (const piece of pieces) bytes += piece.length
+    if (bytes < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, ...pieces)
+    else await this.#gzip(response, pieces)
+  }
+
+  /** A large body piece by piece. */
+  async pieces(response: Response, pieces: Pieces): Promise<Outcome> {
+    if (this.exchange.method === 'HEAD') {
+      this.exchange.respond(response.status, response.headers)
+      this.exchange.end()
+      return 'sent'
+    }
+    return this.takesGzip
+      ? this.#gzip(response, pieces)
+      : sendPieces(this.exchange, response, pieces, this.clock)
+  }
+
+  /** Upstream looks for the bare name: a quality makes it another one. */
+  get takesGzip(): boolean {
+    if (this.exchange.method === 'HEAD') return false
+    const accepted = String(this.exchange.headers['accept-encoding'] ?? '')
+    return accepted.split(',').some(name => name.trim() === 'gzip')
+  }
+
+  #gzip({ status, headers }: Response, pieces: Pieces): Promise<Outcome> {
+    const response = {
+      status,
+      headers: { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' },
+    }
+    const { zipper } = this.#options
+    return sendPieces(this.exchange, response, zipper.zip(pieces), this.clock)
+  }
+}

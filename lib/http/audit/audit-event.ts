@@ -1,0 +1,77 @@
+/** What was answered, in the form of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level Metadata, which holds neither bodies
+ *  nor credentials. */
+
+import type { Identity } from '../../kube/access-review.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
+
+/** A watch is told twice: when its answer begins, and when it is over. */
+export type AuditStage = 'ResponseStarted' | 'ResponseComplete'
+
+export interface AuditFacts {
+  readonly auditId: string
+  readonly stage: AuditStage
+  /** As it was sent: selectors are in it. */
+  readonly requestUri: string
+  readonly attributes: Attributes
+  /** Undefined: nobody has said who it was. */
+  readonly identity: Identity | undefined
+  readonly sourceIps: readonly string[]
+  readonly userAgent: string
+  readonly code: number
+  /** On the wall clock. */
+  readonly receivedMs: number
+  readonly tookMs: number
+  /** Who answered: the mirror, or we ourselves. */
+  readonly source: string
+}
+
+/** One event, as a line without its end. */
+export function auditEvent(facts: AuditFacts): string {
+  const { attributes, identity, sourceIps, userAgent, receivedMs, tookMs, code } = facts
+  return JSON.stringify({
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level: 'Metadata',
+    auditID: facts.auditId,
+    stage: facts.stage,
+    requestURI: facts.requestUri,
+    verb: attributes.verb,
+    user: userOf(identity),
+    ...(sourceIps.length === 0 ? {} : { sourceIPs: sourceIps }),
+    ...(userAgent === '' ? {} : { userAgent }),
+    ...('path' in attributes ? {} : { objectRef: objectRef(attributes) }),
+    responseStatus: { metadata: {}, code },
+    requestReceivedTimestamp: microTime(receivedMs),
+    stageTimestamp: microTime(receivedMs + tookMs),
+    annotations: {
+      'apiserver.latency.k8s.io/total': `${Math.round(tookMs * 1000)}µs`,
+      ...(code === 401
+        ? {}
+        : { 'authorization.k8s.io/decision': code === 403 ? 'forbid' : 'allow' }),
+      'watchglass/source': facts.source,
+    },
+  })
+}
+
+function userOf(identity: Identity | undefined): object {
+  if (identity === undefined) return {}
+  const { user, uid, groups, extra } = identity
+  return {
+    username: user,
+    ...(uid === '' ? {} : { uid }),
+    ...(groups.length === 0 ? {} : { groups }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra }),
+  }
+}
+
+function objectRef(attributes: Exclude<Attributes, { readonly path: string }>): object {
+  const { resource, namespace, name, group, version, subresource } = attributes
+  const texts = { resource, namespace, name, apiGroup: group, apiVersion: version, subresource }
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''))
+}
+
+/** Go's MicroTime. */
+function microTime(wallMs: number): string {
+  const micros = String(Math.floor((wallMs % 1) * 1000)).padStart(3, '0')
+  return new Date(Math.floor(wallMs)).toISOString().replace('Z', `${micros}Z`)
+}

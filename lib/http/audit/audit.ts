@@ -1,0 +1,88 @@
+/** Records what is answered here: the upstream, whose audit log would have told it, never sees these requests. What passes to the
+ *  upstream is recorded there. */
+
+import { isIP } from 'node:net'
+import { type AuditStage, auditEvent } from './audit-event.ts'
+import type { Identity } from '../../kube/access-review.ts'
+import { type Attributes, attributesOfAny } from '../../kube/request/attributes.ts'
+import { routeRequest } from '../../kube/request/routes.ts'
+import type { RequestContext } from '../api/request-context.ts'
+
+/** Takes lines. Never fails, and never makes anybody wait. */
+export interface AuditLog {
+  write(line: string): void
+}
+
+/** Who everybody is to whom anything is open. */
+const unknownUser: Identity = {
+  user: 'system:anonymous',
+  uid: '',
+  groups: ['system:unauthenticated'],
+  extra: {},
+}
+
+/** Records an answer that is over, or a watch that has begun, and again when it ends. */
+export function recordAnswer(context: RequestContext, log: AuditLog): void {
+  const { facts, exchange, reply } = context
+  if (facts.source === 'upstream') return
+  const attributes = attributesIn(context)
+  const isOpen = facts.verb === 'watch' && reply.code === 200 && !exchange.isClosed
+  const record = recorder(context, attributes, log)
+  record(isOpen ? 'ResponseStarted' : 'ResponseComplete')
+  if (isOpen) exchange.onClose(() => record('ResponseComplete'))
+}
+
+/** Holds no more of the request than its record needs, for a watch may stay open for an hour. */
+function recorder(
+  context: RequestContext,
+  attributes: Attributes,
+  log: AuditLog,
+): (stage: AuditStage) => void {
+  const { grant, exchange, reply, startMs, options, facts } = context
+  const { clock, authorizer } = options
+  const { headers, target, peer } = exchange
+  const known = {
+    auditId: reply.auditId,
+    requestUri: target,
+    attributes,
+    sourceIps: sourceIpsOf(headers['x-forwarded-for'], peer.address),
+    userAgent: headers['user-agent'] ?? '',
+    code: reply.code,
+    receivedMs: clock.wallMs() - (clock.monotonicMs() - startMs),
+    source: facts.source,
+  }
+  const identity = authorizer === undefined ? async () => unknownUser : identityOf(context, grant)
+  let who: Promise<Identity | undefined> | undefined
+  return stage => {
+    const tookMs = clock.monotonicMs() - startMs
+    who ??= identity()
+    void who.then(one => log.write(auditEvent({ ...known, stage, tookMs, identity: one })))
+  }
+}
+
+/** Who it was, also of a request that was refused. */
+function identityOf(
+  { options, exchange }: RequestContext,
+  grant: RequestContext['grant'],
+): () => Promise<Identity | undefined> {
+  const { authorizer } = options
+  if (grant !== undefined) return () => grant.identity()
+  return async () => authorizer?.identityOfSender(exchange)
+}
+
+function attributesIn({ exchange, target, state }: RequestContext): Attributes {
+  const route = routeRequest(exchange.method, target.path, state.registry)
+  return attributesOfAny(route, exchange.method, target)
+}
+
+/** As upstream tells them: those that proxies have named, and the one that we see. */
+function sourceIpsOf(forwarded: string | string[] | undefined, address: string): string[] {
+  const named = [forwarded ?? '']
+    .flat()
+    .join(',')
+    .split(',')
+    .map(text => text.trim())
+    .filter(text => isIP(text) !== 0)
+  const own = address.replace(/^::ffff:/, '')
+  return own === '' || named.at(-1) === own ? named : [...named, own]
+}

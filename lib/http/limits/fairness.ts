@@ -1,0 +1,294 @@
+/** Keeps one user's requests from taking what all others need: requests in flight, bytes that are held for answers, and turns at what
+ *  takes long. The upstream has priority and fairness for this, which requests that are answered here never meet.
+ *
+ *  Whole lists, and the initial events of watches, are worked on a few at a time, and wait for that in a queue for each user; users
+ *  take turns. Gets and pages never wait for them: whatever is long gives way between its slices. Beyond every bound is a 429 that
+ *  says when to come again. */
+
+import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
+import { tooManyRequests } from '../../kube/status.ts'
+
+/** `small` is everything that is neither a whole list nor the beginning of a watch. */
+export type RequestKind = 'small' | 'list' | 'watch'
+
+export interface FairnessMetrics {
+  limited(kind: RequestKind, bound: 'user' | 'all'): void
+}
+
+export interface FairnessLimits {
+  /** Requests that have no answer yet. */
+  readonly requestsPerUser: number
+  readonly requestsMax: number
+  /** Bytes of answers that clients have not taken yet. */
+  readonly bytesPerUser: number
+  readonly bytesMax: number
+  /** Whole lists at once, and as many beginnings of watches. */
+  readonly placesPerUser: number
+  readonly placesMax: number
+  readonly waitingPerUser: number
+  readonly waitingMax: number
+  readonly waitMaxMs: number
+}
+
+/** Nobody meets these in normal use: a controller has a dozen requests under way, a cluster of 5,000 nodes as many watches that begin
+ *  after a restart. They bound what a service can be made to hold to some gigabytes. */
+export const defaultFairnessLimits: FairnessLimits = {
+  requestsPerUser: 6_000,
+  requestsMax: 20_000,
+  bytesPerUser: 512 * 1024 * 1024,
+  bytesMax: 2 * 1024 * 1024 * 1024,
+  placesPerUser: 4,
+  placesMax: 16,
+  waitingPerUser: 6_000,
+  waitingMax: 20_000,
+  waitMaxMs: 60_000,
+}
+
+export interface FairnessOptions {
+  readonly clock: Clock
+  readonly metrics: FairnessMetrics
+  readonly limits?: FairnessLimits | undefined
+}
+
+/** Who holds a place that long reads slowly: its place goes to the next, and its bytes still count. */
+const placeMaxMs = 5_000
+
+/** A list alone gives way often enough by itself. */
+const pacedLists = 3
+/** Others who have asked within this are likely to ask again. */
+const smallRecentMs = 50
+const sliceMinMs = 1
+const sliceMaxMs = 8
+
+interface Small {
+  readonly user: string
+  readonly atMs: number
+}
+
+export class Fairness {
+  readonly #options: FairnessOptions
+  readonly #limits: FairnessLimits
+  readonly #requests: Tally
+  readonly #bytes: Tally
+  readonly #places: Readonly<Record<'list' | 'watch', Places>>
+  #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
+  /** The last one that was another user's. */
+  #otherSmall: Small = this.#lastSmall
+  #nextSliceMs = 0
+
+  constructor(options: FairnessOptions) {
+    this.#options = options
+    this.#limits = options.limits ?? defaultFairnessLimits
+    const { requestsPerUser, requestsMax, bytesPerUser, bytesMax } = this.#limits
+    this.#requests = new Tally(requestsPerUser, requestsMax)
+    this.#bytes = new Tally(bytesPerUser, bytesMax)
+    this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
+  }
+
+  /** A user's request begins. Call the answer when it has its answer. */
+  enter(user: string): () => void {
+    return this.#count(this.#requests, { user, amount: 1, kind: 'small' })
+  }
+
+  /** Memory is held for a user's answer. Call the answer when it is free. */
+  hold(user: string, bytes: number, kind: RequestKind): () => void {
+    return this.#count(this.#bytes, { user, amount: bytes, kind })
+  }
+
+  /** A user asks for something small, which must not wait for what others have in hand. */
+  noteSmall(user: string): void {
+    const nowMs = this.#options.clock.monotonicMs()
+    if (this.#lastSmall.user !== user) this.#otherSmall = this.#lastSmall
+    this.#lastSmall = { user, atMs: nowMs }
+  }
+
+  /** Resolves when a whole list may go on, which has just worked for `workedMs`. While several are in hand and other users ask for
+   *  small things, lists together take half of the time: a loop that is never idle answers a get only between two slices, and its
+   *  clients' processes have to be heard, too. */
+  async pace(user: string, workedMs: number): Promise<void> {
+    const { clock } = this.#options
+    const nowMs = clock.monotonicMs()
+    const { user: last, atMs } = this.#lastSmall
+    const othersAtMs = last === user ? this.#otherSmall.atMs : atMs
+    if (this.#places.list.taken < pacedLists || nowMs - othersAtMs > smallRecentMs) {
+      return clock.yield()
+    }
+    const beginMs = Math.max(nowMs, this.#nextSliceMs)
+    this.#nextSliceMs = beginMs + Math.min(sliceMaxMs, Math.max(sliceMinMs, 2 * workedMs))
+    return sleep(clock, Math.max(1, beginMs - nowMs))
+  }
+
+  /** Waits for a place. Call the answer to give it back. Fails with `overloaded`; and with the reason of the signal. */
+  async place(kind: 'list' | 'watch', user: string, signal: AbortSignal): Promise<() => void> {
+    const { clock } = this.#options
+    const place = await this.#places[kind].take(user, signal)
+    if (place === undefined) throw this.#refused(kind, 'user')
+    const cancel = clock.setTimer(placeMaxMs, place)
+    return () => {
+      cancel()
+      place()
+    }
+  }
+
+  #createPlaces(): Places {
+    return new Places(this.#limits, this.#options.clock)
+  }
+
+  #count(tally: Tally, { user, amount, kind }: Amount): () => void {
+    const bound = tally.add(user, amount)
+    if (bound !== undefined) throw this.#refused(kind, bound)
+    let isCounted = true
+    return () => {
+      if (isCounted) tally.remove(user, amount)
+      isCounted = false
+    }
+  }
+
+  #refused(kind: RequestKind, bound: 'user' | 'all'): Error {
+    this.#options.metrics.limited(kind, bound)
+    return tooManyRequests('too many requests are under way, please try again later', 1)
+  }
+}
+
+interface Amount {
+  readonly user: string
+  readonly amount: number
+  readonly kind: RequestKind
+}
+
+/** An amount for each user, and their sum, both bounded. */
+class Tally {
+  readonly #perUser: number
+  readonly #max: number
+  readonly #amounts = new Map<string, number>()
+  #sum = 0
+
+  constructor(perUser: number, max: number) {
+    this.#perUser = perUser
+    this.#max = max
+  }
+
+  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound allows it is counted alone. */
+  add(user: string, amount: number): 'user' | 'all' | undefined {
+    const known = this.#amounts.get(user) ?? 0
+    if (known > 0 && known + amount > this.#perUser) return 'user'
+    if (this.#sum > 0 && this.#sum + amount > this.#max) return 'all'
+    this.#amounts.set(user, known + amount)
+    this.#sum += amount
+    return undefined
+  }
+
+  remove(user: string, amount: number): void {
+    const left = (this.#amounts.get(user) ?? 0) - amount
+    if (left > 0) this.#amounts.set(user, left)
+    else this.#amounts.delete(user)
+    this.#sum -= amount
+  }
+}
+
+interface Waiting {
+  readonly admit: (place: () => void) => void
+}
+
+interface Line {
+  readonly waiting: Set<Waiting>
+  taken: number
+}
+
+/** A few places, and a line for each user who wants one. The lines take turns. */
+class Places {
+  readonly #limits: FairnessLimits
+  readonly #clock: Clock
+  /** In the order in which they have their turns. */
+  readonly #lines = new Map<string, Line>()
+  #taken = 0
+  #waiting = 0
+
+  constructor(limits: FairnessLimits, clock: Clock) {
+    this.#limits = limits
+    this.#clock = clock
+  }
+
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Undefined when there is none in time, or too many wait. */
+  take(user: string, signal: AbortSignal): Promise<(() => void) | undefined> {
+    const { placesMax, placesPerUser, waitingMax, waitingPerUser } = this.#limits
+    const line = this.#lines.get(user) ?? { waiting: new Set(), taken: 0 }
+    this.#lines.set(user, line)
+    if (this.#taken < placesMax && line.taken < placesPerUser) {
+      return Promise.resolve(this.#give(user, line))
+    }
+    if (line.waiting.size >= waitingPerUser || this.#waiting >= waitingMax) {
+      return Promise.resolve(undefined)
+    }
+    return this.#wait(user, line, signal)
+  }
+
+  #wait(user: string, line: Line, signal: AbortSignal): Promise<(() => void) | undefined> {
+    return new Promise((resolve, reject) => {
+      let cancel: CancelTimer = () => {}
+      const leave = (): void => {
+        cancel()
+        signal.removeEventListener('abort', onAbort)
+        if (line.waiting.delete(waiting)) this.#waiting--
+        this.#forget(user, line)
+      }
+      const waiting: Waiting = {
+        admit: place => {
+          leave()
+          resolve(place)
+        },
+      }
+      const onAbort = (): void => {
+        leave()
+        reject(signal.reason as Error)
+      }
+      cancel = this.#clock.setTimer(this.#limits.waitMaxMs, () => {
+        leave()
+        resolve(undefined)
+      })
+      line.waiting.add(waiting)
+      this.#waiting++
+      signal.addEventListener('abort', onAbort, { once: true })
+      if (signal.aborted) onAbort()
+    })
+  }
+
+  #give(user: string, line: Line): () => void {
+    line.taken++
+    this.#taken++
+    let isTaken = true
+    return () => {
+      if (!isTaken) return
+      isTaken = false
+      line.taken--
+      this.#taken--
+      this.#forget(user, line)
+      this.#next()
+    }
+  }
+
+  /** Gives free places to the lines in turn. */
+  #next(): void {
+    const { placesMax, placesPerUser } = this.#limits
+    for (const [user, line] of this.#lines) {
+      if (this.#taken >= placesMax) return
+      if (line.taken >= placesPerUser) continue
+      const [waiting] = line.waiting
+      if (waiting === undefined) continue
+      this.#lines.delete(user)
+      this.#lines.set(user, line)
+      waiting.admit(this.#give(user, line))
+      return
+    }
+  }
+
+  #forget(user: string, line: Line): void {
+    if (line.taken === 0 && line.waiting.size === 0 && this.#lines.get(user) === line) {
+      this.#lines.delete(user)
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/** Compares a share of what the mirror answers with what the upstream answers to the same (`--compare`). A list is asked for once more on
+ *  both sides, exactly at the revision that the client was given, so that nothing that happens meanwhile makes a difference; the
+ *  client's answer is not touched, and waits for nothing. A get cannot be asked for exactly: it is compared only if both sides have
+ *  the same version of the object.
+ *
+ *  One comparison at a time: what comes meanwhile is not compared, so that this never becomes a load of its own. */
+
+import type { CancelTimer } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Random } from '../../base/random.ts'
+import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import { CollectedExchange } from '../server/collected-exchange.ts'
+import { firstDifference } from './difference.ts'
+import { withOpenedToken } from './opened-token.ts'
+import { builtinOffer } from '../api/offers.ts'
+import { Reply } from '../api/reply.ts'
+import { RequestContext } from '../api/request-context.ts'
+import type { UpstreamAnswer } from '../../upstream/upstream.ts'
+import { Zipper } from '../server/zipper.ts'
+
+/** What came of a comparison. */
+export type Compared = 'same' | 'differs' | 'moved' | 'failed'
+
+export interface ShadowOptions {
+  /** Of the reads that the mirror answers: 0 to 1. */
+  readonly share: number
+  readonly random: Random
+  readonly metrics: { compared(outcome: Compared): void }
+  /** Answers a read from the mirror. */
+  readonly answer: (context: RequestContext, route: ResourceRoute) => Promise<void>
+}
+
+/** So many differences are logged; all are counted. */
+const loggedMax = 20
+const answerMaxBytes = 64 * 1024 * 1024
+const timeoutMs = 30_000
+
+export class Shadow {
+  readonly #options: ShadowOptions
+  #isBusy = false
+  #logged = 0
+
+  constructor(options: ShadowOptions) {
+    this.#options = options
+  }
+
+  /** A read was answered. Returns at once. */
+  answered(context: RequestContext, route: ResourceRoute): void {
+    const { share, random, metrics } = this.#options
+    if (this.#isBusy || share === 0 || !isComparable(context) || random.next() >= share) return
+    this.#isBusy = true
+    void this.#compare(context, route)
+      .catch((): Compared => 'failed')
+      .then(outcome => {
+        this.#isBusy = false
+        metrics.compared(outcome)
+      })
+  }
+
+  async #compare(context: RequestContext, route: ResourceRoute): Promise<Compared> {
+    const target = exactTarget(context)
+    if (target === undefined) return 'failed'
+    const [ours, theirs] = await Promise.all([
+      this.#ourAnswer(context, route, target),
+      upstreamAnswer(context, target),
+    ])
+    const body = ours.answer
+    if (body === undefined || ours.status !== 200) return 'moved'
+    // Who may not ask, or asks for what is compacted by now, learns nothing.
+    if (theirs.code !== 200) return theirs.code === 404 ? 'differs' : 'moved'
+    const isGet = route.verb === 'get'
+    const [a, b] = [body, theirs.body].map(bytes => comparable(bytes, context))
+    if (isGet && versionIn(a) !== versionIn(b)) return 'moved'
+    const difference = firstDifference(a ?? body, b ?? theirs.body)
+    if (difference === undefined) return 'same'
+    this.#log(context, route, difference)
+    return 'differs'
+  }
+
+  async #ourAnswer(
+    { options, state, exchange }: RequestContext,
+    route: ResourceRoute,
+    target: RequestTarget,
+  ): Promise<CollectedExchange> {
+    const collected = new CollectedExchange(
+      target.raw,
+      plainHeaders(exchange.headers),
+      exchange.peer,
+    )
+    const alone = { ...options, fairness: undefined, audit: undefined }
+    const { clock, segments } = options
+    const reply = new Reply(collected, target, {
+      auditId: options.auditId(),
+      clock,
+      zipper: new Zipper(segments),
+      offer: builtinOffer(options.hasCbor),
+    })
+    const context = new RequestContext({
+      exchange: collected,
+      target,
+      reply,
+      startMs: clock.monotonicMs(),
+      options: alone,
+      state,
+      facts: {
+        verb: route.verb,
+        group: '',
+        version: '',
+        resource: '',
+        source: 'mirror',
+        hasLabelSelector: false,
+        hasFieldSelector: false,
+      },
+    })
+    await this.#options.answer(context, route)
+    context.release()
+    return collected
+  }
+
+  #log(context: RequestContext, { resource, verb }: ResourceRoute, difference: string): void {
+    if (this.#logged >= loggedMax) return
+    this.#logged++
+    context.options.logger.error('the upstream answers a read in another way than the mirror', {
+      resource: resource.resource,
+      group: resource.group,
+      version: resource.version,
+      verb,
+      origin: context.reply.origin,
+      difference,
+    })
+  }
+}
+
+/** Gets and lists that the mirror has answered with what there is. Rows of Tables show ages, which move on. */
+function isComparable({ facts, reply, exchange }: RequestContext): boolean {
+  const isRead = facts.verb === 'get' || facts.verb === 'list'
+  const isTable = String(exchange.headers.accept ?? '').includes('as=Table')
+  return isRead && !isTable && facts.source === 'mirror' && reply.code === 200
+}
+
+/** The same request for the revision that was answered. */
+function exactTarget({ target, facts, reply, options }: RequestContext): RequestTarget | undefined {
+  const revision = /revision=(\d+)/.exec(reply.origin ?? '')?.[1]
+  const raw = withOpenedToken(target, options.seal)
+  if (facts.verb === 'get' || target.query.text('continue') !== '') return parseTarget(raw)
+  const [path = '', query = ''] = raw.split('?')
+  const kept = query.split('&').filter(pair => pair !== '' && !pair.startsWith('resourceVersion'))
+  const exact = [`resourceVersion=${revision}`, 'resourceVersionMatch=Exact']
+  return parseTarget(`${path}?${[...kept, ...exact].join('&')}`)
+}
+
+function plainHeaders(
+  headers: RequestContext['exchange']['headers'],
+): RequestContext['exchange']['headers'] {
+  const { 'accept-encoding': _, ...rest } = headers
+  return rest
+}
+
+async function upstreamAnswer(
+  { exchange, options }: RequestContext,
+  target: RequestTarget,
+): Promise<UpstreamAnswer> {
+  const { proxy, clock } = options
+  if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
+  const { authorization, accept, 'user-agent': userAgent } = exchange.headers
+  const credentials = proxy.passed?.(exchange) ?? {
+    headers: authorization === undefined ? {} : { authorization },
+    as: 'caller' as const,
+  }
+  const limit = new AbortController()
+  const cancel: CancelTimer = clock.setTimer(timeoutMs, () => limit.abort())
+  try {
+    return await proxy.upstream.call(
+      {
+        method: 'GET',
+        path: target.raw,
+        headers: {
+          ...(accept === undefined ? {} : { accept }),
+          ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+          ...credentials.headers,
+        },
+        maxBytes: answerMaxBytes,
+        signal: limit.signal,
+      },
+      credentials.as,
+    )
+  } finally {
+    cancel()
+  }
+}
+
+/** Tokens that are encrypted are never the same twice. */
+function comparable(body: Uint8Array, { options }: RequestContext): Uint8Array {
+  if (options.seal === undefined) return body
+  const text = Buffer.from(body).toString()
+  return Buffer.from(text.replace(/"continue":"[^"]*"/, '"continue":""'))
+}
+
+function versionIn(body: Uint8Array | undefined): string | undefined {
+  const text = Buffer.from(body ?? []).toString()
+  return /"resourceVersion":\s?"(\d+)"/.exec(text)?.[1]
+}

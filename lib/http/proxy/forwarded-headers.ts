@@ -1,0 +1,177 @@
+/** Headers on their way through. What belongs to one connection is taken off (RFC 9110, 7.6.1), and so is what says who somebody is,
+ *  which nobody may say but a front proxy. First what the client names in `Connection` goes, then what is ours is added: a client
+ *  that names one of our headers there must not get rid of it. */
+
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ResponseHeaders } from '../server/exchange.ts'
+
+/** Of a connection, or written anew for each. `expect` has been answered by us. */
+const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+])
+
+/** Trailers follow a body that does not say how long it is, and nothing else. */
+function canHaveTrailers(code: number, method: string, headers: IncomingHttpHeaders): boolean {
+  const hasBody = method !== 'HEAD' && code !== 204 && code !== 304
+  return hasBody && headers['content-length'] === undefined
+}
+
+/** Said anew by whoever stands in front, or else a client could say it. */
+const forwardedHeaders: ReadonlySet<string> = new Set([
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-real-ip',
+])
+
+export interface ClientHeaders {
+  /** Names and values in turn, as they were sent. */
+  readonly rawHeaders: readonly string[]
+  readonly method: string
+  readonly host: string
+  readonly address: string
+  readonly isSecure: boolean
+  readonly hasBody: boolean
+}
+
+export interface HeaderRules {
+  /** Says who somebody is, in any spelling. */
+  readonly isIdentityHeader: (name: string) => boolean
+  /** Not to be passed on as they were sent: in lower case. */
+  readonly replaced: readonly string[]
+  /** Ours, in lower case. */
+  readonly added: Readonly<Record<string, string | string[]>>
+}
+
+/** The headers of a request for the upstream: names and values in turn. */
+export function requestHeaders(client: ClientHeaders, rules: HeaderRules): string[] {
+  const { rawHeaders, hasBody } = client
+  const named = namedByConnection(rawHeaders)
+  const { replaced } = rules
+  const passed: string[] = []
+  const addresses: string[] = []
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    const value = rawHeaders[i + 1] ?? ''
+    const plain = name.toLowerCase()
+    if (named.has(plain) || replaced.includes(plain)) continue
+    if (plain === 'x-forwarded-for') addresses.push(value)
+    if (plain === 'te' && /\btrailers\b/i.test(value)) passed.push('TE', 'trailers')
+    const isKept =
+      !name.startsWith(':') &&
+      !connectionHeaders.has(plain) &&
+      !forwardedHeaders.has(plain) &&
+      !rules.isIdentityHeader(plain) &&
+      (plain !== 'content-length' || hasBody)
+    if (isKept) passed.push(name, value)
+  }
+  passed.push('X-Forwarded-For', [...addresses, client.address].join(', '))
+  passed.push('X-Forwarded-Host', client.host)
+  passed.push('X-Forwarded-Proto', client.isSecure ? 'https' : 'http')
+  for (const [name, values] of Object.entries(rules.added)) {
+    for (const value of [values].flat()) passed.push(name, value)
+  }
+  return passed
+}
+
+/** The trailers of a request for the upstream: names and values in turn. What frames a message, routes it or says who sends it is not
+ *  said behind it (RFC 9110, 6.5.1): a server that takes trailers for headers must not be told by them. */
+export function requestTrailers(
+  rawTrailers: readonly string[],
+  rawHeaders: readonly string[],
+  isIdentityHeader: (name: string) => boolean,
+): string[] {
+  const passed: string[] = []
+  const named = rawTrailers.length === 0 ? noTokens : namedByConnection(rawHeaders)
+  for (let i = 0; i + 1 < rawTrailers.length; i += 2) {
+    const name = rawTrailers[i] ?? ''
+    const plain = name.toLowerCase().replaceAll('_', '-')
+    const isKept =
+      !name.startsWith(':') &&
+      !named.has(name.toLowerCase()) &&
+      !connectionHeaders.has(plain) &&
+      !forwardedHeaders.has(plain) &&
+      !headersOnly.has(plain) &&
+      !plain.startsWith('impersonate-') &&
+      !isIdentityHeader(plain)
+    if (isKept) passed.push(name, rawTrailers[i + 1] ?? '')
+  }
+  return passed
+}
+
+/** Never trailers. */
+const headersOnly: ReadonlySet<string> = new Set([
+  'authorization',
+  'content-encoding',
+  'content-length',
+  'content-range',
+  'content-type',
+  'cookie',
+  'max-forwards',
+  'set-cookie',
+  'trailer',
+])
+
+/** True for a header that says who somebody is, whatever it is configured to be called. Some servers take `_` for `-`. */
+export function isRemoteHeader(name: string): boolean {
+  const isLikely = name.startsWith('x') || name.startsWith('X')
+  return isLikely && name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
+}
+
+/** The headers of the upstream's answer for the client. */
+export function answerHeaders(
+  code: number,
+  method: string,
+  headers: IncomingHttpHeaders,
+): Record<string, string | string[]> {
+  const passed = withoutConnection(headers)
+  if (!canHaveTrailers(code, method, headers)) delete passed['trailer']
+  return passed
+}
+
+function withoutConnection(headers: IncomingHttpHeaders): Record<string, string | string[]> {
+  const named = tokensOf([headers.connection ?? ''].flat())
+  const passed: Record<string, string | string[]> = {}
+  for (const name in headers) {
+    const value = headers[name]
+    if (value === undefined || connectionHeaders.has(name) || named.has(name)) continue
+    passed[name] = value
+  }
+  return passed
+}
+
+/** The trailers of the upstream's answer; undefined if there are none. */
+export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders | undefined {
+  const passed = withoutConnection(trailers)
+  for (const name of Object.keys(passed)) if (headersOnly.has(name)) delete passed[name]
+  return Object.keys(passed).length === 0 ? undefined : passed
+}
+
+function namedByConnection(rawHeaders: readonly string[]): ReadonlySet<string> {
+  const values: string[] = []
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.toLowerCase() === 'connection') values.push(rawHeaders[i + 1] ?? '')
+  }
+  return tokensOf(values)
+}
+
+const noTokens: ReadonlySet<string> = new Set()
+
+/** What most clients and servers send, or nothing at all, names no header. */
+function tokensOf(values: readonly string[]): ReadonlySet<string> {
+  const [first = '', ...rest] = values
+  if (rest.length === 0 && (first === '' || first === 'keep-alive')) return noTokens
+  const tokens = values.flatMap(value => value.split(','))
+  return new Set(tokens.map(token => token.trim().toLowerCase()).filter(token => token !== ''))
+}

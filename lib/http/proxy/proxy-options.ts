@@ -1,0 +1,38 @@
+/** What passing requests on needs. */
+
+import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import type { Exchange } from '../server/exchange.ts'
+import type { InexactEvents } from '../api/inexact.ts'
+import type { RequestContext } from '../api/request-context.ts'
+import type { Slots } from '../limits/slots.ts'
+import type { Upstream, UpstreamIdentity } from '../../upstream/upstream.ts'
+
+/** How a caller is shown to the upstream. */
+export interface PassedCredentials {
+  /** Names in lower case. They take the place of what the client has sent of `Authorization`. */
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly as: UpstreamIdentity
+}
+
+export interface PassMetrics {
+  /** A request has gone to the upstream. */
+  passed(reason: PassReason): void
+}
+
+export interface ProxyOptions {
+  readonly upstream: Upstream
+  /** What decides about requests now. */
+  readonly policy: () => DecisionPolicy
+  /** Undefined: callers show their own credentials, as they sent them. */
+  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  /** Beside X-Remote-*, which never pass. */
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** What watches cannot be told. */
+  readonly inexact: InexactEvents
+  /** Compares what the mirror answers with the upstream; undefined: nobody does. */
+  readonly shadow?: { answered(context: RequestContext, route: ResourceRoute): void } | undefined
+  /** For reads that the mirror should have answered. */
+  readonly slots: Slots
+  readonly metrics: PassMetrics
+}

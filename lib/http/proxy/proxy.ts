@@ -1,0 +1,172 @@
+/** Passes requests to the upstream and its answers back, as they come: nothing is kept but what is on its way. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import { type RequestTarget, requestInfo } from '../../kube/request/request.ts'
+import { badRequest, tooManyRequests } from '../../kube/status.ts'
+import type { Exchange } from '../server/exchange.ts'
+import {
+  answerHeaders,
+  isRemoteHeader,
+  requestHeaders,
+  requestTrailers,
+} from './forwarded-headers.ts'
+import { withOpenedToken } from './opened-token.ts'
+import { passReasonOf } from '../api/pass-instead.ts'
+import type { ProxyOptions } from './proxy-options.ts'
+import { Relay } from './relay.ts'
+import type { RequestContext } from '../api/request-context.ts'
+import type { Slots } from '../limits/slots.ts'
+import { passTunnel, wantsTunnel } from './tunnel.ts'
+import type { ForwardBody, ForwardRequest, Upstream } from '../../upstream/upstream.ts'
+
+/** Those that come in numbers when the mirror fails: what spares the upstream in good times must not kill it in bad ones. */
+const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
+  'not-ready',
+  'suspect',
+  'progress-untrusted',
+  'revision-not-kept',
+])
+
+/** Answers, or lets the upstream answer what the mirror cannot. */
+export async function answerOrPass(
+  context: RequestContext,
+  answer: () => Promise<void>,
+): Promise<void> {
+  if (context.options.proxy !== undefined) context.reply.origin = 'mirror'
+  try {
+    await answer()
+  } catch (error) {
+    const reason = passReasonOf(error)
+    const isTooLate = context.reply.code !== 0
+    if (reason === undefined || context.options.proxy === undefined || isTooLate) throw error
+    await passOn(context, reason)
+  }
+}
+
+/** Lets the upstream answer. Resolves when the answer is over. */
+export async function passOn(context: RequestContext, reason: PassReason): Promise<void> {
+  const { options, exchange, reply } = context
+  const { proxy } = options
+  if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
+  context.facts = { ...context.facts, source: 'upstream' }
+  reply.origin = `pass; reason=${reason}`
+  proxy.metrics.passed(reason)
+  const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
+  try {
+    if (exchange.takeover !== undefined && exchange.hasBody) {
+      throw badRequest('a request for another protocol has no body')
+    }
+    const request = await requestOf(context, proxy)
+    if (wantsTunnel(exchange)) await passTunnel(context, proxy.upstream, request)
+    else await forward(context, proxy.upstream, { request, onStarted: free })
+  } finally {
+    free()
+  }
+}
+
+function takeSlot(slots: Slots): () => void {
+  const free = slots.take()
+  if (free === undefined) {
+    throw tooManyRequests(`${slots.max} reads are with the upstream that the mirror lacks`, 1)
+  }
+  return free
+}
+
+async function requestOf(
+  { exchange, target, options }: RequestContext,
+  { passed, isIdentityHeader, upstream }: ProxyOptions,
+): Promise<ForwardRequest> {
+  const { method, peer, rawHeaders, hasBody } = exchange
+  const credentials = passed?.(exchange)
+  const as = credentials?.as ?? 'caller'
+  const own = as === 'ourselves' ? await upstream.credentials() : {}
+  const isIdentity = (name: string): boolean =>
+    isRemoteHeader(name) || isIdentityHeader?.(name) === true
+  const headers = requestHeaders(
+    {
+      rawHeaders,
+      method,
+      hasBody,
+      host: exchange.headers.host ?? '',
+      address: peer.address,
+      isSecure: peer.isSecure,
+    },
+    {
+      isIdentityHeader: isIdentity,
+      // Whoever is shown by our word is not shown by any other.
+      replaced: credentials === undefined ? [] : ['authorization'],
+      added: { ...credentials?.headers, ...own },
+    },
+  )
+  return {
+    method,
+    path: withOpenedToken(target, options.seal),
+    headers,
+    body: hasBody ? bodyOf(exchange, isIdentity) : undefined,
+    isLongRunning: isLongRunning(method, target),
+    as,
+  }
+}
+
+/** The body, read when the upstream takes it, and not before. */
+function bodyOf(exchange: Exchange, isIdentityHeader: (name: string) => boolean): ForwardBody {
+  return {
+    pieces() {
+      exchange.proceed()
+      const iterator = exchange.body.iterator({ destroyOnReturn: false })
+      return { [Symbol.asyncIterator]: () => iterator as AsyncIterator<Uint8Array> }
+    },
+    trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),
+  }
+}
+
+const longSubresources: ReadonlySet<string> = new Set([
+  'attach',
+  'exec',
+  'log',
+  'portforward',
+  'proxy',
+])
+
+/** kube-apiserver's own rule: these have no time limit. */
+function isLongRunning(method: string, { path, query }: RequestTarget): boolean {
+  const info = requestInfo(method, path)
+  if (info === undefined) return false
+  const isWatch = info.verb === 'watch' || (info.verb === 'get' && query.flag('watch'))
+  return isWatch || info.verb === 'proxy' || longSubresources.has(info.subresource)
+}
+
+interface Forwarded {
+  readonly request: ForwardRequest
+  /** The answer has begun. */
+  readonly onStarted: () => void
+}
+
+function forward(
+  { exchange, reply }: RequestContext,
+  upstream: Upstream,
+  { request, onStarted }: Forwarded,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let ignoreClose = (): void => {}
+    const relay = new Relay(exchange, {
+      started(code, headers) {
+        onStarted()
+        const passed = answerHeaders(code, request.method, headers)
+        exchange.respond(code, reply.passed(code, passed))
+      },
+      over: failure => {
+        ignoreClose()
+        if (failure === undefined) resolve()
+        else reject(failure)
+      },
+    })
+    const control = upstream.forward(request, relay)
+    relay.control = control
+    ignoreClose = exchange.onClose(() => {
+      control.abort()
+      resolve()
+    })
+  })
+}

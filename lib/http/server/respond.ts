@@ -1,0 +1,106 @@
+/** Bytes to clients with back-pressure: at most what the socket buffers is in memory, and nobody is waited for without end. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { Slice } from '../../base/slice.ts'
+import type { Exchange, ResponseHeaders } from './exchange.ts'
+
+export interface Response {
+  readonly status: number
+  readonly headers: ResponseHeaders
+}
+
+/** A body as it is made, or as it comes. */
+export type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/** How a response ended: whole, cut off by the client, or cut off by us because the client did not read. */
+export type Outcome = 'sent' | 'left' | 'slow'
+
+/** A client that takes nothing for so long is cut off. It is generous: a phone on a bad line reads something in a minute. */
+export const slowReaderTimeoutMs = 60_000
+
+/** A client that has not taken all of an answer after so long is cut off, too, however steadily it reads. kube-apiserver gives a
+ *  whole request 60 s; a list of a gigabyte over a line of 20 Mbit/s takes 7 minutes. */
+export const answerMaxMs = 600_000
+
+/** A body up to this is sent in one piece, with its length, as Go's server does. */
+const wholeMaxBytes = 2_048
+
+/** Sends a body that is at hand, be it in pieces. The caller does not wait. */
+export function sendWhole(
+  exchange: Exchange,
+  { status, headers }: Response,
+  ...body: readonly Uint8Array[]
+): void {
+  let bytes = 0
+  for (const piece of body) bytes += piece.length
+  exchange.respond(status, { ...headers, 'content-length': String(bytes) })
+  if (exchange.method === 'HEAD') exchange.end()
+  else exchange.endWith(body)
+}
+
+/** Sends a body as its pieces are made. The pieces' iterator is closed when the client leaves, so that no more are made. */
+export async function sendPieces(
+  exchange: Exchange,
+  { status, headers }: Response,
+  pieces: Pieces,
+  clock: Clock,
+): Promise<Outcome> {
+  const first: Uint8Array[] = []
+  let firstBytes = 0
+  let isStarted = false
+  const endMs = clock.monotonicMs() + answerMaxMs
+  const slice = new Slice(clock)
+  for await (const piece of pieces) {
+    if (!isStarted) {
+      first.push(piece)
+      firstBytes += piece.length
+      if (firstBytes <= wholeMaxBytes) continue
+      isStarted = true
+      exchange.respond(status, headers)
+    }
+    if (exchange.isClosed) return 'left'
+    const isFull = first.length > 0 ? !exchange.write(joined(first)) : !exchange.write(piece)
+    if (isFull) {
+      const outcome = await writable(exchange, clock, endMs)
+      if (outcome !== 'sent') return outcome
+      // Many sockets may be drained at once: each goes on in its turn.
+      await slice.next()
+    } else if (slice.isOver) await slice.next()
+  }
+  if (isStarted) exchange.end()
+  else sendWhole(exchange, { status, headers }, Buffer.concat(first))
+  return 'sent'
+}
+
+/** Empties `pieces` into one. */
+function joined(pieces: Uint8Array[]): Uint8Array {
+  const all = pieces.splice(0)
+  return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
+}
+
+/** Waits until the exchange takes more. A client that takes nothing in time, or not before `endMs`, is cut off. */
+export function writable(
+  exchange: Exchange,
+  clock: Clock,
+  endMs: number = Infinity,
+): Promise<Outcome> {
+  const leftMs = Math.max(0, endMs - clock.monotonicMs())
+  return new Promise(resolve => {
+    let cancel: CancelTimer = () => {}
+    let ignoreClose = (): void => {}
+    let isSettled = false
+    const settle = (outcome: Outcome): void => {
+      if (isSettled) return
+      isSettled = true
+      cancel()
+      ignoreClose()
+      resolve(outcome)
+    }
+    cancel = clock.setTimer(Math.min(slowReaderTimeoutMs, leftMs), () => {
+      settle('slow')
+      exchange.abort()
+    })
+    exchange.onDrain(() => settle('sent'))
+    ignoreClose = exchange.onClose(() => settle('left'))
+  })
+}

@@ -1,0 +1,302 @@
+/** Listeners: HTTP/1.1 and HTTP/2 on one port, plain (told apart by the first bytes) or TLS (by ALPN), with limits, and an end
+ *  that lets what is under way finish. What to answer is the handler's. */
+
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import type * as net from 'node:net'
+import type { Duplex } from 'node:stream'
+import type { SecureContextOptions, TlsOptions } from 'node:tls'
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { unreachable } from '../../base/assert.ts'
+import type { Exchange, Handler } from './exchange.ts'
+import { Http1Exchange } from './h1.ts'
+import { Http2Exchange } from './h2.ts'
+import { StalledClients } from '../limits/stalled.ts'
+
+export interface Listen {
+  readonly protocol: 'http' | 'https'
+  readonly host: string
+  /** 0 lets the system choose. */
+  readonly port: number
+}
+
+export interface ServerOptions {
+  readonly listen: Listen
+  readonly handler: Handler
+  /** With `https`. A `ca` makes the server ask for client certificates. */
+  readonly tls?: SecureContextOptions | undefined
+  readonly clock: Clock
+  /** Requests for another protocol are handed over with their connection. Without it they are answered as any other. */
+  readonly takesUpgrades?: boolean | undefined
+  /** How long an HTTP/2 connection without streams is kept when nothing happens on it. */
+  readonly idleTimeoutMs?: number | undefined
+}
+
+/** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
+const headersMaxBytes = 64 * 1024
+/** Headers must be complete by then, or the connection is held by somebody who does not mean to send any. */
+const headersTimeoutMs = 30_000
+/** Idle connections are kept as long as Go's HTTP server keeps them. */
+const idleTimeoutMs = 90_000
+/** An aggregator sends all of its watches over one connection (kubernetes issue 60042). */
+const streamsPerConnection = 2_000
+/** A stream's window: one round trip of 10 ms carries 100 MB/s. */
+const streamWindowBytes = 1024 * 1024
+const connectionWindowBytes = 16 * 1024 * 1024
+/** Node counts a session's queued frames against this, in megabytes: thousands of watches each have a frame or two queued. */
+const sessionMemoryMegabytes = 256
+
+/** A connection on which nothing happened for so long is probed by the system. */
+const vanishedAfterMs = 30_000
+
+const http1Options: http.ServerOptions = {
+  maxHeaderSize: headersMaxBytes,
+  headersTimeout: headersTimeoutMs,
+  // Long uploads pass through to the upstream; their pace is its business.
+  requestTimeout: 0,
+  keepAliveTimeout: idleTimeoutMs,
+  noDelay: true,
+  // Notices clients that have vanished without a word: watches may have nothing to write for an hour.
+  keepAlive: true,
+  keepAliveInitialDelay: vanishedAfterMs,
+}
+
+const http2Options: http2.ServerOptions = {
+  maxSessionMemory: sessionMemoryMegabytes,
+  settings: {
+    maxConcurrentStreams: streamsPerConnection,
+    initialWindowSize: streamWindowBytes,
+    maxHeaderListSize: headersMaxBytes,
+  },
+}
+
+/** A running server. */
+export class Server {
+  readonly #listeners: net.Server[] = []
+  readonly #http1: http.Server | undefined
+  readonly #secure: http2.Http2SecureServer | undefined
+  readonly #sockets = new Set<net.Socket>()
+  readonly #sessions = new Set<http2.Http2Session>()
+  readonly #handler: Handler
+  readonly #exchanges = new Set<Exchange>()
+  readonly #stalled: StalledClients
+  readonly #idleTimeoutMs: number
+  #onIdle: (() => void) | undefined
+  #isDraining = false
+
+  private constructor(options: ServerOptions) {
+    const { listen, handler, tls, clock, takesUpgrades = false } = options
+    this.#handler = handler
+    this.#idleTimeoutMs = options.idleTimeoutMs ?? idleTimeoutMs
+    this.#stalled = new StalledClients(this.#exchanges, clock)
+    switch (listen.protocol) {
+      case 'https':
+        this.#secure = this.#createSecure(tls ?? {})
+        this.#listeners.push(this.#secure)
+        break
+      case 'http':
+        this.#http1 = this.#withHttp1(http.createServer(http1Options))
+        this.#listeners.push(
+          this.#sniffProtocol(this.#http1, this.#withHttp2(http2.createServer(http2Options))),
+        )
+        break
+      default:
+        unreachable(listen.protocol)
+    }
+    const upgradable = this.#http1 ?? (this.#secure as unknown as http.Server)
+    if (takesUpgrades) this.#takeUpgrades(upgradable)
+  }
+
+  /** Node leaves such a connection to whoever listens for it. An answer of the ordinary kind ends it. */
+  #takeUpgrades(server: http.Server): void {
+    server.on('upgrade', (request: http.IncomingMessage, stream: Duplex, head: Buffer) => {
+      const socket = stream as net.Socket
+      const response = new http.ServerResponse(request)
+      response.shouldKeepAlive = false
+      response.assignSocket(socket)
+      response.on('finish', () => socket.end())
+      socket.on('error', () => {})
+      this.#begin(new Http1Exchange(request, response, { socket, head }))
+    })
+  }
+
+  /** Listens; refuses an address that is taken or not ours, naming it. */
+  static async listen(options: ServerOptions): Promise<Server> {
+    const server = new Server(options)
+    const { host, port } = options.listen
+    for (const listener of server.#listeners) {
+      await new Promise<void>((resolve, reject) => {
+        listener.once('error', error =>
+          reject(
+            new CacheError(
+              'invalid_request',
+              `cannot listen on ${host}:${port}: ${error.message}`,
+              { cause: error },
+            ),
+          ),
+        )
+        listener.listen({ host, port }, resolve)
+      })
+    }
+    return server
+  }
+
+  get port(): number {
+    const address = this.#listeners[0]?.address()
+    return typeof address === 'object' && address !== null ? address.port : 0
+  }
+
+  /** Uses another certificate for connections from now on. */
+  replaceTls(options: SecureContextOptions): void {
+    this.#secure?.setSecureContext(options)
+  }
+
+  /** Stops accepting, lets exchanges under way finish, and closes connections as they become idle. Resolves when all are gone. */
+  async drain(): Promise<void> {
+    this.#isDraining = true
+    for (const listener of this.#listeners) listener.close()
+    for (const session of this.#sessions) session.close()
+    this.#http1?.closeIdleConnections()
+    if (this.#exchanges.size > 0) {
+      await new Promise<void>(resolve => {
+        this.#onIdle = resolve
+      })
+    }
+    this.close()
+  }
+
+  /** Cuts off whatever is under way. */
+  close(): void {
+    this.#isDraining = true
+    this.#stalled.stop()
+    for (const listener of this.#listeners) listener.close()
+    for (const session of this.#sessions) session.destroy()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #createSecure(tls: SecureContextOptions): http2.Http2SecureServer {
+    const verification: TlsOptions =
+      tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
+    const server = http2.createSecureServer({
+      ...http2Options,
+      ...http1Options,
+      ...tls,
+      ...verification,
+      allowHTTP1: true,
+    })
+    server.on('secureConnection', socket => this.#track(socket))
+    server.on('request', (request, response) => {
+      this.#begin(
+        new Http1Exchange(
+          request as unknown as http.IncomingMessage,
+          response as unknown as http.ServerResponse,
+        ),
+      )
+    })
+    // Who listens for requests gets HTTP/2 in the manner of HTTP/1.1 as well, by a listener that costs a fifth of a small answer.
+    server.removeAllListeners('stream')
+    server.on('clientError', refuseMalformed)
+    return this.#withHttp2(server)
+  }
+
+  /** A connection whose first bytes are HTTP/2's preface is one; any other goes on as `http1` would have taken it. */
+  #sniffProtocol(http1: http.Server, h2: http2.Http2Server): http.Server {
+    const listeners = http1.listeners('connection')
+    http1.removeAllListeners('connection')
+    return http1.on('connection', (socket: net.Socket) => {
+      this.#track(socket)
+      socket.setTimeout(headersTimeoutMs, () => socket.destroy())
+      socket.on('error', () => {})
+      socket.once('readable', () => {
+        const start = socket.read() as Buffer | null
+        if (start === null) return
+        socket.setTimeout(0)
+        socket.removeAllListeners('timeout')
+        socket.unshift(start)
+        if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
+          // The HTTP/1.1 server accepts half-open sockets; over HTTP/2 a client that ends is gone.
+          socket.allowHalfOpen = false
+          h2.emit('connection', socket)
+        } else for (const listener of listeners) listener.call(http1, socket)
+      })
+    })
+  }
+
+  #withHttp1(server: http.Server): http.Server {
+    server.on('request', (request, response) => this.#begin(new Http1Exchange(request, response)))
+    server.on('clientError', refuseMalformed)
+    return server
+  }
+
+  #withHttp2<T extends http2.Http2Server | http2.Http2SecureServer>(server: T): T {
+    server.on('session', (session: http2.ServerHttp2Session) => {
+      session.setLocalWindowSize(connectionWindowBytes)
+      this.#sessions.add(session)
+      session.on('close', () => this.#sessions.delete(session))
+      session.on('error', () => {})
+      if (this.#isDraining) session.close()
+      // Pings count as something: whoever keeps a connection alive may want to use it.
+      let streams = 0
+      session.on('stream', (stream: http2.ServerHttp2Stream) => {
+        streams++
+        stream.once('close', () => {
+          streams--
+          // It may have been looked at for the last time while the stream was open.
+          if (streams === 0 && !session.destroyed) session.setTimeout(this.#idleTimeoutMs)
+        })
+      })
+      session.on('timeout', () => {
+        if (streams === 0) session.close()
+      })
+      session.setTimeout(this.#idleTimeoutMs)
+    })
+    server.on(
+      'stream',
+      (
+        stream: http2.ServerHttp2Stream,
+        headers: http2.IncomingHttpHeaders,
+        _flags: number,
+        rawHeaders: string[],
+      ) => this.#begin(new Http2Exchange(stream, headers, rawHeaders)),
+    )
+    server.on('sessionError', () => {})
+    return server
+  }
+
+  #begin(exchange: Exchange): void {
+    this.#exchanges.add(exchange)
+    this.#stalled.wake()
+    exchange.onClose(() => {
+      this.#exchanges.delete(exchange)
+      if (this.#isDraining) this.#http1?.closeIdleConnections()
+      if (this.#exchanges.size === 0) this.#onIdle?.()
+    })
+    this.#handler(exchange)
+  }
+
+  #track(socket: net.Socket): void {
+    this.#sockets.add(socket)
+    socket.on('close', () => this.#sockets.delete(socket))
+  }
+}
+
+/** What is not HTTP at all, or has too many or too long headers: the connection is answered in one piece and closed. */
+function refuseMalformed(
+  error: NodeJS.ErrnoException,
+  socket: net.Socket | { destroy(): void },
+): void {
+  if (!('writable' in socket) || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
+  const [status, reason] = isTooLarge
+    ? [431, 'Request Header Fields Too Large']
+    : [400, 'Bad Request']
+  const body = isTooLarge
+    ? `request headers are above ${headersMaxBytes} bytes`
+    : 'not a well-formed HTTP/1.1 request'
+  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`
+  socket.end(head + body)
+}

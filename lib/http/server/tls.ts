@@ -1,0 +1,113 @@
+/** The server's certificate and key, and the CA of client certificates, read again when the files change: certificates are
+ *  renewed every few weeks, and a restart would cut every watch. */
+
+import { readFile } from 'node:fs/promises'
+import { createSecureContext, DEFAULT_CIPHERS, type SecureContextOptions } from 'node:tls'
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { requireAuthorities } from '../auth/certificates.ts'
+
+export interface TlsFiles {
+  readonly certFile: string
+  readonly keyFile: string
+  /** Client certificates are asked for, and verified against this, when it is given. They are never required. */
+  readonly clientCaFile?: string | undefined
+  /** More authorities of client certificates (PEM), as they are now. */
+  readonly authorities?: (() => readonly string[]) | undefined
+}
+
+/** How often the files are compared. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
+const reloadIntervalMs = 10_000
+
+/** AES with keys of 128 bits first, where Node has 256 first: it is what a kube-apiserver chooses, and a fifth of what a watch of
+ *  everything costs is encryption (bench/watch, November 2026). Whoever connects may still insist on another. */
+const firstCipher = 'TLS_AES_128_GCM_SHA256'
+const ciphers = DEFAULT_CIPHERS.split(':')
+  .sort((one, other) => Number(other === firstCipher) - Number(one === firstCipher))
+  .join(':')
+
+/** The files' contents as options of a TLS context; refuses what does not make one, naming the files. */
+export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
+  const [cert, key, ca] = await Promise.all([
+    readNamed('--tls-cert', files.certFile),
+    readNamed('--tls-key', files.keyFile),
+    files.clientCaFile === undefined ? undefined : readNamed('--client-ca', files.clientCaFile),
+  ])
+  if (ca !== undefined) requireAuthorities(`--client-ca ${files.clientCaFile}`, ca.toString())
+  const all = [...(ca === undefined ? [] : [ca.toString()]), ...(files.authorities?.() ?? [])]
+  const options: SecureContextOptions = {
+    cert,
+    key,
+    minVersion: 'TLSv1.2',
+    ciphers,
+    ...(all.length === 0 ? {} : { ca: all }),
+  }
+  try {
+    createSecureContext(options)
+  } catch (error) {
+    throw new CacheError(
+      'invalid_request',
+      `certificate ${files.certFile} and key ${files.keyFile} do not make a TLS context: ${CacheError.from(error, 'invalid_request').message}`,
+      { cause: error },
+    )
+  }
+  return options
+}
+
+export interface TlsReload {
+  readonly files: TlsFiles
+  readonly current: SecureContextOptions
+  readonly clock: Clock
+  readonly onChange: (options: SecureContextOptions) => void
+  readonly onFailure: (failure: CacheError) => void
+}
+
+/** Calls `onChange` whenever the contents have changed and make a context; `onFailure`, once for each change, when they do
+ *  not: the old ones stay in use. */
+export function watchTls({ files, current, clock, onChange, onFailure }: TlsReload): CancelTimer {
+  let known = fingerprint(current)
+  let lastFailure = ''
+  let cancel: CancelTimer = () => {}
+  let isStopped = false
+  const check = async (): Promise<void> => {
+    try {
+      const options = await readTls(files)
+      if (fingerprint(options) !== known && !isStopped) {
+        known = fingerprint(options)
+        onChange(options)
+      }
+      lastFailure = ''
+    } catch (error) {
+      const failure = CacheError.from(error, 'invalid_request')
+      if (failure.message !== lastFailure) onFailure(failure)
+      lastFailure = failure.message
+    }
+    if (!isStopped) schedule()
+  }
+  const schedule = (): void => {
+    cancel = clock.setTimer(reloadIntervalMs, () => void check())
+  }
+  schedule()
+  return () => {
+    isStopped = true
+    cancel()
+  }
+}
+
+function fingerprint({ cert, key, ca }: SecureContextOptions): string {
+  return [cert, key, ca].map(String).join('\n')
+}
+
+async function readNamed(flag: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file)
+  } catch (error) {
+    throw new CacheError(
+      'invalid_request',
+      `${flag} ${file} cannot be read: ${CacheError.from(error, 'invalid_request').message}`,
+      {
+        cause: error,
+      },
+    )
+  }
+}

@@ -1,0 +1,138 @@
+/** One open watch: takes frames from the hub and writes them to its client, all that came in one go, as fast as the client reads. What
+ *  it holds is bounded: a client that does not read falls behind in the history, at no cost.
+ *
+ *  ```
+ *           the client must read first             end()
+ *    open ─────────────────────────────▶ full    any ──▶ ended
+ *         ◀───────────────────────────── drained
+ *  ``` */
+
+import type { Revision } from '../../base/revision.ts'
+import type { Hub } from '../../watch/hub.ts'
+import type { Watcher, WatcherSink } from '../../watch/watcher.ts'
+import type { Exchange } from '../server/exchange.ts'
+import type { Outbox, Sender } from './outbox.ts'
+import type { WatchFraming } from './watch-framing.ts'
+
+/** So much may wait for the next write. Beyond it the watcher waits in the history. */
+const pendingMaxBytes = 64 * 1024
+/** And so much while the client must read first: over HTTP/2 all streams of a connection may write again at the same moment, and
+ *  what they write is there by then. Otherwise the connection would lie idle while it is made. */
+const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
+
+export class WatchConnection implements WatcherSink, Sender {
+  readonly exchange: Exchange
+  readonly framing: WatchFraming
+  readonly #outbox: Outbox
+  #hub: Hub | undefined = undefined
+  #watcher: Watcher | undefined = undefined
+  /** Most often there is one frame, or none. */
+  #pending: Uint8Array | Uint8Array[] | undefined = undefined
+  #pendingBytes = 0
+  #state: 'open' | 'full' | 'ended' = 'open'
+  #isFlushDue = false
+  #isFirst = true
+
+  constructor(exchange: Exchange, framing: WatchFraming, outbox: Outbox) {
+    this.exchange = exchange
+    this.framing = framing
+    this.#outbox = outbox
+  }
+
+  get isOpen(): boolean {
+    return this.#state !== 'ended'
+  }
+
+  /** Undefined before it follows a hub. */
+  get watcher(): Watcher | undefined {
+    return this.#watcher
+  }
+
+  /** From now on a hub's watcher writes here. */
+  follow(hub: Hub, watcher: Watcher): void {
+    this.#hub = hub
+    this.#watcher = watcher
+  }
+
+  /** Writes initial events, which do not wait. False when the client must read first. */
+  writeNow(frames: Uint8Array): boolean {
+    const first = this.#isFirst ? this.framing.first(frames) : frames
+    this.#isFirst = false
+    return this.exchange.write(first)
+  }
+
+  write(frame: Uint8Array): boolean {
+    if (this.#state === 'ended') return false
+    const pending = this.#isFirst ? this.framing.first(frame) : frame
+    this.#isFirst = false
+    if (this.#pending === undefined) this.#pending = pending
+    else if (Array.isArray(this.#pending)) this.#pending.push(pending)
+    else this.#pending = [this.#pending, pending]
+    this.#pendingBytes += pending.length
+    if (this.#state === 'open') this.#wantFlush()
+    // Another as large would be too much.
+    const fits = this.#pendingBytes + pending.length <= this.#pendingMaxBytes
+    if (!fits && this.#state === 'open') this.#outbox.hurry()
+    return fits
+  }
+
+  /** The history has moved on past the watcher's position, or past `position` of a watch that has none yet. */
+  expired(oldest: Revision, position: Revision = this.#watcher?.position ?? oldest): void {
+    if (this.#state === 'ended') return
+    this.write(this.framing.expired(position, oldest))
+    this.end()
+  }
+
+  inexact(): void {
+    this.end()
+  }
+
+  /** Writes what waits, and closes the stream in order. */
+  end(): void {
+    if (this.#state === 'ended') return
+    this.#state = 'ended'
+    const rest = this.#take()
+    if (rest === undefined) this.exchange.end()
+    else this.exchange.end(rest)
+  }
+
+  /** Writes what waits; how many bytes that is. */
+  flush(): number {
+    this.#isFlushDue = false
+    if (this.#state !== 'open') return 0
+    const bytes = this.#take()
+    if (bytes !== undefined && !this.exchange.write(bytes)) {
+      this.#state = 'full'
+      this.exchange.onDrain(() => this.#drained())
+    }
+    const takesMore = this.#pendingMaxBytes > 0
+    if (takesMore && this.#watcher?.state === 'lagging') this.#hub?.resume(this.#watcher)
+    return bytes?.length ?? 0
+  }
+
+  #drained(): void {
+    if (this.#state !== 'full') return
+    this.#state = 'open'
+    this.#wantFlush()
+    // As much waits as may.
+    if (this.#pending !== undefined && this.#watcher?.state === 'lagging') this.#outbox.hurry()
+  }
+
+  #wantFlush(): void {
+    if (this.#isFlushDue) return
+    this.#isFlushDue = true
+    this.#outbox.add(this)
+  }
+
+  get #pendingMaxBytes(): number {
+    return this.#state === 'full' ? fullPendingMaxBytes[this.exchange.version] : pendingMaxBytes
+  }
+
+  /** All that waits, as one piece. */
+  #take(): Uint8Array | undefined {
+    const pending = this.#pending
+    this.#pending = undefined
+    this.#pendingBytes = 0
+    return Array.isArray(pending) ? this.#outbox.join(pending) : pending
+  }
+}

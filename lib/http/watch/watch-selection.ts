@@ -1,0 +1,80 @@
+/** Which watches see a change alike, which changes concern them, and the frame of each, made once for all of them. */
+
+import type { Key } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { type Filter, nameOfKey } from '../../kube/selectors/filter.ts'
+import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
+import type { WatchPlan } from '../../kube/read-plan.ts'
+import { watchEvent } from '../../kube/watch-events.ts'
+import type { RequiredTerms, Selection } from '../../watch/audience.ts'
+import type { FrameCache } from '../../watch/frame-cache.ts'
+import type { RequestContext } from '../api/request-context.ts'
+import type { WatchFraming } from './watch-framing.ts'
+
+export interface SelectedWatch {
+  readonly plan: WatchPlan
+  readonly framing: WatchFraming
+  readonly filter: Filter | undefined
+}
+
+/** What the hub has to know about a watch. It outlives the request, so it holds none of it. */
+export function selectionOf(context: RequestContext, watch: SelectedWatch): Selection {
+  const { plan, framing, filter } = watch
+  const { range } = plan
+  const { query } = context.target
+  const { name } = framing
+  const selectors = [query.text('labelSelector'), query.text('fieldSelector')]
+  return {
+    id: JSON.stringify([name, range.start, range.end, ...selectors]),
+    range,
+    requires: requiredTerms(context, plan),
+    frameOf: frameMaker(context, { framing, filter, name, keyspace: plan.keyspace }),
+  }
+}
+
+interface Making {
+  readonly framing: WatchFraming
+  readonly filter: Filter | undefined
+  readonly name: string
+  readonly keyspace: Key
+}
+
+function frameMaker(
+  { options }: RequestContext,
+  { framing, filter, name, keyspace }: Making,
+): Selection['frameOf'] {
+  const { clock, logger, proxy } = options
+  const frames: FrameCache | undefined = framing.canKeep ? options.watches.frames : undefined
+  const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
+  const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
+    proxy?.inexact.note(keyspace, key, revision)
+    const { resource } = framing.resource
+    logger.warn('watches end at an object that cannot be shown exactly', { resource, reason })
+    return 'inexact'
+  }
+  return (event, revision, isAlone) => {
+    const told = watchEvent(event, revision, filter)
+    if (told === undefined) return undefined
+    if (told instanceof NotExact) return inexact(told, event.key, revision)
+    const kept = frames?.get(event, names[told.type])
+    if (kept !== undefined) return kept
+    const made = framing.event(told, clock.wallMs())
+    if (made instanceof NotExact) return inexact(made, event.key, revision)
+    // What is kept outlives the young generation: 1,000 frames a second make full collections about twice as frequent.
+    if (!isAlone) frames?.set(event, names[told.type], made)
+    return made
+  }
+}
+
+/** The first requirement of equality: what it leaves out costs this watch nothing. */
+function requiredTerms({ state }: RequestContext, plan: WatchPlan): RequiredTerms | undefined {
+  const name = plan.fields.exactValue('metadata.name')
+  if (name !== undefined && name !== '') {
+    return { index: 'name', termsOf: ({ key }) => [nameOfKey(key)], terms: [name] }
+  }
+  const [use] = indexUses(plan)
+  if (use === undefined) return undefined
+  const termsOf = indexTerms(use.name, plan.resource, state.makeReader)
+  return termsOf === undefined ? undefined : { index: use.name, termsOf, terms: watchedTerms(use) }
+}

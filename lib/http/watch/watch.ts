@@ -1,0 +1,183 @@
+/** Answers watches: first, where asked for, the state that there is, as ADDED events made from one snapshot; then what comes, from the
+ *  hub. Events are encoded once for all watchers that see them alike. */
+
+import type { CacheError } from '../../base/errors.ts'
+import { Slice } from '../../base/slice.ts'
+import { errorFrame, eventFrame } from '../../codec/output/frames.ts'
+import type { Forms, Shown } from '../../codec/served/object-encoder.ts'
+import { formName } from '../../codec/output/list-body.ts'
+import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { itemsOfRun, type ItemForm, type Run } from '../../codec/output/segments.ts'
+import { compileFilter, type Filter } from '../../kube/selectors/filter.ts'
+import { candidates } from '../../kube/selectors/index-choice.ts'
+import type { WatchPlan } from '../../kube/read-plan.ts'
+import { notExactly, statusFromError, statusObjectJson } from '../../kube/status.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { checkWatch, problemIn } from '../api/inexact.ts'
+import type { RequestContext } from '../api/request-context.ts'
+import { writable } from '../server/respond.ts'
+import { WatchConnection } from './watch-connection.ts'
+import { framingOf } from './watch-framing.ts'
+import { selectionOf } from './watch-selection.ts'
+
+/** What a watch is answered from. */
+export interface WatchAnswer {
+  readonly plan: WatchPlan
+  readonly mediaType: MediaType
+  readonly forms: Forms
+  readonly shown: Shown
+  /** Of the plan's freshness; of any state for a watch that begins at a revision. */
+  readonly snapshot: Snapshot
+}
+
+/** Answers, until the watch follows the hub: from then on nothing of the request is held. Refusals are thrown as long as nothing was
+ *  sent. */
+export async function answerWatch(context: RequestContext, answer: WatchAnswer): Promise<void> {
+  const { plan, forms, shown, snapshot, mediaType } = answer
+  const { reply, exchange, options, state, signal } = context
+  const { watches, clock } = options
+  const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
+  const filter = compileFilter(plan, state.makeReader)
+  const hasState = start.type === 'state'
+  // Thousands may come at once: each begins in its turn.
+  if (hasState) await clock.yield()
+  checkWatch(context, plan, snapshot)
+  if (hasState) await checkState(context, answer, filter)
+  if (signal.aborted) return
+  const frames = hasState ? initialFrames(context, answer, filter) : [][Symbol.iterator]()
+  const beginning = frames.next()
+  if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
+    throw notExactly(plan.resource, beginning.value.reason)
+  }
+  const response = reply.response(200, watchContentType(mediaType.encoding))
+  exchange.respond(response.status, response.headers)
+  exchange.flush()
+  const framing = framingOf(plan.resource, forms, shown)
+  const connection = new WatchConnection(exchange, framing, watches.outbox)
+  const letGo = context.grant?.watch(() => connection.end())
+  if (letGo !== undefined) exchange.onClose(letGo)
+  if (!(await sendState(context, connection, { beginning, rest: frames }))) return
+  if (hasState && start.hasEndBookmark) {
+    const frame = framing.bookmark(snapshot.revision, true)
+    if (!(frame instanceof NotExact)) connection.writeNow(frame)
+  }
+  watches.follow(connection, {
+    keyspace,
+    selection: selectionOf(context, { plan, framing, filter }),
+    position: start.type === 'after' ? start.revision : snapshot.revision,
+    timeoutSeconds,
+    allowBookmarks,
+  })
+}
+
+/** With an upstream, what cannot be shown is found before anything is sent. */
+async function checkState(
+  context: RequestContext,
+  answer: WatchAnswer,
+  filter: Filter | undefined,
+): Promise<void> {
+  if (context.options.proxy === undefined || isUnanswerable(answer.shown)) return
+  const problem = await problemIn(initialFrames(context, answer, filter), context)
+  if (problem !== undefined) throw notExactly(answer.plan.resource, problem.reason)
+}
+
+/** Ends a watch before its first event: upstream says in the stream that its revision has expired, or is still to come. */
+export function refuseWatch(
+  { reply, exchange }: RequestContext,
+  { encoding }: MediaType,
+  failure: CacheError,
+): void {
+  const response = reply.response(200, watchContentType(encoding))
+  exchange.respond(response.status, response.headers)
+  exchange.end(errorFrame(statusObjectJson(statusFromError(failure)), { encoding }))
+}
+
+/** Lists of one event's object cannot be made: upstream ends such a stream at its first event. */
+function isUnanswerable({ view }: Shown): boolean {
+  return view === 'PartialObjectMetadataList'
+}
+
+type Frames = Iterator<Uint8Array | NotExact, void>
+
+interface StateFrames {
+  readonly beginning: IteratorResult<Uint8Array | NotExact, void>
+  readonly rest: Frames
+}
+
+/** Writes the initial events. False when the watch is over: the client has left or does not read, or an object is not exact. */
+async function sendState(
+  { exchange, options, signal }: RequestContext,
+  connection: WatchConnection,
+  { beginning, rest }: StateFrames,
+): Promise<boolean> {
+  const { clock } = options
+  const slice = new Slice(clock)
+  for (let next = beginning; next.done !== true; next = rest.next()) {
+    if (signal.aborted || !connection.isOpen) return false
+    if (next.value instanceof NotExact) {
+      connection.end()
+      return false
+    }
+    const isFull = !connection.writeNow(next.value)
+    if (isFull && (await writable(exchange, clock)) !== 'sent') return false
+    // A thousand sockets may be drained at once: each goes on in its turn.
+    if (isFull || slice.isOver) await slice.next()
+  }
+  return !signal.aborted && connection.isOpen
+}
+
+/** So many selected objects make one piece. */
+const runEntries = 64
+
+/** The ADDED events of what is there. */
+function* initialFrames(
+  context: RequestContext,
+  answer: WatchAnswer,
+  filter: Filter | undefined,
+): Generator<Uint8Array | NotExact, void> {
+  const form = addedForm(answer)
+  for (const run of initialRuns(answer, filter)) {
+    yield run instanceof NotExact ? run : itemsOfRun(run, form, context.options.segments)
+  }
+}
+
+function* initialRuns(
+  { plan, snapshot }: WatchAnswer,
+  filter: Filter | undefined,
+): Generator<Run | NotExact> {
+  if (filter === undefined) {
+    yield* snapshot.leaves(plan.range)
+    return
+  }
+  let entries: KeyValue[] = []
+  const few = candidates(snapshot, plan.range, plan)
+  for (const entry of few?.entries ?? snapshot.iterate(plan.range)) {
+    const isSelected = filter(entry)
+    if (isSelected instanceof NotExact) yield isSelected
+    else if (isSelected) entries.push(entry)
+    if (entries.length < runEntries) continue
+    yield { entries, from: 0, to: entries.length, leaf: undefined }
+    entries = []
+  }
+  if (entries.length > 0) yield { entries, from: 0, to: entries.length, leaf: undefined }
+}
+
+/** How initial events are written. Rows show ages, so they are never kept. */
+function addedForm({ forms, shown }: WatchAnswer): ItemForm {
+  const options = { shown, hasColumns: false }
+  return {
+    append(out, entry) {
+      const frame = eventFrame(
+        forms,
+        { type: 'ADDED', entry, revision: entry.modRevision },
+        options,
+      )
+      if (frame instanceof NotExact) return frame
+      out.append(frame)
+      return undefined
+    },
+    segmentName: shown.view === 'Table' ? undefined : `added ${formName(forms, shown)}`,
+  }
+}

@@ -1,0 +1,202 @@
+/** All open watches: when each ends, when each is due a bookmark, and their common end. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Random } from '../../base/random.ts'
+import type { Revision } from '../../base/revision.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import type { Selection } from '../../watch/audience.ts'
+import { bookmarkDueMs } from '../../watch/bookmarks.ts'
+import { FrameCache } from '../../watch/frame-cache.ts'
+import { Schedule } from '../../watch/schedule.ts'
+import type { WatchSource } from '../api/api.ts'
+import { Outbox } from './outbox.ts'
+import { slowReaderTimeoutMs } from '../server/respond.ts'
+import type { WatchConnection } from './watch-connection.ts'
+
+/** A watch without a time limit of its own gets one between this and twice this, so that clients spread over servers again. */
+const timeoutMinMs = 1_800_000
+
+/** How long etcd may take to say how far it is before a bookmark says what is known. */
+const refreshMs = 500
+
+/** Frames that were made lately: those of a hundred changes of pods, for watches of other selections and for those who are a little
+ *  behind. With more of them they would outlive the young generation, and be garbage of the old one. */
+const framesMaxBytes = 512 * 1024
+
+export interface WatchesOptions {
+  readonly source: WatchSource
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** What a watch that begins is to follow. */
+export interface Following {
+  readonly keyspace: Key
+  readonly selection: Selection
+  /** Everything up to here has been sent. */
+  readonly position: Revision
+  /** undefined or 0: the server decides. */
+  readonly timeoutSeconds: number | undefined
+  readonly allowBookmarks: boolean
+}
+
+/** An open watch, as far as time is concerned. */
+interface OpenWatch {
+  readonly connection: WatchConnection
+  readonly keyspace: Key
+  readonly allowBookmarks: boolean
+  readonly endsAtMs: number
+  /** When it has to be looked at next. */
+  dueAtMs: number
+}
+
+export class Watches {
+  readonly source: WatchSource
+  readonly frames: FrameCache = new FrameCache(framesMaxBytes)
+  readonly outbox: Outbox
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #open = new Set<OpenWatch>()
+  readonly #schedule = new Schedule<OpenWatch>()
+  #isStopping = false
+  #timerAtMs = Infinity
+  #cancelTimer: CancelTimer | undefined
+
+  constructor({ source, clock, random }: WatchesOptions) {
+    this.source = source
+    this.outbox = new Outbox(clock)
+    this.#clock = clock
+    this.#random = random
+  }
+
+  /** How many there are. */
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** For metrics. Looks at every watch. */
+  get figures(): { open: number; lagging: number; frameBytes: number } {
+    let lagging = 0
+    for (const { connection } of this.#open) if (connection.watcher?.state === 'lagging') lagging++
+    return { open: this.size, lagging, frameBytes: this.frames.bytes }
+  }
+
+  /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
+  follow(connection: WatchConnection, following: Following): void {
+    const { keyspace, selection, position, timeoutSeconds = 0, allowBookmarks } = following
+    const { exchange } = connection
+    const hub = this.source.hub(keyspace)
+    if (this.#isExpired(connection, following, hub.oldest)) {
+      connection.expired(hub.oldest, position)
+      return
+    }
+    const watcher = hub.add(selection, position, connection)
+    connection.follow(hub, watcher)
+    const nowMs = this.#clock.monotonicMs()
+    const timeoutMs =
+      timeoutSeconds === 0 ? timeoutMinMs * (1 + this.#random.next()) : timeoutSeconds * 1000
+    const endsAtMs = nowMs + Math.max(0, timeoutMs)
+    const watch: OpenWatch = { connection, keyspace, allowBookmarks, endsAtMs, dueAtMs: endsAtMs }
+    this.#open.add(watch)
+    this.#plan(watch, nowMs)
+    exchange.onClose(() => {
+      this.#open.delete(watch)
+      this.#schedule.delete(watch, watch.dueAtMs)
+      hub.delete(watcher)
+      if (this.#open.size > 0) return
+      this.#cancelTimer?.()
+      this.#timerAtMs = Infinity
+    })
+    if (this.#isStopping) this.#end(watch, nowMs)
+  }
+
+  /** Whether a watch cannot go on from its position. The history goes further back than etcd's, but upstream keeps none of what it
+   *  does not cache (events), and such a watch is etcd's to refuse. */
+  #isExpired(
+    { framing }: WatchConnection,
+    { keyspace, position }: Following,
+    oldest: Revision,
+  ): boolean {
+    if (position < oldest || this.source.isOfOldEpoch(keyspace, position)) return true
+    return !framing.resource.isWatchCached && position + 1 < this.source.compacted(keyspace)
+  }
+
+  /** Ends all watches of these keyspaces in order: their objects are written otherwise from now on. */
+  endAll(keyspaces: readonly Key[]): void {
+    for (const watch of this.#open) {
+      if (keyspaces.includes(watch.keyspace)) this.#end(watch, this.#clock.monotonicMs())
+    }
+  }
+
+  /** Ends all watches in order, and those that come later at once. */
+  stop(): void {
+    this.#isStopping = true
+    for (const watch of this.#open) this.#end(watch, this.#clock.monotonicMs())
+  }
+
+  /** When the watch has to be looked at next: for a bookmark, or for its end. */
+  #plan(watch: OpenWatch, nowMs: number): void {
+    const { allowBookmarks, endsAtMs } = watch
+    const bookmarkMs = allowBookmarks ? bookmarkDueMs(this.#random, nowMs, endsAtMs) : undefined
+    this.#add(watch, bookmarkMs ?? endsAtMs)
+  }
+
+  #add(watch: OpenWatch, dueAtMs: number): void {
+    watch.dueAtMs = dueAtMs
+    this.#schedule.add(watch, dueAtMs)
+    this.#setTimer()
+  }
+
+  #setTimer(): void {
+    const nextMs = this.#schedule.nextMs()
+    if (nextMs === undefined || nextMs >= this.#timerAtMs) return
+    this.#cancelTimer?.()
+    this.#timerAtMs = nextMs
+    const delayMs = Math.min(Math.max(0, nextMs - this.#clock.monotonicMs()), timerMaxMs)
+    this.#cancelTimer = this.#clock.setTimer(delayMs, this.#tick)
+  }
+
+  /** Ends what is over, and asks for the progress of all keyspaces that a bookmark is due for, once, before it is sent. */
+  readonly #tick = (): void => {
+    this.#timerAtMs = Infinity
+    this.#cancelTimer = undefined
+    const nowMs = this.#clock.monotonicMs()
+    const bookmarks: OpenWatch[] = []
+    for (const watch of this.#schedule.take(nowMs)) {
+      if (!watch.connection.isOpen) watch.connection.exchange.abort()
+      else if (nowMs >= watch.endsAtMs) this.#end(watch, nowMs)
+      else {
+        bookmarks.push(watch)
+        this.#plan(watch, nowMs)
+      }
+    }
+    if (bookmarks.length > 0) {
+      this.source.refresh(new Set(bookmarks.map(({ keyspace }) => keyspace)))
+      this.#clock.setTimer(refreshMs, () => bookmarks.forEach(this.#sendBookmark))
+    }
+    this.#setTimer()
+  }
+
+  /** A client that does not even read the end is cut off. */
+  #end(watch: OpenWatch, nowMs: number): void {
+    if (!watch.connection.isOpen) return
+    this.#schedule.delete(watch, watch.dueAtMs)
+    watch.connection.end()
+    if (this.#open.has(watch)) this.#add(watch, nowMs + slowReaderTimeoutMs)
+  }
+
+  /** A watcher that has fallen behind gets none: it has not been sent everything up to any newer revision. Nor does one whose
+   *  position is still to come. */
+  readonly #sendBookmark = ({ connection, keyspace }: OpenWatch): void => {
+    const { watcher, framing } = connection
+    if (!connection.isOpen || watcher?.state !== 'live') return
+    const proven = this.source.proven(keyspace)
+    if (proven < watcher.position) return
+    const frame = framing.bookmark(proven, false)
+    if (!(frame instanceof NotExact)) connection.write(frame)
+  }
+}
+
+/** Timers take no more. */
+const timerMaxMs = 2 ** 31 - 1

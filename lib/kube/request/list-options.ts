@@ -1,0 +1,186 @@
+/** The parameters of lists, gets and watches: read, checked and turned into a plan, with upstream's Status for each mistake, and
+ *  the first mistake being the one that upstream finds first. */
+
+import type { Revision } from '../../base/revision.ts'
+import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
+import { goParseDuration, goParseInt, goParseUint, goQuote } from '../../go/text.ts'
+import { everyLabel, type LabelSelector, parseLabelSelector } from '../selectors/label-selector.ts'
+import type { Query } from './request.ts'
+import { badRequest, invalidOptions, type StatusCause, type StatusError } from '../status.ts'
+
+/** Every parameter of `ListOptions`. */
+export interface ListOptions {
+  readonly labels: LabelSelector
+  readonly fields: FieldSelector
+  readonly watch: boolean
+  readonly allowWatchBookmarks: boolean
+  readonly resourceVersion: string
+  readonly resourceVersionMatch: string
+  readonly timeoutSeconds: number | undefined
+  /** 0 is no limit, and so is a negative one. */
+  readonly limit: number
+  readonly continue: string
+  readonly sendInitialEvents: boolean | undefined
+}
+
+/** What a read is to be answered from. This is all that the mirror's freshness gate needs to know. */
+export type Freshness =
+  /** Whatever there is. */
+  | { readonly type: 'any' }
+  /** The newest state that etcd had when the request came. */
+  | { readonly type: 'consistent' }
+  | { readonly type: 'not-older-than'; readonly revision: Revision }
+  | { readonly type: 'exact'; readonly revision: Revision }
+
+/** The parameters that mean something here; others are ignored upstream, or may be of a later version (see decide.ts). */
+export const knownParameters: ReadonlySet<string> = new Set([
+  'labelSelector',
+  'fieldSelector',
+  'watch',
+  'allowWatchBookmarks',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'timeoutSeconds',
+  'timeout',
+  'limit',
+  'continue',
+  'sendInitialEvents',
+  'includeObject',
+  'pretty',
+])
+
+const exactMatch = 'Exact'
+const notOlderThanMatch = 'NotOlderThan'
+
+/** Reads the parameters of a list or watch and checks that they go together. `watch` is the parameter: a deprecated /watch/ path
+ *  without it is checked as a list is, which is what upstream does. */
+export function parseListOptions(query: Query): ListOptions {
+  const timeoutSeconds = integerParameter(query, 'timeoutSeconds')
+  const limit = integerParameter(query, 'limit') ?? 0
+  const labels = query.text('labelSelector')
+  const fields = query.text('fieldSelector')
+  const options: ListOptions = {
+    labels: labels === '' ? everyLabel : parseLabelSelector(labels),
+    fields: fields === '' ? everyField : parseFieldSelector(fields),
+    watch: query.flag('watch'),
+    allowWatchBookmarks: query.flag('allowWatchBookmarks'),
+    resourceVersion: query.text('resourceVersion'),
+    resourceVersionMatch: query.text('resourceVersionMatch'),
+    timeoutSeconds,
+    limit,
+    continue: query.text('continue'),
+    sendInitialEvents: query.optionalFlag('sendInitialEvents'),
+  }
+  const complete = options.watch ? withWatchDefaults(options) : options
+  const causes = complete.watch ? watchCauses(complete) : listCauses(complete)
+  if (causes.length > 0) throw invalidOptions('ListOptions', causes)
+  return complete
+}
+
+function integerParameter(query: Query, name: string): number | undefined {
+  const text = query.first(name)
+  if (text === undefined) return undefined
+  const { value, error } = goParseInt(text)
+  if (error !== undefined) throw badRequest(error)
+  return Number(value)
+}
+
+/** A watch from no revision, or from 0, begins with the state there is, as streaming lists do. */
+function withWatchDefaults(options: ListOptions): ListOptions {
+  const { sendInitialEvents, resourceVersionMatch, resourceVersion } = options
+  const isFromState = resourceVersion === '' || resourceVersion === '0'
+  if (sendInitialEvents !== undefined || resourceVersionMatch !== '' || !isFromState) return options
+  return { ...options, sendInitialEvents: true, resourceVersionMatch: notOlderThanMatch }
+}
+
+function listCauses(options: ListOptions): StatusCause[] {
+  const { resourceVersion, resourceVersionMatch: match, sendInitialEvents } = options
+  const causes: StatusCause[] = []
+  if (match !== '') {
+    if (resourceVersion === '') {
+      causes.push(
+        forbiddenMatch('resourceVersionMatch is forbidden unless resourceVersion is provided'),
+      )
+    }
+    if (options.continue !== '') {
+      causes.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
+    }
+    if (match !== exactMatch && match !== notOlderThanMatch) {
+      causes.push(unsupportedMatch(match, [exactMatch, notOlderThanMatch, '']))
+    }
+    if (match === exactMatch && resourceVersion === '0') {
+      causes.push(
+        forbiddenMatch('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'),
+      )
+    }
+  }
+  if (sendInitialEvents !== undefined) {
+    causes.push(forbiddenField('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  }
+  return causes
+}
+
+function watchCauses(options: ListOptions): StatusCause[] {
+  const { resourceVersionMatch: match, sendInitialEvents } = options
+  const causes: StatusCause[] = []
+  if (sendInitialEvents !== undefined && match !== notOlderThanMatch) {
+    causes.push(
+      forbiddenMatch('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    )
+  }
+  if (match === '') return causes
+  if (sendInitialEvents === undefined) {
+    causes.push(
+      forbiddenMatch(
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    )
+  }
+  if (match !== notOlderThanMatch) causes.push(unsupportedMatch(match, [notOlderThanMatch]))
+  if (options.continue !== '') {
+    causes.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
+  }
+  return causes
+}
+
+function forbiddenMatch(message: string): StatusCause {
+  return forbiddenField('resourceVersionMatch', message)
+}
+
+function forbiddenField(field: string, message: string): StatusCause {
+  return { reason: 'FieldValueForbidden', message: `Forbidden: ${message}`, field }
+}
+
+function unsupportedMatch(match: string, supported: readonly string[]): StatusCause {
+  const list = supported.map(value => `"${value}"`).join(', ')
+  return {
+    reason: 'FieldValueNotSupported',
+    message: `Unsupported value: ${goQuote(match)}: supported values: ${list}`,
+    field: 'resourceVersionMatch',
+  }
+}
+
+/** A resourceVersion as a number. `fail` makes the refusal of what is none: it differs between lists and single objects. Revisions
+ *  above 2^53 - 1, which no etcd reaches, are rounded down to it: they are too large all the same. */
+export function parseResourceVersion(
+  text: string,
+  fail: (message: string) => StatusError,
+): Revision {
+  const { value, error } = goParseUint(text)
+  if (error !== undefined) {
+    throw fail(`resourceVersion: Invalid value: ${goQuote(text)}: ${error}`)
+  }
+  return Math.min(Number(value), Number.MAX_SAFE_INTEGER) as Revision
+}
+
+/** How long the request may take by its own wish; undefined if it has none. Long-running requests have no such limit. Refuses what
+ *  is no duration. */
+export function requestTimeoutMs(query: Query): number | undefined {
+  const text = query.text('timeout')
+  if (text === '') return undefined
+  const parsed = goParseDuration(text)
+  if (typeof parsed !== 'number') {
+    throw badRequest(`invalid timeout specified in the request URL - ${parsed.error}`)
+  }
+  return parsed > 0 ? parsed : undefined
+}

@@ -1,0 +1,245 @@
+/** Where a request leads: to a resource, to a discovery document, to another server, or nowhere.
+ *
+ *  Upstream has two routers, and it shows. Paths under its built-in groups go through go-restful: an unknown path there is a Status
+ *  404, a method that the path does not have is 405, and HEAD and OPTIONS are such methods. Paths of custom resources are taken
+ *  apart like those of authorization (`requestInfo`): what is unknown there is the plain text `404 page not found`, and HEAD works.
+ *  Configured resources are routed as built-in ones, since aggregated servers are made of the same library. */
+
+import type { Registry } from '../resources/registry.ts'
+import type { Resource } from '../resources/resource.ts'
+import {
+  badRequest,
+  methodNotAllowed,
+  objectNotFound,
+  pathNotFound,
+  type Status,
+  verbNotSupported,
+} from '../status.ts'
+import { requestInfo, splitPath, type Verb } from './request.ts'
+
+/** A request for a resource. Texts that are not there are empty. */
+export interface ResourceRoute {
+  readonly type: 'resource'
+  readonly resource: Resource
+  /** `list` stands for both list and watch: the query tells. `watch` is a deprecated /watch/ path. */
+  readonly verb: Verb
+  /** Empty: all namespaces, or no namespace. */
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+}
+
+/** Which document of discovery. */
+export type DiscoveryDocument =
+  | { readonly document: 'core' | 'groups' | 'version' }
+  | { readonly document: 'group'; readonly group: string }
+  | { readonly document: 'resources'; readonly group: string; readonly version: string }
+
+export type Route =
+  | ResourceRoute
+  | ({ readonly type: 'discovery' } & DiscoveryDocument)
+  /** Another server's, behind the upstream. */
+  | { readonly type: 'remote'; readonly group: string; readonly version: string }
+  /** No resource and no discovery: health, metrics, OpenAPI and the like, if the face knows it. */
+  | { readonly type: 'path'; readonly path: string }
+  | { readonly type: 'failure'; readonly status: Status }
+  /** Plain text: `404 page not found`. */
+  | { readonly type: 'unknown' }
+
+const notFound: Route = { type: 'failure', status: pathNotFound }
+const wrongMethod: Route = { type: 'failure', status: methodNotAllowed }
+const unknown: Route = { type: 'unknown' }
+
+/** The body of `unknown`, which is served as text/plain with nosniff. */
+export const unknownPathText = '404 page not found\n'
+
+/** Leads a request to where it is answered. `path` is decoded. */
+export function routeRequest(method: string, path: string, registry: Registry): Route {
+  if (isBelow(path, '/api')) return routeCore(method, path, registry)
+  if (isBelow(path, '/version')) return routeDocument(method, path, { document: 'version' })
+  if (path === '/apis' || path === '/apis/') {
+    return routeDocument(method, '/version', { document: 'groups' })
+  }
+  if (!path.startsWith('/apis/')) return { type: 'path', path }
+  return routeGroup(method, path, registry)
+}
+
+function isBelow(path: string, root: string): boolean {
+  return path.startsWith(root) && (path.length === root.length || path[root.length] === '/')
+}
+
+/** A document at a path of one segment. */
+function routeDocument(method: string, path: string, document: DiscoveryDocument): Route {
+  if (splitPath(path).length > 1) return notFound
+  return method === 'GET' ? { type: 'discovery', ...document } : wrongMethod
+}
+
+function routeCore(method: string, path: string, registry: Registry): Route {
+  if (isBelow(path, '/api/v1')) {
+    return routeInstalled({ method, registry, group: '', version: 'v1' }, splitPath(path).slice(2))
+  }
+  return routeDocument(method, path, { document: 'core' })
+}
+
+function routeGroup(method: string, path: string, registry: Registry): Route {
+  const [, group = '', version = '', ...rest] = splitPath(path)
+  if (group === '') return unknown
+  const routing = registry.routingOf(group, version)
+  if (routing === 'remote') return { type: 'remote', group, version }
+  if (routing === 'installed') {
+    if (version === '') {
+      return method === 'GET' ? { type: 'discovery', document: 'group', group } : wrongMethod
+    }
+    const isServed = registry.hasVersion(group, version)
+    return isServed ? routeInstalled({ method, registry, group, version }, rest) : notFound
+  }
+  if (version === '' && registry.services.some(service => service.group === group)) {
+    return method === 'GET' ? { type: 'discovery', document: 'group', group } : wrongMethod
+  }
+  return routing === 'custom' ? routeCustom(method, path, registry) : unknown
+}
+
+interface InstalledScope {
+  readonly method: string
+  readonly registry: Registry
+  readonly group: string
+  readonly version: string
+}
+
+function routeInstalled(scope: InstalledScope, tokens: readonly string[]): Route {
+  const { method, group, version } = scope
+  if (tokens.length === 0) {
+    return method === 'GET'
+      ? { type: 'discovery', document: 'resources', group, version }
+      : wrongMethod
+  }
+  const isWatch = tokens[0] === 'watch'
+  const shape = shapeOf(scope, isWatch ? tokens.slice(1) : tokens)
+  if (shape === undefined) return notFound
+  const verb = isWatch ? watchVerb(shape, method) : verbOf(shape, method)
+  if (verb === 'no path') return notFound
+  if (verb === undefined) return wrongMethod
+  const { resource, namespace, name, subresource } = shape
+  return { type: 'resource', resource, verb, namespace, name, subresource }
+}
+
+interface Shape {
+  readonly resource: Resource
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+  readonly level: 'everywhere' | 'collection' | 'object' | 'subresource'
+}
+
+/** Reads `[namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE[/...]]]`. */
+function shapeOf(scope: InstalledScope, tokens: readonly string[]): Shape | undefined {
+  const { registry, group, version } = scope
+  const [first = '', namespace = '', inner = ''] = tokens
+  if (first === 'namespaces' && tokens.length >= 3) {
+    const resource = registry.find(group, version, inner)
+    if (resource?.isNamespaced === true) return shapeFrom(resource, namespace, tokens.slice(3))
+  }
+  const resource = registry.find(group, version, first)
+  if (resource === undefined) return undefined
+  if (!resource.isNamespaced) return shapeFrom(resource, '', tokens.slice(1))
+  const nowhere = { resource, namespace: '', name: '', subresource: '' }
+  return tokens.length === 1 ? { ...nowhere, level: 'everywhere' } : undefined
+}
+
+function shapeFrom(
+  resource: Resource,
+  namespace: string,
+  rest: readonly string[],
+): Shape | undefined {
+  const [name = '', subresource = ''] = rest
+  if (rest.length === 0) return { resource, namespace, name, subresource, level: 'collection' }
+  if (rest.length === 1) return { resource, namespace, name, subresource, level: 'object' }
+  const isKnown = resource.subresources.some(known => known.name === subresource)
+  if (!isKnown || (rest.length > 2 && subresource !== 'proxy')) return undefined
+  return { resource, namespace, name, subresource, level: 'subresource' }
+}
+
+type MethodVerbs = ReadonlyMap<string, Verb>
+
+const everywhereMethods: MethodVerbs = new Map([['GET', 'list']])
+const collectionMethods: MethodVerbs = new Map([
+  ['GET', 'list'],
+  ['POST', 'create'],
+  ['DELETE', 'deletecollection'],
+])
+const objectMethods: MethodVerbs = new Map([
+  ['GET', 'get'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+])
+const subresourceMethods: MethodVerbs = new Map([...objectMethods, ['POST', 'create']])
+
+/** The verb of a method at a path, or undefined; a path that has no method at all is none. */
+type FoundVerb = Verb | 'no path' | undefined
+
+function verbOf({ resource, level, subresource }: Shape, method: string): FoundVerb {
+  switch (level) {
+    case 'everywhere':
+      return verbAmong(everywhereMethods, resource.verbs, method)
+    case 'collection':
+      return verbAmong(collectionMethods, resource.verbs, method)
+    case 'object':
+      return verbAmong(objectMethods, resource.verbs, method)
+    case 'subresource': {
+      if (subresource === 'proxy' && (method === 'HEAD' || method === 'OPTIONS')) return 'get'
+      const known = resource.subresources.find(({ name }) => name === subresource)
+      const verb = verbAmong(subresourceMethods, known?.verbs ?? [], method)
+      return verb === 'no path' && subresource === 'proxy' ? undefined : verb
+    }
+  }
+}
+
+function watchVerb({ resource, level }: Shape, method: string): FoundVerb {
+  if (level === 'subresource' || !resource.verbs.includes('watch')) return 'no path'
+  return method === 'GET' ? 'watch' : undefined
+}
+
+function verbAmong(methods: MethodVerbs, verbs: readonly string[], method: string): FoundVerb {
+  const verb = methods.get(method)
+  if (verb !== undefined && verbs.includes(verb)) return verb
+  for (const other of methods.values()) if (verbs.includes(other)) return undefined
+  return 'no path'
+}
+
+function routeCustom(method: string, path: string, registry: Registry): Route {
+  const info = requestInfo(method, path)
+  if (info === undefined) return routeCustomDocument(method, path, registry)
+  const { group, version, namespace, name, subresource } = info
+  const resource = registry.find(group, version, info.resource)
+  if (resource === undefined) return unknown
+  const verb = info.verb === 'get' && name === '' ? 'list' : info.verb
+  if (!resource.isNamespaced && namespace !== '') return unknown
+  if (resource.isNamespaced && namespace === '' && verb !== 'list' && verb !== 'watch') {
+    return unknown
+  }
+  if (subresource !== '' && !resource.subresources.some(known => known.name === subresource)) {
+    return { type: 'failure', status: objectNotFound(resource, name).status }
+  }
+  if (info.isWatchPath && method !== 'GET' && method !== 'HEAD') return wrongMethod
+  if (verb === '' || verb === 'proxy') {
+    return { type: 'failure', status: verbNotSupported(resource, verb).status }
+  }
+  const needsName = verb === 'update' || verb === 'patch'
+  if (needsName && name === '') {
+    return { type: 'failure', status: badRequest('name must be provided').status }
+  }
+  return { type: 'resource', resource, verb, namespace, name, subresource }
+}
+
+/** `/apis/GROUP` and `/apis/GROUP/VERSION`. */
+function routeCustomDocument(method: string, path: string, registry: Registry): Route {
+  const [, group = '', version = '', ...rest] = splitPath(path)
+  const versions = registry.versionsOf(group)
+  if (rest.length > 0 || versions.length === 0) return unknown
+  if (version !== '' && !versions.includes(version)) return unknown
+  if (method !== 'GET') return wrongMethod
+  return version === ''
+    ? { type: 'discovery', document: 'group', group }
+    : { type: 'discovery', document: 'resources', group, version }
+}

@@ -1,0 +1,42 @@
+/** APIServices: which group and version is served by whom, and in which order groups are listed. They are stored as JSON of
+ *  apiregistration.k8s.io/v1; kube-apiserver keeps one for each group and version that it serves itself, too. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { KeyValue } from '../../store/event.ts'
+import { isObject, listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
+
+export interface ApiService {
+  readonly name: string
+  readonly group: string
+  readonly version: string
+  /** Groups with the highest come first. */
+  readonly groupPriority: number
+  /** Versions with the highest come first, within their group. */
+  readonly versionPriority: number
+  /** Another server answers for this group and version. */
+  readonly isRemote: boolean
+  readonly isAvailable: boolean
+}
+
+/** Reads a stored APIService; fails with `unsupported` on what is none. */
+export function apiService({ bytes, start, end }: KeyValue): ApiService {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString())
+  } catch (error) {
+    throw new CacheError('unsupported', 'stored APIService is not JSON', { cause: error })
+  }
+  if (!isObject(parsed)) throw new CacheError('unsupported', 'stored APIService is not an object')
+  const spec = objectOf(parsed['spec'])
+  return {
+    name: textOf(objectOf(parsed['metadata'])['name']),
+    group: textOf(spec['group']),
+    version: textOf(spec['version']),
+    groupPriority: numberOf(spec['groupPriorityMinimum']),
+    versionPriority: numberOf(spec['versionPriority']),
+    isRemote: isObject(spec['service']),
+    isAvailable: listOf(objectOf(parsed['status'])['conditions'])
+      .map(objectOf)
+      .some(condition => condition['type'] === 'Available' && condition['status'] === 'True'),
+  }
+}

@@ -1,0 +1,51 @@
+/** The resources that kube-apiserver has built in, from the table of the schema. */
+
+import { allResources, type Resource as ResourceRow } from '../../codec/schema/schema.ts'
+import { defaultEtcdPrefix, type FieldLabel, type Resource } from './resource.ts'
+
+/** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a final slash), in the order of
+ *  discovery. */
+export function builtInResources(etcdPrefix: string = defaultEtcdPrefix): Resource[] {
+  return allResources()
+    .filter(row => row.defaultServed)
+    .map(row => resourceFromRow(row, etcdPrefix))
+}
+
+function resourceFromRow(row: ResourceRow, etcdPrefix: string): Resource {
+  const { group, version, resource, storage } = row
+  const unknownField = row.fieldLabelError ?? 'field label not supported: {label}'
+  return {
+    group,
+    version,
+    resource,
+    singular: row.singular,
+    kind: row.kind,
+    listKind: row.listKind ?? `${row.kind}List`,
+    isNamespaced: row.namespaced,
+    shortNames: row.shortNames,
+    categories: row.categories,
+    verbs: row.verbs,
+    subresources: row.subresources,
+    storage:
+      storage === null
+        ? undefined
+        : { ...storage, prefix: etcdPrefix + storage.prefix.slice(defaultEtcdPrefix.length) },
+    storageVersionHash: row.storageVersionHash,
+    fields: (row.fieldLabels ?? []).map(({ label, paths, default: fallback }): FieldLabel => ({
+      label,
+      paths,
+      fallback,
+    })),
+    unknownField: label => unknownField.replaceAll('{label}', () => label),
+    isWatchCached: resource !== 'events',
+    warnings: deprecations[`${group}/${version}/${resource}`] ?? [],
+    routing: 'installed',
+    custom: undefined,
+  }
+}
+
+/** Served by default and deprecated in this version. */
+const deprecations: Readonly<Record<string, readonly string[]>> = {
+  '/v1/componentstatuses': ['v1 ComponentStatus is deprecated in v1.19+'],
+  '/v1/endpoints': ['v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
+}

@@ -1,0 +1,179 @@
+/** Which resources exist, and which keyspace a key belongs to. A `Registry` is immutable: when a CustomResourceDefinition comes,
+ *  changes or goes, another one is made, so that a request sees one state of it from its beginning to its end. */
+
+import type { Key } from '../../base/keys.ts'
+import { keyFromText } from '../../base/keys.ts'
+import type { ApiService } from './api-services.ts'
+import type { CustomDefinition } from './custom-resources.ts'
+import { defaultEtcdPrefix, groupVersionText, type Resource } from './resource.ts'
+import { compareVersions } from './versions.ts'
+
+export interface RegistryOptions {
+  /** Built in, or configured: routed like upstream's own groups. */
+  readonly installed: readonly Resource[]
+  readonly definitions?: readonly CustomDefinition[] | undefined
+  /** Remote ones are known, so that their paths lead to the upstream; those of kube-apiserver itself only give the order. */
+  readonly services?: readonly ApiService[] | undefined
+  readonly etcdPrefix?: string | undefined
+}
+
+/** The resources that are stored under one prefix: mostly one, in all its versions. */
+export interface KeyspaceResources {
+  readonly prefix: Key
+  readonly resources: readonly Resource[]
+}
+
+/** How `/apis/GROUP/VERSION/...` is answered. */
+export type GroupRouting = 'installed' | 'custom' | 'remote' | undefined
+
+export class Registry {
+  readonly etcdPrefix: string
+  /** In the order of discovery within each version. */
+  readonly resources: readonly Resource[]
+  readonly definitions: readonly CustomDefinition[]
+  readonly services: readonly ApiService[]
+  readonly #byName = new Map<string, Resource>()
+  readonly #groups = new Map<string, GroupVersions>()
+  readonly #remote: ReadonlySet<string>
+  readonly #keyspaces: KeyspaceTable
+  readonly #byPrefix = new Map<string, Resource[]>()
+
+  constructor(options: RegistryOptions) {
+    this.etcdPrefix = options.etcdPrefix ?? defaultEtcdPrefix
+    this.services = options.services ?? []
+    this.definitions = [...(options.definitions ?? [])].sort(
+      (a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1),
+    )
+    this.resources = [
+      ...options.installed,
+      ...this.definitions.flatMap(definition => definition.resources),
+    ]
+    for (const { group } of this.definitions) this.#groupOf(group)
+    for (const resource of this.resources) this.#add(resource)
+    this.#remote = new Set(
+      this.services
+        .filter(service => service.isRemote)
+        .map(({ group, version }) => groupVersionText(group, version)),
+    )
+    this.#keyspaces = new KeyspaceTable(this.etcdPrefix, this.#byPrefix.keys())
+  }
+
+  /** The resource of a group, a version and a plural name. What is built in wins over a definition of the same name. */
+  find(group: string, version: string, resource: string): Resource | undefined {
+    return this.#byName.get(nameKey(group, version, resource))
+  }
+
+  /** Who answers below a group. */
+  routingOf(group: string, version: string): GroupRouting {
+    if (this.isRemote(group, version)) return 'remote'
+    const found = this.#groups.get(group)
+    if (found === undefined) return undefined
+    return found.isInstalled ? 'installed' : 'custom'
+  }
+
+  /** True when another server answers for the group and version. */
+  isRemote(group: string, version: string): boolean {
+    return this.#remote.has(groupVersionText(group, version))
+  }
+
+  /** True when the group has resources in that version. */
+  hasVersion(group: string, version: string): boolean {
+    return this.#groups.get(group)?.versions.has(version) === true
+  }
+
+  /** The prefix of the keyspace that a key lies in; `undefined` for keys of no resource that is served. O(1). */
+  keyspaceOf(key: Key): Key | undefined {
+    return this.#keyspaces.find(key)
+  }
+
+  /** Everything that is stored, by prefix. */
+  keyspaces(): KeyspaceResources[] {
+    return [...this.#byPrefix].map(([prefix, resources]) => ({
+      prefix: keyFromText(prefix),
+      resources,
+    }))
+  }
+
+  /** The versions of a group that have resources, the preferred one first. */
+  versionsOf(group: string): string[] {
+    return [...(this.#groups.get(group)?.versions ?? [])].sort(compareVersions)
+  }
+
+  #groupOf(group: string): GroupVersions {
+    const found = this.#groups.get(group) ?? { isInstalled: false, versions: new Set<string>() }
+    this.#groups.set(group, found)
+    return found
+  }
+
+  #add(resource: Resource): void {
+    const name = nameKey(resource.group, resource.version, resource.resource)
+    if (this.#byName.has(name)) return
+    this.#byName.set(name, resource)
+    const group = this.#groupOf(resource.group)
+    group.versions.add(resource.version)
+    if (resource.routing === 'installed') group.isInstalled = true
+    if (resource.storage === undefined) return
+    const { prefix } = resource.storage
+    const known = this.#byPrefix.get(prefix)
+    if (known === undefined) this.#byPrefix.set(prefix, [resource])
+    else known.push(resource)
+  }
+}
+
+interface GroupVersions {
+  isInstalled: boolean
+  readonly versions: Set<string>
+}
+
+function nameKey(group: string, version: string, resource: string): string {
+  return `${group}/${version}/${resource}`
+}
+
+/** Prefixes are the root and one or two segments (`/registry/pods/`, `/registry/services/specs/`), each with its final slash: without
+ *  it, `widgets` would include `widgetsextra` (CVE-2022-3162). */
+class KeyspaceTable {
+  readonly #root: string
+  readonly #bySegment = new Map<string, { own?: Key; readonly inner: Map<string, Key> }>()
+  /** Those of another root or depth: configured for other servers, few, and tried in order of length. */
+  readonly #others: Key[] = []
+
+  constructor(etcdPrefix: string, prefixes: Iterable<string>) {
+    this.#root = keyFromText(`${etcdPrefix}/`)
+    for (const prefix of prefixes) this.#add(keyFromText(prefix))
+    this.#others.sort((a, b) => b.length - a.length)
+  }
+
+  #add(prefix: Key): void {
+    const segments = prefix.startsWith(this.#root)
+      ? prefix.slice(this.#root.length, -1).split('/')
+      : []
+    const [first = '', second] = segments
+    if (segments.length === 0 || segments.length > 2) {
+      this.#others.push(prefix)
+      return
+    }
+    const place = this.#bySegment.get(first) ?? { inner: new Map<string, Key>() }
+    this.#bySegment.set(first, place)
+    if (second === undefined) place.own = prefix
+    else place.inner.set(second, prefix)
+  }
+
+  find(key: Key): Key | undefined {
+    return this.#findUnderRoot(key) ?? this.#others.find(prefix => key.startsWith(prefix))
+  }
+
+  #findUnderRoot(key: Key): Key | undefined {
+    if (!key.startsWith(this.#root)) return undefined
+    const from = this.#root.length
+    const slash = key.indexOf('/', from)
+    if (slash < 0) return undefined
+    const place = this.#bySegment.get(key.slice(from, slash))
+    if (place === undefined) return undefined
+    if (place.inner.size > 0) {
+      const nextSlash = key.indexOf('/', slash + 1)
+      const inner = nextSlash < 0 ? undefined : place.inner.get(key.slice(slash + 1, nextSlash))
+      if (inner !== undefined) return inner
+    }
+    return place.own
+  }
+}

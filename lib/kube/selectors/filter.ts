@@ -1,0 +1,113 @@
+/** What a list or watch selects, compiled: a function from a stored entry to yes, no, or that we cannot tell. */
+
+import type { NotExact } from '../../codec/not-exact.ts'
+import { type Key, textFromKey } from '../../base/keys.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { FieldSelector } from './field-selector.ts'
+import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
+import type { FieldLabel, Resource } from '../resources/resource.ts'
+
+/** Reads labels and fields of stored objects, one at a time and without decoding the rest. It stands for one resource, in one
+ *  version. */
+export interface SelectableReader {
+  /** Goes to an entry. A `NotExact` says that its value cannot be read: encrypted, malformed, of a kind that we do not know. */
+  read(entry: KeyValue): NotExact | undefined
+  /** The value of a label of that entry; undefined if it has no such label. */
+  label(key: string): string | undefined
+  /** The value of a field; the reader was made for the fields that are asked for. */
+  field(field: FieldLabel): string
+}
+
+/** Makes a reader for the objects of a resource that needs only those fields, and labels if it says so. Readers may be shared: what
+ *  is asked of an entry is asked before the next one is read. */
+export type MakeReader = (
+  resource: Resource,
+  fields: readonly FieldLabel[],
+  needsLabels: boolean,
+) => SelectableReader
+
+/** Whether an entry is selected. A `NotExact` means that the whole read is beyond us. */
+export type Filter = (entry: KeyValue) => boolean | NotExact
+
+/** What selects: a plan is one. */
+export interface Selection {
+  readonly resource: Resource
+  readonly keyspace: Key
+  readonly labels: LabelSelector
+  readonly fields: FieldSelector
+}
+
+/** True if nothing needs to be looked at. */
+export function selectsEverything({ labels, fields }: Selection): boolean {
+  return labels.isEmpty && fields.isEmpty
+}
+
+/** The filter of a selection; undefined if it selects everything, so that nothing needs to be read. Name and namespace are taken
+ *  from the key. Cost: at most one walk over an entry's value. */
+export function compileFilter(selection: Selection, makeReader: MakeReader): Filter | undefined {
+  if (selectsEverything(selection)) return undefined
+  const { resource, keyspace, labels, fields } = selection
+  const fromKey: KeyTest[] = []
+  const fromValue: {
+    readonly field: FieldLabel
+    readonly value: string
+    readonly isEqual: boolean
+  }[] = []
+  for (const { label, value, isEqual } of fields.requirements) {
+    const test = keyTest(resource, keyspace, label)
+    const field = resource.fields.find(known => known.label === label)
+    if (test !== undefined) fromKey.push(entry => (test(entry) === value) === isEqual)
+    else if (field !== undefined) fromValue.push({ field, value, isEqual })
+  }
+  const { requirements } = labels
+  if (fromKey.length + fromValue.length + requirements.length === 0) return undefined
+  const passesKey: KeyTest = entry => fromKey.every(test => test(entry))
+  if (fromValue.length + requirements.length === 0) return passesKey
+  const reader = makeReader(
+    resource,
+    fromValue.map(({ field }) => field),
+    requirements.length > 0,
+  )
+  return entry => {
+    if (!passesKey(entry)) return false
+    const problem = reader.read(entry)
+    if (problem !== undefined) return problem
+    for (const { field, value, isEqual } of fromValue) {
+      if ((reader.field(field) === value) !== isEqual) return false
+    }
+    return meetsAll(requirements, reader)
+  }
+}
+
+type KeyTest = (entry: KeyValue) => boolean
+
+function meetsAll(requirements: readonly LabelRequirement[], reader: SelectableReader): boolean {
+  for (const requirement of requirements) {
+    if (!meets(requirement, reader.label(requirement.key))) return false
+  }
+  return true
+}
+
+/** How to read a field from the key, if it stands there. Resources differ in whether they take the namespace for a field at all;
+ *  where they do and have none, it is empty. */
+function keyTest(
+  resource: Resource,
+  keyspace: Key,
+  label: string,
+): ((entry: KeyValue) => string) | undefined {
+  if (label === 'metadata.name') return entry => nameOfKey(entry.key)
+  if (label !== 'metadata.namespace') return undefined
+  if (!resource.isNamespaced) return () => ''
+  return entry => namespaceOfKey(entry.key, keyspace)
+}
+
+/** The name that a key ends with. */
+export function nameOfKey(key: Key): string {
+  return textFromKey(key.slice(key.lastIndexOf('/') + 1) as Key)
+}
+
+/** The namespace between a keyspace's prefix and the name. */
+function namespaceOfKey(key: Key, keyspace: Key): string {
+  const end = key.indexOf('/', keyspace.length)
+  return end < 0 ? '' : textFromKey(key.slice(keyspace.length, end) as Key)
+}

@@ -1,0 +1,91 @@
+/** The fields that a version of a CustomResourceDefinition declares to be selectable, checked as upstream checks them when the
+ *  definition is written. A definition that got into etcd in another way may declare anything: what is not valid is reported and
+ *  ignored, the rest works. */
+
+import type { FieldLabel } from '../resources/resource.ts'
+import { listOf, memberOf, objectOf, textOf } from '../../base/untyped.ts'
+
+/** As upstream's. */
+const selectableFieldsMax = 8
+
+export interface SelectableFields {
+  readonly fields: readonly FieldLabel[]
+  /** What was ignored, and why. */
+  readonly problems: readonly string[]
+}
+
+/** The fields that every custom resource has. */
+export function metadataFields(isNamespaced: boolean): FieldLabel[] {
+  const labels = isNamespaced ? ['metadata.name', 'metadata.namespace'] : ['metadata.name']
+  return labels.map(label => ({ label, paths: [label], fallback: '' }))
+}
+
+/** Stands for a schema where there is none: any path may lead to a field. */
+export const anySchema: unique symbol = Symbol('any schema')
+
+/** The valid ones of `declared`, which is `selectableFields` as it stands in the definition. */
+export function selectableFields(declared: unknown, schema: unknown): SelectableFields {
+  const fields: FieldLabel[] = []
+  const problems: string[] = []
+  const seen = new Set<string>()
+  for (const item of listOf(declared)) {
+    const jsonPath = textOf(objectOf(item)['jsonPath'])
+    const segments = simplePath(jsonPath)
+    const problem = problemWith(segments, schema, seen)
+    if (problem !== undefined || segments === undefined) {
+      problems.push(`selectable field ${jsonPath || '(no path)'} is ignored: ${problem}`)
+      continue
+    }
+    seen.add(segments.join('\0'))
+    fields.push({ label: jsonPath.slice(1), paths: [pathText(segments)], fallback: '' })
+  }
+  return { fields, problems }
+}
+
+function problemWith(
+  segments: readonly string[] | undefined,
+  schema: unknown,
+  seen: ReadonlySet<string>,
+): string | undefined {
+  if (segments === undefined) return 'the path must be names that follow dots, without arrays'
+  if (segments[0] === 'metadata') return 'it must not point to fields in metadata'
+  if (seen.has(segments.join('\0'))) return 'it is a duplicate'
+  if (seen.size >= selectableFieldsMax) return `there may be at most ${selectableFieldsMax}`
+  if (schema === anySchema) return undefined
+  const found = schemaAt(schema, segments)
+  if (found === undefined) return 'the schema has no such field'
+  return isSelectable(found) ? undefined : 'it must be a string, a boolean or an integer'
+}
+
+/** The names of `.a.b` or `.a['b.c']`; undefined for anything else. */
+function simplePath(jsonPath: string): string[] | undefined {
+  const segments: string[] = []
+  let rest = jsonPath
+  while (rest !== '') {
+    const match = /^(?:\.([^.[\]'\s]+)|\['([^']+)'\])/.exec(rest)
+    const segment = match?.[1] ?? match?.[2]
+    if (match === null || segment === undefined) return undefined
+    segments.push(segment)
+    rest = rest.slice(match[0].length)
+  }
+  return segments.length === 0 || !jsonPath.startsWith('.') ? undefined : segments
+}
+
+/** Paths of fields are written with dots; a name that has dots itself is escaped, as the field reader expects. */
+function pathText(segments: readonly string[]): string {
+  return segments.map(segment => segment.replaceAll('.', '\\.')).join('.')
+}
+
+function schemaAt(schema: unknown, segments: readonly string[]): unknown {
+  let found = schema
+  for (const segment of segments) {
+    found = memberOf(memberOf(found, 'properties'), segment)
+    if (found === undefined) return undefined
+  }
+  return found
+}
+
+function isSelectable(schema: unknown): boolean {
+  if (memberOf(schema, 'x-kubernetes-int-or-string') === true) return true
+  return ['string', 'boolean', 'integer'].includes(textOf(memberOf(schema, 'type')))
+}

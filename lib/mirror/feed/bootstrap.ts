@@ -1,0 +1,162 @@
+/** Loads keyspaces from a paged read: sorts the entries of each page into the trees under construction, in slices, and reports how
+ *  far it is. Nothing is published until the last page is there, and beyond the data itself only two pages are in memory. */
+
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { KeyRange } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { Random } from '../../base/random.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Client } from '../../etcd/client.ts'
+import type { BTree } from '../../store/btree.ts'
+import { BTreeBuilder } from '../../store/btree-builder.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { Epochs } from './epochs.ts'
+import type { MirrorLimits } from '../limits.ts'
+import type { MirrorMetrics } from '../metrics.ts'
+import type { KeyspaceOf } from '../mirrored-keyspace.ts'
+import { type Page, readPages } from './pages.ts'
+import type { RevisionProbe } from '../reads/revision-probe.ts'
+
+/** How far a bootstrap is. */
+export interface LoadReport {
+  readonly entries: number
+  readonly bytes: number
+  readonly elapsedMs: number
+  readonly isDone: boolean
+}
+
+export interface LoadOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: MirrorLimits
+  readonly logger: Logger
+  readonly metrics: MirrorMetrics
+  readonly epochs: Epochs
+  readonly probe: RevisionProbe
+  readonly keyspaceOf: KeyspaceOf
+  readonly signal: AbortSignal
+  /** Told after each page. */
+  readonly onReport: (report: LoadReport) => void
+}
+
+export interface LoadRequest {
+  readonly range: KeyRange
+  /** The keyspaces to load, each with contents that it has already and that are true, so that unchanged entries are not kept twice. */
+  readonly keyspaces: ReadonlyMap<string, Snapshot | undefined>
+  /** Called between pages; true gives the load up with `overloaded`. */
+  readonly isTooMuch?: () => boolean
+}
+
+/** Contents of keyspaces at one revision. */
+export interface Loaded {
+  readonly revision: Revision
+  readonly trees: ReadonlyMap<string, BTree<KeyValue>>
+  /** Keys that belong to none of the keyspaces. */
+  readonly unmatched: number
+}
+
+/** Enough entries that asking the time between them costs nothing. */
+const clockCheckEntries = 256
+
+const logIntervalMs = 5000
+
+/** Reads a range of etcd and sorts it into keyspaces. Fails with `expired` when etcd compacted the revision meanwhile, and with
+ *  `conflict` when the pages are not of one epoch. */
+export async function loadKeyspaces(options: LoadOptions, request: LoadRequest): Promise<Loaded> {
+  const load = new Load(options, request)
+  const mark = options.epochs.mark()
+  let revision: Revision | undefined
+  for await (const page of readPages(options, { range: request.range, attemptsMax: 5 })) {
+    const verdict = options.epochs.judge(mark, page.header)
+    if (verdict !== 'same') {
+      // Whether the epoch is over is for the probe to find out.
+      options.probe.ask({ isSettled: false, delayed: () => {}, probed: () => {} })
+      throw new CacheError('conflict', `page is of an epoch that is ${verdict}`)
+    }
+    if (request.isTooMuch?.() === true) {
+      throw new CacheError('overloaded', 'too much changed while a keyspace was read')
+    }
+    revision = page.revision
+    await load.take(page)
+  }
+  if (options.epochs.number !== mark.epoch) {
+    throw new CacheError('conflict', 'epoch ended while its keys were read')
+  }
+  if (revision === undefined) throw new CacheError('closed', 'paged read was abandoned')
+  return load.finish(revision)
+}
+
+class Load {
+  readonly #options: LoadOptions
+  readonly #request: LoadRequest
+  readonly #builders = new Map<string, BTreeBuilder<KeyValue>>()
+  readonly #startMs: number
+  #entries = 0
+  #bytes = 0
+  #unmatched = 0
+  #loggedAtMs: number
+
+  constructor(options: LoadOptions, request: LoadRequest) {
+    this.#options = options
+    this.#request = request
+    this.#startMs = options.clock.monotonicMs()
+    this.#loggedAtMs = this.#startMs
+    for (const name of request.keyspaces.keys()) this.#builders.set(name, new BTreeBuilder())
+  }
+
+  async take({ entries, isLast }: Page): Promise<void> {
+    const { clock, limits, metrics, signal } = this.#options
+    let bytes = 0
+    let sliceStartMs = clock.monotonicMs()
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i]!
+      bytes += entry.key.length + entry.valueLength
+      this.#add(entry)
+      if (i % clockCheckEntries !== 0 || i === 0) continue
+      if (clock.monotonicMs() - sliceStartMs < limits.sliceMaxMs) continue
+      await clock.yield()
+      if (signal.aborted) throw new CacheError('closed', 'load was abandoned')
+      sliceStartMs = clock.monotonicMs()
+    }
+    this.#entries += entries.length
+    this.#bytes += bytes
+    metrics.loaded(entries.length, bytes)
+    this.#report(isLast)
+  }
+
+  finish(revision: Revision): Loaded {
+    const trees = new Map<string, BTree<KeyValue>>()
+    for (const [name, builder] of this.#builders) trees.set(name, builder.finish())
+    return { revision, trees, unmatched: this.#unmatched }
+  }
+
+  #add(entry: KeyValue): void {
+    const name = this.#options.keyspaceOf(entry.key)
+    const builder = name === undefined ? undefined : this.#builders.get(name)
+    if (name === undefined || builder === undefined) {
+      this.#unmatched++
+      return
+    }
+    const known = this.#request.keyspaces.get(name)?.get(entry.key)
+    const isUnchanged = known !== undefined && known.modRevision === entry.modRevision
+    builder.add(isUnchanged ? known : entry)
+  }
+
+  #report(isDone: boolean): void {
+    const { clock, logger, onReport } = this.#options
+    const nowMs = clock.monotonicMs()
+    const elapsedMs = nowMs - this.#startMs
+    onReport({ entries: this.#entries, bytes: this.#bytes, elapsedMs, isDone })
+    if (!isDone && nowMs - this.#loggedAtMs < logIntervalMs) return
+    this.#loggedAtMs = nowMs
+    logger.info(isDone ? 'read all keys of a range' : 'reading the keys of a range', {
+      objects: this.#entries,
+      bytes: this.#bytes,
+      elapsedMs: Math.round(elapsedMs),
+      objectsPerSecond: Math.round((this.#entries * 1000) / Math.max(1, elapsedMs)),
+    })
+  }
+}

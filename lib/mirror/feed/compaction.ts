@@ -1,0 +1,109 @@
+/** Follows etcd's compactions. Kubernetes writes the revision that it is about to compact to the key `compact_rev_key`, which lies
+ *  outside of every prefix, so it has a stream of its own.
+ *
+ *  From then on an exact read below that revision is refused as expired, as the upstream refuses it. The history of events is not
+ *  cut: the upstream goes on answering a watch from a compacted revision out of its memory, and so do we. */
+
+import { Backoff } from '../../base/backoff.ts'
+import { type CancelTimer, sleep } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { type Key, keyFromText, singleKey } from '../../base/keys.ts'
+import { nextRevision, revision, type Revision } from '../../base/revision.ts'
+import type { RevisionChanges } from '../../etcd/client.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { FeedContext } from './feed-context.ts'
+
+/** Where Kubernetes keeps the compacted revision. */
+export const compactRevisionKey: Key = keyFromText('compact_rev_key')
+
+/** The key is read again this often, should its stream be open and dead. */
+const rereadMs = 300_000
+
+export class CompactionFollower {
+  readonly #context: FeedContext
+  readonly #key: Key
+  #revision: Revision = revision(0)
+
+  constructor(context: FeedContext, key: Key) {
+    this.#context = context
+    this.#key = key
+  }
+
+  /** The revision below which the upstream reads nothing any more; 0 when none was compacted. */
+  get revision(): Revision {
+    return this.#revision
+  }
+
+  /** The history is another one now. */
+  startEpoch(): void {
+    this.#revision = revision(0)
+  }
+
+  /** Reads the key and follows it until the mirror is stopped. */
+  async run(): Promise<void> {
+    const { client, clock, random, limits, logger, epochs, signal } = this.#context
+    const backoff = new Backoff(limits.reconnectBackoff, random)
+    while (!signal.aborted) {
+      const epoch = epochs.number
+      try {
+        const { header, entries } = await client.range({ range: singleKey(this.#key) }, signal)
+        if (!signal.aborted && epoch === epochs.number && !epochs.isOtherCluster(header)) {
+          for (const entry of entries) this.#take(entry)
+          backoff.reset()
+          await this.#follow(nextRevision(header.revision), epoch)
+        }
+      } catch (error) {
+        const { message } = CacheError.from(error, 'source_failed')
+        if (!signal.aborted) logger.debug('cannot follow compactions', { error: message })
+      }
+      await sleep(clock, backoff.nextMs(), signal)
+    }
+  }
+
+  /** Resolves when the stream is over, or it is time to read the key again. */
+  #follow(startRevision: Revision, epoch: number): Promise<void> {
+    const { client, clock, epochs, signal } = this.#context
+    return new Promise(resolve => {
+      let cancelTimer: CancelTimer | undefined = undefined
+      const finish = (): void => {
+        cancelTimer?.()
+        signal.removeEventListener('abort', cancel)
+        resolve()
+      }
+      const stream = client.watch(
+        { range: singleKey(this.#key), startRevision },
+        {
+          created: () => {},
+          changed: batches => {
+            if (epoch === epochs.number) this.#takeAll(batches)
+            else cancel()
+          },
+          progress: () => {},
+          ended: finish,
+        },
+      )
+      const cancel = (): void => {
+        stream.cancel()
+        finish()
+      }
+      cancelTimer = clock.setTimer(rereadMs, cancel)
+      signal.addEventListener('abort', cancel, { once: true })
+    })
+  }
+
+  #takeAll(batches: readonly RevisionChanges[]): void {
+    for (const { changes } of batches) {
+      for (const change of changes) if (change.type === 'put') this.#take(change.entry)
+    }
+  }
+
+  #take({ bytes, start, end }: KeyValue): void {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1')
+    const compacted = Number(text)
+    if (!/^[0-9]{1,16}$/.test(text) || !Number.isSafeInteger(compacted)) {
+      this.#context.logger.warn('the key of the compacted revision holds no revision')
+    } else if (compacted > this.#revision) {
+      this.#revision = revision(compacted)
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/** What the parts of one mirror share. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { KeyRange } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { Random } from '../../base/random.ts'
+import type { Client } from '../../etcd/client.ts'
+import type { LoadReport } from './bootstrap.ts'
+import type { Epochs } from './epochs.ts'
+import type { MirrorLimits } from '../limits.ts'
+import type { MemberVersions } from '../member-versions.ts'
+import type { MirrorMetrics } from '../metrics.ts'
+import type { KeyspaceOf, MirrorSink } from '../mirrored-keyspace.ts'
+import type { RevisionProbe } from '../reads/revision-probe.ts'
+
+export interface FeedContext {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: MirrorLimits
+  readonly logger: Logger
+  readonly metrics: MirrorMetrics
+  readonly sink: MirrorSink
+  readonly epochs: Epochs
+  readonly probe: RevisionProbe
+  readonly versions: MemberVersions
+  readonly keyspaceOf: KeyspaceOf
+  /** Told how far a bootstrap is, after each page. */
+  readonly onLoad: (range: KeyRange, report: LoadReport) => void
+  /** Aborted when the mirror is stopped. */
+  readonly signal: AbortSignal
+}

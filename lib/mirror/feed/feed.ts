@@ -1,0 +1,368 @@
+/** A feed: one range of one etcd, followed by one watch stream, and the keyspaces that lie in the range.
+ *
+ *  ```
+ *  run: ┌▶ bootstrap (unless restored) ─▶ probe ─▶ watch from progress + 1 ─▶ the stream is over ─┐
+ *       │    compacted ........ read everything again; what was there stays served until then    │
+ *       │    violation ........ nothing is served until everything has been read again           │
+ *       │    silent, behind ... again, at another endpoint                                       │
+ *       └──  failed ........... again, after a pause                                 ◀───────────┘
+ *  ```
+ *
+ *  etcd is probed for its revision before each watch: it shows a new epoch before any event of it is applied, and says when the
+ *  feed has caught up. A keyspace that is added while the feed runs is read at one revision and joined, in order, with the stream. */
+
+import { Backoff } from '../../base/backoff.ts'
+import { sleep } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { KeyRange } from '../../base/keys.ts'
+import { LinkedAbort } from '../../base/linked-abort.ts'
+import { nextRevision, revision, type Revision } from '../../base/revision.ts'
+import type { RevisionChanges } from '../../etcd/client.ts'
+import type { Change } from '../../store/event.ts'
+import { type LoadReport, loadKeyspaces } from './bootstrap.ts'
+import type { FeedContext } from './feed-context.ts'
+import { Joins } from './join.ts'
+import type { BootstrapReason } from '../metrics.ts'
+import type { MirroredKeyspace, ResetReason } from '../mirrored-keyspace.ts'
+import type { Violation } from './order.ts'
+import { Progress } from './progress.ts'
+import { FeedStream, type ProgressTrust, type StreamEnd, type StreamTarget } from './stream.ts'
+
+export class Feed implements StreamTarget {
+  readonly range: KeyRange
+  readonly progress: Progress = new Progress(revision(0))
+  readonly #context: FeedContext
+  readonly #keyspaces = new Map<string, MirroredKeyspace>()
+  readonly #joins: Joins
+  readonly #reconnects: Backoff
+  #stream: FeedStream | undefined = undefined
+  /** Why everything is to be read again; `undefined` when contents are there that follow the stream. */
+  #mustLoad: BootstrapReason | undefined = 'start'
+  /** Ends what is under way when its epoch does, or the mirror. */
+  #epoch: LinkedAbort
+  /** Grows while violations follow each other, so that a broken etcd is not read without pause. */
+  readonly #distrusts: Backoff
+  /** The revision that etcd had when the stream was opened. */
+  #target: Revision = revision(0)
+  #isCaughtUp = false
+  /** When progress was last level with everything that etcd is known to have. */
+  #levelAtMs: number
+  #report: LoadReport | undefined = undefined
+
+  constructor(range: KeyRange, context: FeedContext) {
+    this.range = range
+    this.#context = context
+    this.#joins = new Joins(context, this)
+    this.#reconnects = new Backoff(context.limits.reconnectBackoff, context.random)
+    this.#distrusts = new Backoff(context.limits.reconnectBackoff, context.random)
+    this.#epoch = new LinkedAbort(context.signal)
+    this.#levelAtMs = context.clock.monotonicMs()
+  }
+
+  get keyspaces(): Iterable<MirroredKeyspace> {
+    return this.#keyspaces.values()
+  }
+
+  get trust(): ProgressTrust {
+    return this.#stream?.trust ?? 'unknown'
+  }
+
+  /** Whether contents are there that follow the stream. */
+  get isRestored(): boolean {
+    return this.#mustLoad === undefined
+  }
+
+  get isCaughtUp(): boolean {
+    return this.#isCaughtUp
+  }
+
+  get isConnected(): boolean {
+    return this.#stream?.isCreated === true
+  }
+
+  get endpoint(): string | undefined {
+    return this.#stream?.endpoint
+  }
+
+  /** For how long the feed has not been known to be level with etcd. */
+  lagMs(nowMs: number): number {
+    const isLevel = this.progress.revision >= this.#context.epochs.witnessed
+    return this.isConnected && isLevel ? 0 : Math.max(0, nowMs - this.#levelAtMs)
+  }
+
+  /** How far the last bootstrap is or was. */
+  get loadReport(): LoadReport | undefined {
+    return this.#report
+  }
+
+  /** Aborted when the present epoch, or the mirror, ends. */
+  get signal(): AbortSignal {
+    return this.#epoch.signal
+  }
+
+  /** Takes in a keyspace: the next bootstrap loads it, or, when there was one already, it is joined. */
+  add(keyspace: MirroredKeyspace): void {
+    this.#keyspaces.set(keyspace.name, keyspace)
+    if (this.isRestored) this.#joins.add(keyspace)
+  }
+
+  drop(name: string): void {
+    const keyspace = this.#keyspaces.get(name)
+    this.#keyspaces.delete(name)
+    keyspace?.drop()
+    this.wakeReads()
+  }
+
+  /** Somebody waits for `revision`. */
+  need(revision: Revision): void {
+    this.#stream?.need(revision)
+  }
+
+  /** A bookmark is due: asks for a progress mark. */
+  refresh(): void {
+    this.#stream?.need(nextRevision(this.progress.revision))
+  }
+
+  /** Follows etcd until the mirror is stopped. */
+  async run(): Promise<void> {
+    const { signal } = this.#context
+    let avoidEndpoint: string | undefined
+    while (!signal.aborted) {
+      if (this.#mustLoad !== undefined && !(await this.#load(this.#mustLoad))) {
+        await sleep(this.#context.clock, this.#reconnects.nextMs(), this.signal)
+        continue
+      }
+      const end = await this.#follow(avoidEndpoint)
+      if (end === undefined) continue
+      avoidEndpoint = isEndpointAtFault(end) ? end.endpoint : undefined
+      await this.#react(end)
+    }
+  }
+
+  /** The epoch is over: whatever is here is not to be seen any more. */
+  startEpoch(): void {
+    this.#epoch.abort()
+    this.#epoch = new LinkedAbort(this.#context.signal)
+    this.#mustLoad = 'new-epoch'
+    this.#stream?.end({ reason: 'stopped' })
+    for (const keyspace of this.#keyspaces.values()) keyspace.handle('new-epoch')
+    this.#clear('new epoch')
+    this.progress.restart(revision(0))
+  }
+
+  /** What one keyspace holds is not what etcd holds. */
+  distrust(keyspace: MirroredKeyspace): void {
+    keyspace.handle('distrusted')
+    keyspace.clear('distrusted')
+    this.wakeReads()
+    if (this.isRestored) this.#joins.add(keyspace)
+  }
+
+  /** etcd did what it must never do: nothing that came from it is served until everything has been read again. */
+  violated({ kind, got, known }: Violation, endpoint: string | undefined = this.endpoint): void {
+    const { logger, metrics } = this.#context
+    metrics.violation(kind)
+    logger.error('etcd broke the order of its events: reading everything again', {
+      violation: kind,
+      got,
+      known,
+      endpoint,
+    })
+    this.#mustLoad = 'violation'
+    for (const keyspace of this.#keyspaces.values()) keyspace.handle('distrusted')
+    this.#clear('distrusted')
+    this.#stream?.end({ reason: 'violation' })
+  }
+
+  apply({ revision, changes }: RevisionChanges): Violation | undefined {
+    try {
+      this.#distribute(revision, changes)
+    } catch (error) {
+      if (!(error instanceof CacheError)) throw error
+      this.#context.logger.error('a batch does not follow from the contents', {
+        error: error.message,
+      })
+      return { kind: 'unknown-delete', got: revision, known: this.progress.revision }
+    }
+    this.progress.advance(revision)
+    this.#moved()
+    return undefined
+  }
+
+  prove(revision: Revision): void {
+    if (!this.progress.advance(revision)) return
+    this.#context.sink.progressed(this.#keyspaces.keys(), revision)
+    this.#moved()
+  }
+
+  streamChanged(): void {
+    this.#checkCaughtUp()
+    this.wakeReads()
+  }
+
+  /** Lets every waiting read look again at what it waits for. */
+  wakeReads(): void {
+    for (const waiter of this.progress.takeWaiting()) waiter.reached()
+  }
+
+  #distribute(revision: Revision, changes: readonly Change[]): void {
+    const { keyspaceOf, metrics } = this.#context
+    const parts = new Map<string, Change[]>()
+    let unmatched = 0
+    for (const change of changes) {
+      const name = keyspaceOf(change.type === 'put' ? change.entry.key : change.key)
+      if (name === undefined || !this.#keyspaces.has(name)) {
+        unmatched++
+        continue
+      }
+      const part = parts.get(name)
+      if (part === undefined) parts.set(name, [change])
+      else part.push(change)
+    }
+    metrics.events(changes.length - unmatched, unmatched)
+    for (const [name, part] of parts) this.#keyspaces.get(name)?.apply(revision, part)
+  }
+
+  /** Reads everything at one revision; true when it is in place. */
+  async #load(reason: BootstrapReason): Promise<boolean> {
+    const context = this.#context
+    const known = [...this.#keyspaces.values()]
+    context.metrics.bootstrap(reason)
+    try {
+      const loaded = await loadKeyspaces(
+        {
+          ...context,
+          signal: this.signal,
+          onReport: report => {
+            this.#report = report
+            context.onLoad(this.range, report)
+          },
+        },
+        {
+          range: this.range,
+          keyspaces: new Map(
+            known.map(one => [one.name, one.isRestored ? one.store.latest() : undefined]),
+          ),
+        },
+      )
+      context.metrics.events(0, loaded.unmatched)
+      this.#mustLoad = undefined
+      // What an etcd that is not to be believed may have proven counts for nothing from here on.
+      this.progress.restart(revision(0))
+      for (const keyspace of known) {
+        const tree = loaded.trees.get(keyspace.name)
+        if (keyspace.isDropped || tree === undefined) continue
+        keyspace.restore(tree, loaded.revision)
+        keyspace.handle('restored')
+      }
+      // Whoever waits for this revision must find the contents that go with it.
+      this.progress.restart(loaded.revision)
+      for (const keyspace of this.#keyspaces.values()) {
+        if (!keyspace.isRestored) this.#joins.add(keyspace)
+      }
+      return true
+    } catch (error) {
+      this.#loadFailed(error)
+      return false
+    }
+  }
+
+  #loadFailed(error: unknown): void {
+    if (!(error instanceof CacheError)) throw error
+    if (this.signal.aborted) return
+    const { logger } = this.#context
+    if (error.code === 'expired') {
+      logger.warn('etcd compacted the revision that was being read: starting over')
+    } else {
+      logger.warn('cannot read the keys of a range', { error: error.message })
+    }
+  }
+
+  async #follow(
+    avoidEndpoint: string | undefined,
+  ): Promise<(StreamEnd & { readonly endpoint: string | undefined }) | undefined> {
+    const { signal } = this
+    const target = await this.#context.probe.revisionNow(signal)
+    if (target === undefined || signal.aborted) return undefined
+    this.#target = target
+    const stream = new FeedStream({
+      ...this.#context,
+      progress: this.progress,
+      target: this,
+      signal,
+    })
+    this.#stream = stream
+    const stop = (): void => {
+      stream.end({ reason: 'stopped' })
+    }
+    signal.addEventListener('abort', stop, { once: true })
+    const end = await stream.follow({
+      range: this.range,
+      startRevision: nextRevision(this.progress.revision),
+      progressNotify: true,
+      avoidEndpoint,
+    })
+    signal.removeEventListener('abort', stop)
+    this.#stream = undefined
+    this.#isCaughtUp = false
+    for (const keyspace of this.#keyspaces.values()) keyspace.handle('disconnected')
+    return { ...end, endpoint: stream.endpoint }
+  }
+
+  async #react(end: StreamEnd & { readonly endpoint: string | undefined }): Promise<void> {
+    const { logger, metrics, clock } = this.#context
+    const { signal } = this
+    if (end.reason === 'stopped') return
+    metrics.reconnect(end.reason)
+    switch (end.reason) {
+      case 'violation':
+        await sleep(clock, this.#distrusts.nextMs(), signal)
+        return
+      case 'compacted':
+        logger.warn('etcd compacted what was missed: reading everything again')
+        this.#mustLoad = 'compacted'
+        return
+      case 'another cluster':
+        // The probe that comes before the next stream begins the new epoch.
+        logger.warn('a watch stream answered for another cluster', { endpoint: end.endpoint })
+        break
+      case 'silent':
+      case 'behind':
+        logger.warn('giving up a watch stream', { reason: end.reason, endpoint: end.endpoint })
+        return
+      case 'failed':
+        logger.warn('watch stream is over', {
+          endpoint: end.endpoint,
+          error: end.failure.message,
+        })
+    }
+    await sleep(clock, this.#reconnects.nextMs(), signal)
+  }
+
+  #clear(reason: ResetReason): void {
+    for (const keyspace of this.#keyspaces.values()) keyspace.clear(reason)
+    this.wakeReads()
+  }
+
+  #moved(): void {
+    const { epochs, clock } = this.#context
+    if (this.progress.revision >= epochs.witnessed) this.#levelAtMs = clock.monotonicMs()
+    this.#checkCaughtUp()
+  }
+
+  #checkCaughtUp(): void {
+    const stream = this.#stream
+    if (this.#isCaughtUp || stream?.isCreated !== true) return
+    const isProvable = stream.trust !== 'old version' && stream.trust !== 'unanswered'
+    if (isProvable && this.progress.revision < this.#target) return
+    this.#isCaughtUp = true
+    this.#reconnects.reset()
+    for (const keyspace of this.#keyspaces.values()) {
+      if (!keyspace.isJoining) keyspace.handle('caught-up')
+    }
+  }
+}
+
+function isEndpointAtFault({ reason }: StreamEnd): boolean {
+  return reason === 'failed' || reason === 'silent' || reason === 'behind' || reason === 'violation'
+}

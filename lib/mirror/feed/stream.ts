@@ -1,0 +1,255 @@
+/** One watch stream of a feed, from its opening to its end: checks order, decides whether progress marks can be trusted, asks for
+ *  them, and gives up a stream that is of no use. What passed the checks goes to the feed. */
+
+import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
+import type { CacheError } from '../../base/errors.ts'
+import { nextRevision, type Revision } from '../../base/revision.ts'
+import type {
+  Client,
+  ResponseHeader,
+  RevisionChanges,
+  WatchRequest,
+  WatchSink,
+  WatchStream,
+} from '../../etcd/client.ts'
+import type { Epochs } from './epochs.ts'
+import type { MirrorLimits } from '../limits.ts'
+import type { MemberVersions } from '../member-versions.ts'
+import type { MirrorMetrics } from '../metrics.ts'
+import { OrderCheck, type Violation } from './order.ts'
+import type { Progress } from './progress.ts'
+import { ProgressRequests } from './progress-requests.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** Whether the progress marks of a stream decide consistent reads: its member's version is not known yet; it is; it is too old; or
+ *  it has not sent any, though asked. */
+export type ProgressTrust = 'unknown' | 'trusted' | 'old version' | 'unanswered'
+
+/** Why a stream is over. */
+export type StreamEnd =
+  | { readonly reason: 'failed'; readonly failure: CacheError }
+  | { readonly reason: 'compacted' }
+  | { readonly reason: 'violation' | 'silent' | 'behind' | 'another cluster' | 'stopped' }
+
+/** What a stream delivers to. */
+export interface StreamTarget {
+  /** Applies what passed the order check. What does not follow from what is there is a violation. */
+  apply(batch: RevisionChanges): Violation | undefined
+  /** Every event up to `revision` has been delivered. */
+  prove(revision: Revision): void
+  /** etcd did what it must never do: what it delivered so far is not to be believed. The stream ends right after. */
+  violated(violation: Violation, endpoint: string | undefined): void
+  /** The watcher is in place, or its marks are trusted now, or not any more. */
+  streamChanged(): void
+}
+
+export interface StreamOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly limits: MirrorLimits
+  readonly metrics: MirrorMetrics
+  readonly epochs: Epochs
+  readonly versions: MemberVersions
+  readonly progress: Progress
+  readonly target: StreamTarget
+  readonly signal: AbortSignal
+}
+
+export class FeedStream implements WatchSink {
+  readonly #options: StreamOptions
+  readonly #order = new OrderCheck()
+  readonly #requests: ProgressRequests
+  readonly #watchdog: Watchdog
+  readonly #ended: Promise<StreamEnd>
+  #resolveEnded: (end: StreamEnd) => void = () => {}
+  #stream: WatchStream | undefined = undefined
+  #isOver = false
+  #isCreated = false
+  #trust: ProgressTrust = 'unknown'
+  #hasMarked = false
+  #isMarkOverdue = false
+  /** Responses with events. */
+  #delivered = 0
+  #startRevision: Revision | undefined = undefined
+  #cancelFirstMark: CancelTimer | undefined = undefined
+
+  constructor(options: StreamOptions) {
+    const { clock, limits, progress, epochs } = options
+    this.#options = options
+    this.#ended = new Promise(resolve => {
+      this.#resolveEnded = resolve
+    })
+    this.#requests = new ProgressRequests({
+      clock,
+      limits,
+      send: this.#sendRequest,
+      isAwaited: () => progress.isAwaited || !(this.#hasMarked || this.#isMarkOverdue),
+    })
+    this.#watchdog = new Watchdog({
+      clock,
+      limits,
+      ask: () => {
+        this.#requests.ask()
+      },
+      giveUp: reason => {
+        this.end({ reason })
+      },
+      progress: () => progress.revision,
+      known: () => (this.#trust === 'trusted' ? epochs.witnessed : undefined),
+    })
+  }
+
+  get trust(): ProgressTrust {
+    return this.#trust
+  }
+
+  get isCreated(): boolean {
+    return this.#isCreated
+  }
+
+  get endpoint(): string | undefined {
+    return this.#stream?.endpoint
+  }
+
+  /** Opens the watch and follows it until it is over. */
+  follow(request: WatchRequest): Promise<StreamEnd> {
+    this.#startRevision = request.startRevision
+    const stream = this.#options.client.watch(request, this)
+    this.#stream = stream
+    if (this.#isOver) stream.cancel()
+    else void this.#learnTrust(stream.endpoint)
+    return this.#ended
+  }
+
+  /** Somebody waits for `revision`. */
+  need(revision: Revision): void {
+    if (this.#isCreated && !this.#isOver) this.#requests.need(revision)
+  }
+
+  /** Ends the stream from our side. Nothing is delivered after it. */
+  end(end: StreamEnd): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#requests.stop()
+    this.#watchdog.stop()
+    this.#cancelFirstMark?.()
+    this.#stream?.cancel()
+    this.#resolveEnded(end)
+  }
+
+  created(header: ResponseHeader): void {
+    if (this.#isOver || !this.#isKnownCluster(header)) return
+    this.#watchdog.heard('created')
+    this.#isCreated = true
+    // Whether progress requests are answered at all is found out at once, not when a read depends on it.
+    this.#requests.need(nextRevision(this.#options.progress.revision))
+    this.#awaitFirstMark()
+    this.#options.target.streamChanged()
+  }
+
+  changed(batches: readonly RevisionChanges[], header: ResponseHeader): void {
+    if (this.#isOver || !this.#isKnownCluster(header)) return
+    this.#watchdog.heard('events')
+    this.#delivered++
+    for (const batch of batches) {
+      const violation =
+        this.#order.checkBatch(batch, header, this.#options.progress.revision) ??
+        this.#options.target.apply(batch)
+      if (violation !== undefined) {
+        this.#violated(violation)
+        return
+      }
+      if (this.#isOver) return
+    }
+  }
+
+  progress(header: ResponseHeader): void {
+    if (this.#isOver || !this.#isKnownCluster(header)) return
+    this.#watchdog.heard('progress')
+    const violation = this.#order.checkProgress(header)
+    if (violation !== undefined && this.#trust !== 'old version') {
+      this.#violated(violation)
+      return
+    }
+    if (!this.#hasMarked) {
+      this.#hasMarked = true
+      this.#judgeTrust()
+    }
+    if (this.#trust === 'trusted') this.#options.target.prove(header.revision)
+    this.#requests.answered()
+  }
+
+  ended(failure: CacheError): void {
+    this.end(failure.code === 'expired' ? { reason: 'compacted' } : { reason: 'failed', failure })
+  }
+
+  /** In the same breath, so that nobody reads what is wrong. */
+  #violated(violation: Violation): void {
+    this.#options.target.violated(violation, this.endpoint)
+    this.end({ reason: 'violation' })
+  }
+
+  /** A watcher that has to catch up is not answered before it has: while events come, the first mark is not overdue. Nor is it as
+   *  long as the watcher's start lies ahead of etcd: since 3.4.38, 3.5.22 and 3.6.2 etcd tells no progress then. */
+  #awaitFirstMark(): void {
+    const { clock, limits } = this.#options
+    const delivered = this.#delivered
+    this.#cancelFirstMark = clock.setTimer(limits.firstProgressMaxMs, () => {
+      if (this.#hasMarked) return
+      if (this.#delivered > delivered || this.#isStartAhead) {
+        this.#awaitFirstMark()
+      } else {
+        this.#isMarkOverdue = true
+        this.#judgeTrust()
+      }
+    })
+  }
+
+  get #isStartAhead(): boolean {
+    return this.#startRevision !== undefined && this.#startRevision > this.#options.epochs.witnessed
+  }
+
+  readonly #sendRequest = (): void => {
+    if (!this.#isCreated) return
+    this.#watchdog.asked()
+    this.#options.metrics.progressRequest()
+    this.#stream?.requestProgress()
+  }
+
+  /** Asks for the versions until the one of this stream's endpoint is known. */
+  async #learnTrust(endpoint: string): Promise<void> {
+    const { versions, clock, limits, signal } = this.#options
+    while (!this.#isOver && !signal.aborted) {
+      await versions.refresh(signal)
+      if (versions.isProgressSound(endpoint) !== undefined) break
+      await sleep(clock, limits.versionRetryMs, signal)
+    }
+    this.#judgeTrust()
+  }
+
+  /** Takes note of what the header says; ends the stream if it is not of the cluster that the contents came from. */
+  #isKnownCluster(header: ResponseHeader): boolean {
+    const { epochs } = this.#options
+    if (epochs.isOtherCluster(header)) {
+      this.end({ reason: 'another cluster' })
+      return false
+    }
+    epochs.witness(header)
+    return true
+  }
+
+  readonly #judgeTrust = (): void => {
+    const stream = this.#stream
+    if (this.#isOver || stream === undefined) return
+    const { versions, target, progress } = this.#options
+    const isSound = versions.isProgressSound(stream.endpoint)
+    const before = this.#trust
+    if (isSound === false) this.#trust = 'old version'
+    else if (this.#hasMarked) this.#trust = isSound === true ? 'trusted' : 'unknown'
+    else this.#trust = this.#isMarkOverdue ? 'unanswered' : 'unknown'
+    if (this.#trust === before) return
+    target.streamChanged()
+    // A mark that came before it could be trusted was not used.
+    if (this.#trust === 'trusted') this.#requests.need(nextRevision(progress.revision))
+  }
+}

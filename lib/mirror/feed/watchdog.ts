@@ -1,0 +1,110 @@
+/** Notices a stream that is open but of no use: one on which neither event nor progress mark comes, though one was asked for, and
+ *  one whose member stands still below a revision that etcd is known to have. The stream is then opened again, elsewhere. TCP and
+ *  HTTP/2 keepalives do not see a member that is partitioned or stuck. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { MirrorLimits } from '../limits.ts'
+
+export type WatchdogVerdict = 'silent' | 'behind'
+
+export interface WatchdogOptions {
+  readonly clock: Clock
+  readonly limits: MirrorLimits
+  /** Asks for a progress mark. */
+  readonly ask: () => void
+  /** The stream is to be given up. Called once. */
+  readonly giveUp: (verdict: WatchdogVerdict) => void
+  readonly progress: () => Revision
+  /** The highest revision that etcd is known to have; `undefined` while marks are not relied upon, so that standing still
+   *  says nothing. */
+  readonly known: () => Revision | undefined
+}
+
+interface Standstill {
+  readonly progress: Revision
+  readonly known: Revision
+  readonly sinceMs: number
+}
+
+export class Watchdog {
+  readonly #options: WatchdogOptions
+  readonly #tickMs: number
+  #cancelTimer: CancelTimer
+  #lastHeardMs: number
+  /** When progress was first asked for since something was heard, and when last. */
+  #askedAtMs: number | undefined = undefined
+  #lastAskedMs = -Infinity
+  #isCreated = false
+  #hasAnswered = false
+  #standstill: Standstill | undefined = undefined
+
+  constructor(options: WatchdogOptions) {
+    this.#options = options
+    this.#tickMs = options.limits.answerMaxMs / 4
+    this.#lastHeardMs = options.clock.monotonicMs()
+    this.#cancelTimer = options.clock.setTimer(this.#tickMs, this.#tick)
+  }
+
+  /** Anything at all has arrived. */
+  heard(what: 'created' | 'events' | 'progress'): void {
+    this.#lastHeardMs = this.#options.clock.monotonicMs()
+    this.#askedAtMs = undefined
+    this.#isCreated = true
+    if (what === 'progress') this.#hasAnswered = true
+  }
+
+  /** A progress mark has been asked for. */
+  asked(): void {
+    this.#lastAskedMs = this.#options.clock.monotonicMs()
+    this.#askedAtMs ??= this.#lastAskedMs
+  }
+
+  stop(): void {
+    this.#cancelTimer()
+  }
+
+  readonly #tick = (): void => {
+    const { clock, ask, giveUp } = this.#options
+    const verdict = this.#judge(clock.monotonicMs())
+    if (verdict === 'silent' || verdict === 'behind') {
+      giveUp(verdict)
+      return
+    }
+    this.#cancelTimer = clock.setTimer(this.#tickMs, this.#tick)
+    if (verdict === 'quiet') ask()
+  }
+
+  #judge(nowMs: number): WatchdogVerdict | 'quiet' | 'fine' {
+    const { limits } = this.#options
+    const silentMs = nowMs - this.#lastHeardMs
+    if (!this.#isCreated) return silentMs >= limits.createMaxMs ? 'silent' : 'fine'
+    if (this.#hasAnswered) {
+      if (this.#askedAtMs !== undefined && nowMs - this.#askedAtMs >= limits.answerMaxMs) {
+        return 'silent'
+      }
+    } else if (silentMs >= limits.unansweredSilenceMaxMs) {
+      return 'silent'
+    }
+    const standing = this.#judgeStandstill(nowMs)
+    if (standing !== 'fine') return standing
+    const isAsked = nowMs - this.#lastAskedMs < limits.quietMaxMs
+    return silentMs >= limits.quietMaxMs && !isAsked ? 'quiet' : 'fine'
+  }
+
+  /** A mark that does not reach what was known when the standstill began says that the member lags; one that moves, that it
+   *  catches up. */
+  #judgeStandstill(nowMs: number): 'behind' | 'quiet' | 'fine' {
+    const progress = this.#options.progress()
+    const known = this.#options.known()
+    if (known === undefined || progress >= known) {
+      this.#standstill = undefined
+      return 'fine'
+    }
+    if (this.#standstill === undefined || progress > this.#standstill.progress) {
+      this.#standstill = { progress, known, sinceMs: nowMs }
+      return 'quiet'
+    }
+    return nowMs - this.#standstill.sinceMs >= this.#options.limits.behindMaxMs ? 'behind' : 'quiet'
+  }
+}

@@ -1,0 +1,255 @@
+/** The freshness gate: turns what a read asks for into a snapshot, now or as soon as it can be proven.
+ *
+ *  ```
+ *  any              the newest contents
+ *  consistent       ask etcd for its revision R (shared: see RevisionProbe), wait until progress >= R, the newest contents
+ *  not older than N wait until progress >= N, the newest contents
+ *  exact N          wait until progress >= N, the contents at N
+ *  ```
+ *
+ *  Nothing is polled. A read lies in exactly one place: with the keyspace until it is served, with the probe, or in the heap of
+ *  who waits for progress; each wakes it, and it then looks again at everything from the start. A read that has waited for its
+ *  limit is refused, and not sent to etcd: big reads from an etcd that is slow already are how API servers have fallen over. */
+
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { DeadlineList } from './deadlines.ts'
+import type { Epochs } from '../feed/epochs.ts'
+import type { MirrorLimits } from '../limits.ts'
+import type { MirrorMetrics } from '../metrics.ts'
+import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
+import { PendingRead } from './pending-read.ts'
+import type { Progress } from '../feed/progress.ts'
+import type { RevisionProbe } from './revision-probe.ts'
+import type { ProgressTrust } from '../feed/stream.ts'
+
+/** Which contents a read wants. */
+export type Freshness =
+  | { readonly type: 'any' }
+  | { readonly type: 'consistent' }
+  | { readonly type: 'not-older-than'; readonly revision: Revision }
+  | { readonly type: 'exact'; readonly revision: Revision }
+
+export type FreshnessType = Freshness['type']
+
+/** Why the mirror does not answer a read that somebody else may. */
+export type ElsewhereReason =
+  | 'not-ready' // not restored yet
+  | 'suspect' // restored, and not to be believed
+  | 'progress-untrusted' // what is here may be new enough, but nothing proves it
+  | 'revision-not-kept' // older than the history, though perhaps not for etcd
+
+export type ReadOutcome =
+  | {
+      readonly from: 'mirror'
+      readonly snapshot: Snapshot
+      /** The mirror was cut off: there may be newer contents, which the read did not ask for. */
+      readonly isStale: boolean
+    }
+  | { readonly from: 'elsewhere'; readonly reason: ElsewhereReason }
+
+export interface ReadOptions {
+  readonly freshness: Freshness
+  /** There is an upstream, or the read is small enough for etcd itself: it need not wait for what may take long. */
+  readonly canGoElsewhere: boolean
+  /** Asked for only if the read has to wait: it may be made then. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What the gate needs to know of the feed that a keyspace belongs to. */
+export interface GateFeed {
+  readonly progress: Progress
+  readonly trust: ProgressTrust
+  /** Somebody waits for `revision`. */
+  need(revision: Revision): void
+}
+
+export interface GateOptions {
+  readonly clock: Clock
+  readonly limits: MirrorLimits
+  readonly metrics: MirrorMetrics
+  readonly epochs: Epochs
+  readonly probe: RevisionProbe
+  /** etcd's compacted revision, as `compact_rev_key` has it. */
+  readonly compactRevision: () => Revision
+}
+
+export class FreshnessGate {
+  readonly #options: GateOptions
+  readonly #deadlines: DeadlineList<PendingRead>
+  #sequence = 0
+  #isClosed = false
+
+  constructor(options: GateOptions) {
+    this.#options = options
+    this.#deadlines = new DeadlineList(options.clock, options.limits.readWaitMaxMs, read => {
+      read.fail(this.#refusal(read))
+    })
+  }
+
+  /** Reads that wait now. */
+  get waiting(): number {
+    return this.#deadlines.size
+  }
+
+  /** Answers from the mirror, or says that somebody else must; fails with `expired`, `future_revision`, `not_ready`, `overloaded`,
+   *  `source_failed` or `closed`. */
+  read(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
+    const { clock, limits, metrics, epochs } = this.#options
+    if (this.#isClosed) return Promise.reject(stopping())
+    return new Promise<ReadOutcome>((resolve, reject) => {
+      const startMs = clock.monotonicMs()
+      const { type } = options.freshness
+      const read = new PendingRead(keyspace, feed, options, {
+        sequence: this.#sequence++,
+        epoch: () => epochs.number,
+        look: this.#look,
+        settled: outcome => {
+          this.#deadlines.remove(read)
+          const waitedMs = clock.monotonicMs() - startMs
+          if (outcome instanceof CacheError) {
+            metrics.read(type, 'refused', waitedMs)
+            reject(outcome)
+          } else {
+            metrics.read(type, outcome.from, waitedMs)
+            if (outcome.from === 'mirror' && outcome.isStale) metrics.staleRead()
+            resolve(outcome)
+          }
+        },
+      })
+      if (type === 'any' && keyspace.isServed) {
+        this.#look(read)
+        return
+      }
+      if (this.#deadlines.size >= limits.waitingReadsMax) {
+        read.fail(
+          new CacheError('overloaded', `${limits.waitingReadsMax} reads are waiting already`, {
+            retryAfterMs: limits.retryAfterMs,
+          }),
+        )
+        return
+      }
+      this.#deadlines.add(read)
+      this.#look(read)
+    })
+  }
+
+  /** Ends every waiting read, and refuses all others. */
+  close(): void {
+    this.#isClosed = true
+    this.#deadlines.takeAll(read => {
+      read.fail(stopping())
+    })
+  }
+
+  /** Answers the read, or leaves it where it will be woken. The one place where a read's fate is decided. */
+  readonly #look = (read: PendingRead): void => {
+    if (read.isSettled) return
+    const { keyspace, options } = read
+    if (keyspace.isDropped) {
+      read.fail(new CacheError('not_found', `keyspace ${keyspace.name} is not mirrored any more`))
+    } else if (!keyspace.isServed) {
+      if (options.canGoElsewhere) {
+        read.goElsewhere(keyspace.state === 'suspect' ? 'suspect' : 'not-ready')
+      } else {
+        read.listen()
+        if (!read.isSettled) keyspace.whenServed(read)
+      }
+    } else {
+      this.#lookAtRevision(read, options.freshness)
+    }
+  }
+
+  #lookAtRevision(read: PendingRead, freshness: Freshness): void {
+    switch (freshness.type) {
+      case 'any':
+        read.answerNewest()
+        return
+      case 'consistent':
+        if (!read.isProbed) this.#options.probe.ask(read)
+        else this.#awaitProgress(read, read.probedRevision)
+        return
+      case 'not-older-than':
+      case 'exact':
+        this.#lookAtNamed(read, freshness.revision)
+    }
+  }
+
+  /** A read that names its revision. */
+  #lookAtNamed(read: PendingRead, revision: Revision): void {
+    const { epochs, probe, compactRevision } = this.#options
+    const isExact = read.options.freshness.type === 'exact'
+    if (revision <= read.proven) {
+      if (!isExact) read.answerNewest()
+      else read.answerExactly(revision, compactRevision())
+      return
+    }
+    // A revision that only an old epoch had will never come. etcd's revision of now tells it from one that is about to.
+    if (revision <= epochs.expiredThrough) {
+      if (!read.isProbed) {
+        probe.ask(read)
+        return
+      }
+      if (revision > read.probedRevision) {
+        const { oldest } = read.keyspace.store
+        read.fail(new CacheError('expired', `revision ${revision} is of an old epoch`, { oldest }))
+        return
+      }
+    }
+    this.#awaitProgress(read, revision)
+  }
+
+  #awaitProgress(read: PendingRead, revision: Revision): void {
+    if (revision <= read.proven) {
+      read.answerNewest()
+      return
+    }
+    const { clock, limits } = this.#options
+    const { feed, options } = read
+    const isUnprovable = feed.trust === 'old version' || feed.trust === 'unanswered'
+    if (isUnprovable && options.canGoElsewhere) {
+      read.giveUpAfter(clock, limits.untrustedWaitMs)
+    }
+    read.waitFor(revision)
+  }
+
+  /** What a read is told that has waited for too long. */
+  #refusal(read: PendingRead): CacheError {
+    const { limits, probe } = this.#options
+    const { keyspace, options } = read
+    const { readWaitMaxMs: waitedMs, retryAfterMs } = limits
+    if (!keyspace.isServed) {
+      return new CacheError(
+        'not_ready',
+        `keyspace ${keyspace.name} is ${keyspace.state} after ${waitedMs} ms`,
+        { retryAfterMs },
+      )
+    }
+    const { freshness } = options
+    if (freshness.type === 'not-older-than' || freshness.type === 'exact') {
+      return new CacheError(
+        'future_revision',
+        `revision ${freshness.revision} is above latest ${read.proven} after ${waitedMs} ms`,
+        { latest: read.proven, retryAfterMs },
+      )
+    }
+    const cause = probe.lastFailure
+    if (!read.isProbed && cause !== undefined) {
+      return new CacheError('source_failed', `etcd has no answer within ${waitedMs} ms`, {
+        retryAfterMs,
+        cause,
+      })
+    }
+    return new CacheError(
+      'overloaded',
+      `progress ${read.proven} has not reached ${read.probedRevision} in ${waitedMs} ms`,
+      { retryAfterMs },
+    )
+  }
+}
+
+function stopping(): CacheError {
+  return new CacheError('closed', 'mirror is stopping')
+}

@@ -1,0 +1,179 @@
+/** A read on its way through the freshness gate: what it asks for, what it has learnt, and how it ends, exactly once. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { revision, type Revision } from '../../base/revision.ts'
+import type { Perishable } from './deadlines.ts'
+import type { ElsewhereReason, GateFeed, ReadOptions, ReadOutcome } from './freshness.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { MirroredKeyspace, ServedWaiter } from '../mirrored-keyspace.ts'
+import type { ProgressWaiter } from '../feed/progress.ts'
+import type { RevisionAsker } from './revision-probe.ts'
+
+export interface PendingReadHooks {
+  readonly sequence: number
+  /** The number of the present epoch. */
+  readonly epoch: () => number
+  /** Looks again at what the read waits for. */
+  readonly look: (read: PendingRead) => void
+  readonly settled: (outcome: ReadOutcome | CacheError) => void
+}
+
+export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, RevisionAsker {
+  readonly keyspace: MirroredKeyspace
+  readonly feed: GateFeed
+  readonly options: ReadOptions
+  readonly sequence: number
+  readonly #hooks: PendingReadHooks
+  deadlineMs = 0
+  listed = false
+  previous: Perishable | undefined = undefined
+  next: Perishable | undefined = undefined
+  #isSettled = false
+  #awaited: Revision = revision(0)
+  #isInHeap = false
+  #probedRevision: Revision = revision(0)
+  #probedEpoch = 0
+  #cancelGivingUp: CancelTimer | undefined = undefined
+  #stopListening: (() => void) | undefined = undefined
+
+  constructor(
+    keyspace: MirroredKeyspace,
+    feed: GateFeed,
+    options: ReadOptions,
+    hooks: PendingReadHooks,
+  ) {
+    this.keyspace = keyspace
+    this.feed = feed
+    this.options = options
+    this.sequence = hooks.sequence
+    this.#hooks = hooks
+  }
+
+  get isSettled(): boolean {
+    return this.#isSettled
+  }
+
+  get awaited(): Revision {
+    return this.#awaited
+  }
+
+  /** The revision up to which nothing is missing in the keyspace. One that was joined may be ahead of its stream. */
+  get proven(): Revision {
+    const { revision: joined } = this.keyspace.store
+    const { revision: streamed } = this.feed.progress
+    return joined > streamed ? joined : streamed
+  }
+
+  /** etcd's revision at some moment after the read began. */
+  get probedRevision(): Revision {
+    return this.#probedRevision
+  }
+
+  /** etcd's revision is known, and is of the present epoch. */
+  get isProbed(): boolean {
+    return this.#probedEpoch === this.#hooks.epoch()
+  }
+
+  /** Waits until the feed's progress has reached `awaited`. */
+  waitFor(awaited: Revision): void {
+    this.listen()
+    if (this.#isSettled) return
+    this.#awaited = awaited
+    this.#isInHeap = true
+    this.feed.progress.wait(this)
+    this.feed.need(awaited)
+  }
+
+  probed(revision: Revision): void {
+    this.#probedRevision = revision
+    this.#probedEpoch = this.#hooks.epoch()
+    this.#hooks.look(this)
+  }
+
+  delayed(): void {
+    this.listen()
+  }
+
+  reached(): void {
+    this.#isInHeap = false
+    this.#hooks.look(this)
+  }
+
+  servedChanged(): void {
+    this.#hooks.look(this)
+  }
+
+  /** Fails when its caller gives it up. A signal is dear, and most reads need only one short probe: so it is asked for only when
+   *  the read has to wait for something else. */
+  listen(): void {
+    if (this.#stopListening !== undefined) return
+    const { signal } = this.options
+    if (signal === undefined) return
+    if (signal.aborted) {
+      this.fail(abandoned())
+      return
+    }
+    const abort = (): void => {
+      this.fail(abandoned())
+    }
+    signal.addEventListener('abort', abort, { once: true })
+    this.#stopListening = () => {
+      signal.removeEventListener('abort', abort)
+    }
+  }
+
+  /** Goes elsewhere unless it is answered within `delayMs`. */
+  giveUpAfter(clock: Clock, delayMs: number): void {
+    this.#cancelGivingUp ??= clock.setTimer(delayMs, () => {
+      this.goElsewhere('progress-untrusted')
+    })
+  }
+
+  answerNewest(): void {
+    this.keyspace.advance(this.proven)
+    this.#answer(this.keyspace.store.latest())
+  }
+
+  /** Answers with the contents at a revision that is proven, unless they are not kept any more. */
+  answerExactly(wanted: Revision, compactRevision: Revision): void {
+    const { store } = this.keyspace
+    this.keyspace.advance(this.proven)
+    if (wanted >= store.oldest && wanted >= compactRevision) {
+      this.#answer(store.at(wanted))
+    } else if (wanted >= compactRevision && this.options.canGoElsewhere) {
+      this.goElsewhere('revision-not-kept')
+    } else {
+      const oldest = Math.max(store.oldest, compactRevision)
+      this.fail(
+        new CacheError('expired', `revision ${wanted} is below oldest ${oldest}`, { oldest }),
+      )
+    }
+  }
+
+  goElsewhere(reason: ElsewhereReason): void {
+    this.#settle({ from: 'elsewhere', reason })
+  }
+
+  fail(failure: CacheError): void {
+    this.#settle(failure)
+  }
+
+  #answer(snapshot: Snapshot): void {
+    const isStale = this.keyspace.state === 'cut-off' && this.options.freshness.type === 'any'
+    this.#settle({ from: 'mirror', snapshot, isStale })
+  }
+
+  #settle(outcome: ReadOutcome | CacheError): void {
+    if (this.#isSettled) return
+    this.#isSettled = true
+    this.#cancelGivingUp?.()
+    this.#stopListening?.()
+    if (this.#isInHeap) this.feed.progress.abandoned()
+    this.#hooks.settled(outcome)
+  }
+}
+
+function abandoned(): CacheError {
+  return new CacheError('closed', 'read was abandoned')
+}

@@ -1,0 +1,172 @@
+/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is on its way at a time; who asks
+ *  meanwhile shares the next, never the one in flight, which may have been answered before a write that the asker has seen.
+ *
+ *  It is also the one authority on epochs: an answer from another cluster, or one that goes back and is confirmed by a second,
+ *  begins a new epoch. */
+
+import { Backoff } from '../../base/backoff.ts'
+import { type Clock, sleep } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { type Key, singleKey } from '../../base/keys.ts'
+import { LinkedAbort } from '../../base/linked-abort.ts'
+import type { Random } from '../../base/random.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Client, ResponseHeader } from '../../etcd/client.ts'
+import type { Epochs } from '../feed/epochs.ts'
+import type { MirrorLimits } from '../limits.ts'
+import type { MirrorMetrics } from '../metrics.ts'
+
+export interface RevisionAsker {
+  /** No longer interested. */
+  readonly isSettled: boolean
+  /** The probe was not answered; the next one will be made after a pause. */
+  delayed(): void
+  /** etcd had `revision` at some moment after the asker asked. */
+  probed(revision: Revision): void
+}
+
+export interface RevisionProbeOptions {
+  readonly client: Client
+  readonly clock: Clock
+  readonly random: Random
+  readonly limits: Pick<MirrorLimits, 'probeTimeoutMs' | 'probeBackoff'>
+  readonly metrics: MirrorMetrics
+  readonly epochs: Epochs
+  /** A key in the range that the credentials may read; it need not exist. */
+  readonly key: Key
+  readonly signal: AbortSignal
+  /** A linearizable answer went back and the next one did not: etcd's own read was stale. */
+  readonly onStaleAnswer: (got: Revision, known: Revision) => void
+  /** Called before anybody is told a revision of the new epoch. */
+  readonly onNewEpoch: () => void
+}
+
+export class RevisionProbe {
+  readonly #options: RevisionProbeOptions
+  readonly #backoff: Backoff
+  #next: RevisionAsker[] = []
+  #isRunning = false
+  #lastFailure: CacheError | undefined = undefined
+
+  constructor(options: RevisionProbeOptions) {
+    this.#options = options
+    this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
+  }
+
+  /** Why the last probe failed; `undefined` after one that was answered. */
+  get lastFailure(): CacheError | undefined {
+    return this.#lastFailure
+  }
+
+  /** Tells `asker` the revision, however many attempts it takes, until it is settled. */
+  ask(asker: RevisionAsker): void {
+    this.#next.push(asker)
+    if (!this.#isRunning) void this.#run()
+  }
+
+  /** The revision now; `undefined` when the signal is aborted before etcd says. */
+  revisionNow(signal: AbortSignal): Promise<Revision | undefined> {
+    return new Promise(resolve => {
+      if (signal.aborted) {
+        resolve(undefined)
+        return
+      }
+      const abort = (): void => {
+        asker.isSettled = true
+        resolve(undefined)
+      }
+      const asker = {
+        isSettled: false,
+        delayed: () => {},
+        probed: (revision: Revision) => {
+          signal.removeEventListener('abort', abort)
+          resolve(revision)
+        },
+      }
+      signal.addEventListener('abort', abort, { once: true })
+      this.ask(asker)
+    })
+  }
+
+  async #run(): Promise<void> {
+    const { signal, clock } = this.#options
+    this.#isRunning = true
+    while (this.#next.length > 0 && !signal.aborted) {
+      // Whoever asks in this turn of the event loop shares the probe: with an etcd in process, each would have its own otherwise.
+      await clock.yield('first')
+      const askers = this.#next
+      this.#next = []
+      const revision = await this.#probe(askers.length)
+      if (revision === undefined) {
+        for (const asker of askers) if (!asker.isSettled) asker.delayed()
+        await sleep(clock, this.#backoff.nextMs(), signal)
+        this.#next = [...askers, ...this.#next].filter(asker => !asker.isSettled)
+        continue
+      }
+      this.#backoff.reset()
+      for (const asker of askers) {
+        if (!asker.isSettled) asker.probed(revision)
+      }
+    }
+    this.#isRunning = false
+  }
+
+  /** The revision, confirmed if it is lower than it should be; `undefined` when etcd did not answer. */
+  async #probe(reads: number): Promise<Revision | undefined> {
+    const { epochs, metrics, clock, onStaleAnswer } = this.#options
+    const mark = epochs.mark()
+    const startMs = clock.monotonicMs()
+    const first = await this.#ask()
+    if (first === undefined) {
+      metrics.probe('failed', reads, clock.monotonicMs() - startMs)
+      return undefined
+    }
+    const verdict = epochs.judge(mark, first)
+    if (verdict === 'same') {
+      metrics.probe('answered', reads, clock.monotonicMs() - startMs)
+      return first.revision
+    }
+    metrics.probe('went-back', reads, clock.monotonicMs() - startMs)
+    if (verdict === 'went back') {
+      const confirmMark = epochs.mark()
+      const second = await this.#ask()
+      if (second === undefined) return undefined
+      if (epochs.judge(confirmMark, second) === 'same') {
+        onStaleAnswer(first.revision, mark.revision)
+        return second.revision
+      }
+      return this.#startEpoch(second)
+    }
+    return verdict === 'another cluster' ? this.#startEpoch(first) : undefined
+  }
+
+  #startEpoch(header: ResponseHeader): Revision {
+    this.#options.epochs.startNew(header)
+    this.#options.metrics.newEpoch()
+    this.#options.onNewEpoch()
+    return header.revision
+  }
+
+  async #ask(): Promise<ResponseHeader | undefined> {
+    const { client, clock, key, limits, signal } = this.#options
+    const attempt = new LinkedAbort(signal)
+    const cancelTimer = clock.setTimer(limits.probeTimeoutMs, () => {
+      attempt.abort()
+    })
+    try {
+      const request = { range: singleKey(key), countOnly: true }
+      const { header } = await client.range(request, attempt.signal)
+      this.#lastFailure = undefined
+      return header
+    } catch (error) {
+      this.#lastFailure =
+        attempt.signal.aborted && !signal.aborted
+          ? new CacheError('source_failed', `etcd did not answer in ${limits.probeTimeoutMs} ms`)
+          : CacheError.from(error, 'source_failed')
+      return undefined
+    } finally {
+      cancelTimer()
+      attempt.release()
+    }
+  }
+}

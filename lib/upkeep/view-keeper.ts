@@ -1,0 +1,45 @@
+/** Has what shows the objects of a kind compiled when the first of them is mirrored: in slices, while nothing else is due, so that the
+ *  first list need not wait for it and holds nobody up. */
+
+import type { Clock } from '../base/clock.ts'
+import { prepareView } from '../codec/served/view.ts'
+import type { Key } from '../base/keys.ts'
+import { groupVersionText, type Resource } from '../kube/resources/resource.ts'
+import type { Keyspace } from '../store/keyspace.ts'
+
+export class ViewKeeper {
+  readonly #resources: () => readonly Resource[]
+  readonly #storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly #clock: Clock
+  readonly #seen = new Set<string>()
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(
+    resources: () => readonly Resource[],
+    storeOf: (keyspace: Key) => Keyspace | undefined,
+    clock: Clock,
+  ) {
+    this.#resources = resources
+    this.#storeOf = storeOf
+    this.#clock = clock
+  }
+
+  /** A keyspace has other contents. */
+  restored(keyspace: Key): void {
+    if ((this.#storeOf(keyspace)?.latest().size ?? 0) > 0) this.applied(keyspace)
+  }
+
+  /** A batch was applied to a keyspace. */
+  applied(keyspace: string): void {
+    if (this.#seen.has(keyspace)) return
+    this.#seen.add(keyspace)
+    const storage = this.#resources().find(found => found.storage?.prefix === keyspace)?.storage
+    if (storage?.encoding !== 'protobuf') return
+    const steps = prepareView(groupVersionText(storage.group, storage.version), storage.kind)
+    this.#last = this.#last.then(() => this.#prepare(steps))
+  }
+
+  async #prepare(steps: Iterator<undefined>): Promise<void> {
+    while (steps.next().done !== true) await this.#clock.yield()
+  }
+}

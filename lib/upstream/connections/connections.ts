@@ -1,0 +1,188 @@
+/** The connections to one server of the upstream for one purpose: an idle one is used again, the last used first, so that those that are
+ *  not needed grow old; beyond the bound requests wait in a line. */
+
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { ConnectionError, type Passage, UpstreamConnection } from './connection.ts'
+
+export interface ConnectionsOptions {
+  readonly url: URL
+  /** Authority and certificate. */
+  readonly tls: ConnectionOptions
+  readonly clock: Clock
+  readonly connectionsMax: number
+  readonly connectMs: number
+  /** Until an answer begins, and between two pieces of it; 0 is no limit. */
+  readonly answerMs: number
+  /** How long a connection may be idle, unless the server says less. */
+  readonly idleMs: number
+}
+
+/** A connection on which nothing happened for so long is probed by the system: watches may be quiet for an hour. */
+const vanishedAfterMs = 30_000
+/** How often connections are looked at: a timer for each request would cost more. */
+const lookMaxMs = 1_000
+const lookMinMs = 10
+/** What a server says of how long it keeps a connection is less this, for what is on its way then. */
+const idleMarginMs = 1_000
+
+export class UpstreamConnections {
+  readonly #options: ConnectionsOptions
+  readonly #open = new Set<UpstreamConnection>()
+  readonly #idle: UpstreamConnection[] = []
+  readonly #connecting = new Map<Passage, Socket>()
+  readonly #waiting = new Set<Passage>()
+  readonly #lookEveryMs: number
+  #cancelLook: CancelTimer | undefined = undefined
+  /** What makes the next TLS connection cheaper. */
+  #session: Buffer | undefined = undefined
+  #idleMs: number
+  #keepAlive: string | undefined = undefined
+  #isClosed = false
+
+  constructor(options: ConnectionsOptions) {
+    const { answerMs, idleMs } = options
+    this.#options = options
+    this.#idleMs = idleMs
+    const shortestMs = answerMs === 0 ? idleMs : Math.min(answerMs, idleMs)
+    this.#lookEveryMs = Math.max(lookMinMs, Math.min(lookMaxMs, shortestMs / 4))
+  }
+
+  /** Sends it as soon as there is a connection. */
+  dispatch(passage: Passage): void {
+    let idle = this.#idle.pop()
+    while (idle !== undefined && !idle.isOpen) idle = this.#idle.pop()
+    if (idle !== undefined) idle.send(passage)
+    else if (this.#isClosed) passage.failed(new CacheError('closed', 'the service ends'))
+    else if (this.#open.size + this.#connecting.size < this.#options.connectionsMax) {
+      this.#connect(passage)
+    } else this.#waiting.add(passage)
+  }
+
+  /** Gives up what was not sent yet. */
+  cancel(passage: Passage): void {
+    this.#waiting.delete(passage)
+    const socket = this.#connecting.get(passage)
+    if (socket === undefined) return
+    this.#connecting.delete(passage)
+    socket.destroy()
+    this.#next()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelLook?.()
+    const failure = new CacheError('closed', 'the service ends')
+    for (const connection of this.#open) connection.close()
+    for (const [passage, socket] of this.#connecting) {
+      socket.destroy()
+      passage.failed(failure)
+    }
+    for (const passage of this.#waiting) passage.failed(failure)
+    this.#connecting.clear()
+    this.#waiting.clear()
+  }
+
+  #connect(passage: Passage): void {
+    const { clock, connectMs, url } = this.#options
+    const socket = this.#socket()
+    this.#connecting.set(passage, socket)
+    const cancel = clock.setTimer(connectMs, () =>
+      socket.destroy(new ConnectionError('ETIMEDOUT', 'no connection in time')),
+    )
+    const fail = (error: unknown): void => {
+      cancel()
+      this.#session = undefined
+      if (!this.#connecting.delete(passage)) return
+      passage.failed(error)
+      this.#next()
+    }
+    const closed = (): void => fail(new ConnectionError('ECONNRESET', 'the connection was closed'))
+    socket.once('error', fail)
+    socket.once('close', closed)
+    socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+      cancel()
+      socket.off('error', fail)
+      socket.off('close', closed)
+      if (this.#connecting.delete(passage)) this.#use(socket, passage)
+      else socket.destroy()
+    })
+  }
+
+  #use(socket: Socket, passage: Passage): void {
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, vanishedAfterMs)
+    const connection = new UpstreamConnection(socket, this.#options.clock, {
+      onFree: free => this.#free(free),
+      onGone: gone => this.#gone(gone),
+    })
+    this.#open.add(connection)
+    this.#cancelLook ??= this.#options.clock.setTimer(this.#lookEveryMs, this.#look)
+    connection.send(passage)
+  }
+
+  #socket(): Socket {
+    const { url, tls } = this.#options
+    const isSecure = url.protocol === 'https:'
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
+    if (!isSecure) return connectPlain({ host, port })
+    const socket = connectTls({
+      ...tls,
+      host,
+      port,
+      servername: isIP(host) === 0 ? host : '',
+      ALPNProtocols: ['http/1.1'],
+      session: this.#session,
+    })
+    socket.on('session', session => {
+      this.#session = session
+    })
+    return socket
+  }
+
+  #free(connection: UpstreamConnection): void {
+    const { keepAlive } = connection
+    if (keepAlive !== undefined && keepAlive !== this.#keepAlive) {
+      this.#keepAlive = keepAlive
+      this.#idleMs = Math.min(this.#options.idleMs, idleMsOf(keepAlive))
+    }
+    const [waiting] = this.#waiting
+    if (waiting === undefined) this.#idle.push(connection)
+    else {
+      this.#waiting.delete(waiting)
+      connection.send(waiting)
+    }
+  }
+
+  #gone(connection: UpstreamConnection): void {
+    this.#open.delete(connection)
+    const place = this.#idle.indexOf(connection)
+    if (place >= 0) this.#idle.splice(place, 1)
+    this.#next()
+  }
+
+  /** There is room for another connection. */
+  #next(): void {
+    const [waiting] = this.#waiting
+    if (waiting === undefined) return
+    this.#waiting.delete(waiting)
+    this.dispatch(waiting)
+  }
+
+  readonly #look = (): void => {
+    const { clock, answerMs } = this.#options
+    const nowMs = clock.monotonicMs()
+    for (const connection of this.#open) connection.look(nowMs, answerMs, this.#idleMs)
+    this.#cancelLook =
+      this.#open.size === 0 ? undefined : clock.setTimer(this.#lookEveryMs, this.#look)
+  }
+}
+
+/** Of a `Keep-Alive` header. */
+function idleMsOf(keepAlive: string): number {
+  const seconds = /(?:^|[\s,;])timeout=(\d{1,6})/i.exec(keepAlive)?.[1]
+  return seconds === undefined ? Infinity : Math.max(1, Number(seconds) * 1000 - idleMarginMs)
+}

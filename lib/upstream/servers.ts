@@ -1,0 +1,239 @@
+/** The upstream over its servers: chooses one for each request, and remembers which do not answer.
+ *
+ *  A request goes to the server with the fewest under way among those that answer, or among all when none does. It goes to another
+ *  one only if it never reached the first, and can be repeated without harm at that. */
+
+import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import { LinkedAbort } from '../base/linked-abort.ts'
+import type { Logger } from '../base/logger.ts'
+import { Forwarding } from './connections/forwarding.ts'
+import { openTunnel, type TunnelRequest, type TunnelSink } from './connections/upgrade.ts'
+import { codeOf, UpstreamFailure, upstreamFailure } from './failure.ts'
+import type { UpstreamServer, UpstreamTimeouts, Use } from './server.ts'
+import type {
+  ForwardControl,
+  ForwardRequest,
+  ForwardSink,
+  Upstream,
+  UpstreamAnswer,
+  UpstreamCall,
+  UpstreamIdentity,
+} from './upstream.ts'
+
+export interface UpstreamServersOptions {
+  readonly servers: readonly UpstreamServer[]
+  /** Our own token, for requests of our own. */
+  readonly token?: (() => Promise<string>) | undefined
+  readonly timeouts: UpstreamTimeouts
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Requests under way at once. A busy API server has a few hundred; the rest waits for connections in memory. */
+const shortMax = 4_000
+/** Watches and the like under way at once: each has a connection of its own, and a process may have some ten thousand files. */
+const longMax = 10_000
+const callMaxBytes = 1024 * 1024
+
+/** How soon a server is asked again whether it is well. */
+const healthyIntervalMs = 5_000
+const unhealthyIntervalMs = 1_000
+const healthTimeoutMs = 3_000
+
+export class UpstreamServers implements Upstream {
+  readonly #options: UpstreamServersOptions
+  readonly #underWay: Record<Use, number> = { short: 0, long: 0 }
+  readonly #stopped = new AbortController()
+  #turn = 0
+  /** Ends the pauses between two looks at a server's health. */
+  readonly #cutPauses = new Map<UpstreamServer, () => void>()
+
+  constructor(options: UpstreamServersOptions) {
+    this.#options = options
+  }
+
+  /** Begins to look after the servers' health. */
+  start(): void {
+    for (const server of this.#options.servers) void this.#watchHealth(server)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await Promise.all(this.#options.servers.map(server => server.close()))
+  }
+
+  problem(): string | undefined {
+    const problems = this.#options.servers.map(server => server.problem)
+    return problems.includes(undefined) ? undefined : problems[0]
+  }
+
+  async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
+    const own = as === 'ourselves' ? await this.credentials() : {}
+    const headers = { ...request.headers, ...own }
+    return this.#callServer(this.#choose(new Set()), { ...request, headers }, as)
+  }
+
+  async credentials(): Promise<Readonly<Record<string, string>>> {
+    const token = await this.#options.token?.()
+    return token === undefined ? {} : { authorization: `Bearer ${token}` }
+  }
+
+  forward(request: ForwardRequest, sink: ForwardSink): ForwardControl {
+    const use: Use = request.isLongRunning ? 'long' : 'short'
+    if (this.#underWay[use] >= (use === 'short' ? shortMax : longMax)) {
+      sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are under way'))
+      return { resume() {}, abort() {} }
+    }
+    this.#underWay[use]++
+    const attempt = new Forwarding(request, {
+      sink,
+      choose: tried => this.#choose(tried),
+      isLast: tried => tried.size >= this.#options.servers.length,
+      onUnreachable: (server, error) => this.#unreachable(server, error),
+      onEnd: () => this.#underWay[use]--,
+    })
+    attempt.begin()
+    return attempt
+  }
+
+  tunnel(request: TunnelRequest, sink: TunnelSink): { abort(): void } {
+    if (this.#underWay.long >= longMax) {
+      sink.failed(new UpstreamFailure('busy', 'too many connections to the upstream are open'))
+      return { abort() {} }
+    }
+    this.#underWay.long++
+    const server = this.#choose(new Set())
+    server.load++
+    return openTunnel(server, request, {
+      sink,
+      onEnd: () => {
+        this.#underWay.long--
+        server.load--
+      },
+      onUnreachable: error => this.#unreachable(server, error),
+    })
+  }
+
+  /** The least busy of those that were not tried, the well ones first. */
+  #choose(tried: ReadonlySet<UpstreamServer>): UpstreamServer {
+    const { servers } = this.#options
+    let best: UpstreamServer | undefined
+    for (let i = 0; i < servers.length; i++) {
+      const server = servers[(this.#turn + i) % servers.length]
+      if (server === undefined || tried.has(server)) continue
+      if (best === undefined || isBetter(server, best)) best = server
+    }
+    this.#turn++
+    const chosen = best ?? servers[0]
+    if (chosen === undefined) throw new CacheError('invalid_request', 'there is no upstream server')
+    return chosen
+  }
+
+  #unreachable(server: UpstreamServer, error: unknown): void {
+    const isNews = server.problem === undefined
+    this.#mark(server, codeOf(error) || 'unreachable')
+    if (isNews) this.#cutPauses.get(server)?.()
+  }
+
+  #mark(server: UpstreamServer, problem: string | undefined): void {
+    if (server.problem === problem) return
+    const { logger } = this.#options
+    const fields = { server: server.url.host, problem }
+    if (problem === undefined) logger.info('a server of the upstream answers again', fields)
+    else if (server.problem === undefined) {
+      logger.warn('a server of the upstream does not answer', fields)
+    }
+    server.problem = problem
+  }
+
+  async #watchHealth(server: UpstreamServer): Promise<void> {
+    const { signal } = this.#stopped
+    const { clock } = this.#options
+    while (!signal.aborted) {
+      const problem = await this.#problemOf(server)
+      if (signal.aborted) return
+      this.#mark(server, problem)
+      const pauseMs = problem === undefined ? healthyIntervalMs : unhealthyIntervalMs
+      const pause = new LinkedAbort(signal)
+      this.#cutPauses.set(server, () => pause.abort())
+      await sleep(clock, pauseMs, pause.signal)
+      pause.release()
+      // Somebody has met a problem: it is looked at as often as any.
+      if (pause.signal.aborted) await sleep(clock, unhealthyIntervalMs, signal)
+    }
+  }
+
+  /** A server that refuses us is well all the same. */
+  async #problemOf(server: UpstreamServer): Promise<string | undefined> {
+    const request = { method: 'GET', path: '/readyz', headers: {}, signal: this.#stopped.signal }
+    try {
+      const { code } = await this.#callServer(server, request, 'caller', healthTimeoutMs)
+      return code >= 500 ? `answers ${code}` : undefined
+    } catch (error) {
+      return CacheError.from(error, 'upstream_failed').message
+    }
+  }
+
+  async #callServer(
+    server: UpstreamServer,
+    request: UpstreamCall,
+    as: UpstreamIdentity,
+    timeoutMs = this.#options.timeouts.callMs,
+  ): Promise<UpstreamAnswer> {
+    const { method, path, headers, body, signal, maxBytes = callMaxBytes } = request
+    const limit = new AbortController()
+    const late = new UpstreamFailure('late', 'the upstream did not answer in time')
+    const cancel: CancelTimer = this.#options.clock.setTimer(timeoutMs, () => limit.abort(late))
+    const leave = (): void => limit.abort(new CacheError('closed', 'the call was given up'))
+    if (signal.aborted) leave()
+    else signal.addEventListener('abort', leave, { once: true })
+    try {
+      const answer = await server.pool(as).request({
+        method,
+        path,
+        headers: { ...headers },
+        body: body === undefined ? null : Buffer.from(body),
+        signal: limit.signal,
+      })
+      const pieces: Buffer[] = []
+      let bytes = 0
+      for await (const piece of answer.body as AsyncIterable<Buffer>) {
+        bytes += piece.length
+        if (bytes > maxBytes) {
+          throw new UpstreamFailure('broken', `the upstream's answer is above ${maxBytes} bytes`)
+        }
+        pieces.push(piece)
+      }
+      return {
+        code: answer.statusCode,
+        headers: answer.headers as UpstreamAnswer['headers'],
+        body: Buffer.concat(pieces),
+      }
+    } catch (error) {
+      const failure = upstreamFailure(error, !unreachableCodes.has(codeOf(error)))
+      if (failure instanceof UpstreamFailure && failure.fault === 'unreachable') {
+        this.#unreachable(server, error)
+      }
+      throw failure
+    } finally {
+      cancel()
+      signal.removeEventListener('abort', leave)
+    }
+  }
+}
+
+/** Of calls, whose beginning is not told: what says that there was no connection. */
+const unreachableCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+function isBetter(server: UpstreamServer, other: UpstreamServer): boolean {
+  const isWell = server.problem === undefined
+  if (isWell !== (other.problem === undefined)) return isWell
+  return server.load < other.load
+}

@@ -1,0 +1,146 @@
+/** Programs out of Debian packages, fetched into a cache folder and run from there: nothing is installed. The mirror's address
+ *  is the one this machine's own apt uses, and apt checks the signatures with Debian's keyring. apt gets lists, state and cache
+ *  of its own, so that it needs no rights and changes nothing outside the folder. */
+
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+/** Where fetched programs are kept: shared between checkouts when WATCHGLASS_CACHE names a folder. */
+export const cacheFolder: string =
+  process.env['WATCHGLASS_CACHE'] ?? fileURLToPath(new URL('../../../../.cache', import.meta.url))
+
+const keyringFile = '/usr/share/keyrings/debian-archive-keyring.gpg'
+const releases = ['bullseye', 'bookworm', 'trixie', 'forky', 'sid']
+
+export interface DebianPackage {
+  readonly name: string
+  readonly release: 'bookworm' | 'trixie'
+}
+
+/** The root folder of the unpacked package, fetched at the first call. Fails with a message for people. */
+export async function unpackedPackage(wanted: DebianPackage): Promise<string> {
+  const folder = join(cacheFolder, `${wanted.name}-${wanted.release}`)
+  if (existsSync(folder)) return folder
+  await mkdir(cacheFolder, { recursive: true })
+  const workFolder = await mkdtemp(join(cacheFolder, 'fetching-'))
+  try {
+    await fetchPackage(wanted, workFolder)
+    // Test files run at the same time: whoever is second finds the folder in place.
+    await rename(join(workFolder, wanted.name), folder).catch((error: unknown) => {
+      if (!existsSync(folder)) throw error
+    })
+    return folder
+  } finally {
+    await rm(workFolder, { recursive: true, force: true })
+  }
+}
+
+async function fetchPackage(wanted: DebianPackage, workFolder: string): Promise<void> {
+  const source = await machineSource()
+  try {
+    await download(wanted, { ...source, keyring: keyringFile, folder: workFolder })
+  } catch (error) {
+    // A keyring older than the release does not know its keys: the newest keyring of the machine's own release does.
+    if (wanted.release === source.release) throw error
+    const name = 'debian-archive-keyring'
+    const own = { ...source, keyring: keyringFile, folder: workFolder }
+    await download({ name, release: source.release as DebianPackage['release'] }, own)
+    const keyring = join(workFolder, name, keyringFile)
+    await download(wanted, { ...source, keyring, folder: workFolder })
+  }
+}
+
+interface Source {
+  readonly uri: string
+  readonly release: string
+}
+
+/** The Debian mirror and release that this machine's apt is set up for. */
+async function machineSource(): Promise<Source> {
+  const listed = await readdir('/etc/apt/sources.list.d').catch(() => [])
+  const files = ['/etc/apt/sources.list', ...listed.map(name => `/etc/apt/sources.list.d/${name}`)]
+  for (const file of files.filter(name => /\.(list|sources)$/.test(name))) {
+    const text = await readFile(file, 'utf8').catch(() => '')
+    const found = file.endsWith('.list') ? oneLineSource(text) : stanzaSource(text)
+    if (found !== undefined) return found
+  }
+  throw new Error('apt on this machine has no Debian release among its sources')
+}
+
+function oneLineSource(text: string): Source | undefined {
+  for (const line of text.split('\n')) {
+    const [, uri, release] = /^deb\s+(?:\[[^\]]*\]\s+)?(\S+)\s+(\S+)\s+main\b/.exec(line) ?? []
+    if (uri !== undefined && release !== undefined && releases.includes(release)) {
+      return { uri, release }
+    }
+  }
+  return undefined
+}
+
+function stanzaSource(text: string): Source | undefined {
+  for (const stanza of text.replaceAll(/^#.*\n/gm, '').split(/\n\s*\n/)) {
+    const field = (name: string): string[] =>
+      new RegExp(`^${name}:\\s*(.*)$`, 'im').exec(stanza)?.[1]?.trim().split(/\s+/) ?? []
+    const [uri] = field('URIs')
+    const release = field('Suites').find(name => releases.includes(name))
+    if (uri !== undefined && release !== undefined && field('Components').includes('main')) {
+      return { uri, release }
+    }
+  }
+  return undefined
+}
+
+interface Download extends Source {
+  readonly keyring: string
+  readonly folder: string
+}
+
+/** Fetches and unpacks one package into a folder of its name. */
+async function download(wanted: DebianPackage, options: Download): Promise<void> {
+  const aptFolder = await mkdtemp(join(options.folder, 'apt-'))
+  const path = (name: string): string => join(aptFolder, name)
+  for (const name of ['state/lists/partial', 'cache/archives/partial']) {
+    await mkdir(path(name), { recursive: true })
+  }
+  await writeFile(path('status'), '')
+  const suites =
+    wanted.release === options.release
+      ? `${wanted.release} ${wanted.release}-updates`
+      : wanted.release
+  await writeFile(
+    path('debian.sources'),
+    `Types: deb\nURIs: ${options.uri}\nSuites: ${suites}\nComponents: main\nSigned-By: ${options.keyring}\n`,
+  )
+  const settings = [
+    `Dir::Etc::sourcelist=${path('debian.sources')}`,
+    'Dir::Etc::sourceparts=/dev/null',
+    'Dir::Etc::preferencesparts=/dev/null',
+    `Dir::State=${path('state')}`,
+    `Dir::State::status=${path('status')}`,
+    `Dir::Cache=${path('cache')}`,
+    'Acquire::Languages=none',
+    'Acquire::http::Timeout=20',
+    'Acquire::https::Timeout=20',
+    'APT::Update::Error-Mode=any',
+    ...(process.getuid?.() === 0 ? ['APT::Sandbox::User=root'] : []),
+  ].flatMap(setting => ['-o', setting])
+  await runApt([...settings, 'update'], aptFolder)
+  await runApt([...settings, 'download', wanted.name], aptFolder)
+  const file = (await readdir(aptFolder)).find(name => name.endsWith('.deb'))
+  if (file === undefined) throw new Error(`apt fetched no package ${wanted.name}`)
+  await run('dpkg', ['-x', path(file), join(options.folder, wanted.name)])
+}
+
+/** Runs apt-get; a failure says only what apt calls an error. */
+async function runApt(args: readonly string[], folder: string): Promise<void> {
+  await run('apt-get', args, { cwd: folder }).catch((error: Error & { stderr?: string }) => {
+    const lines = error.stderr?.split('\n').filter(line => line.startsWith('E:')) ?? []
+    throw new Error(lines.length > 0 ? lines.join(' ') : error.message, { cause: error })
+  })
+}

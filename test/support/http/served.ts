@@ -1,0 +1,131 @@
+/** A whole service in this process, on an embedded store that the test writes to, asked over a real socket. */
+
+import { once } from 'node:events'
+import * as http from 'node:http'
+import * as http2 from 'node:http2'
+import type { Test } from 'tap'
+import type { Clock } from '../../../lib/base/clock.ts'
+import { silentLogger } from '../../../lib/base/logger.ts'
+import { createRandom } from '../../../lib/base/random.ts'
+import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import type { Client } from '../../../lib/etcd/client.ts'
+import { EngineClient } from '../../../lib/etcd/engine/client.ts'
+import { Engine } from '../../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+
+export interface Served {
+  readonly client: Client
+  readonly service: Service
+  /** The wall clock of the service stands still where the test says; it is the real one otherwise. */
+  readonly clock: Clock & { stoppedAtMs: number | undefined }
+}
+
+/** Starts it; it ends with the test. */
+export async function startServed(t: Test, options: Partial<ServiceOptions> = {}): Promise<Served> {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const network = new DirectNetwork(scheduler)
+  const client = new EngineClient({ engine, network })
+  const clock: Served['clock'] = {
+    ...systemClock,
+    stoppedAtMs: undefined,
+    wallMs: () => clock.stoppedAtMs ?? systemClock.wallMs(),
+  }
+  const service = await Service.start({
+    client: new EngineClient({ engine, network }),
+    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+    prefix: '/registry',
+    logger: silentLogger,
+    clock,
+    ...options,
+  })
+  t.teardown(async () => {
+    await service.stop()
+    engine.close()
+  })
+  return { client, service, clock }
+}
+
+/** Resolves when everything is mirrored up to a revision, and so are the keyspaces of all definitions. */
+export async function caughtUp({ service }: Served, revision: number): Promise<void> {
+  while (!service.isReady || service.revision < revision) await systemClock.yield()
+}
+
+export interface HttpRequest {
+  readonly method?: string | undefined
+  readonly path: string
+  readonly headers?: http.OutgoingHttpHeaders | undefined
+  readonly body?: string | undefined
+  /** Leaves once the answer has begun: for what may be a watch, which does not end by itself. */
+  readonly leavesEarly?: boolean | undefined
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: http.IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Sends one request over a connection of its own, or one of `agent`'s. */
+export function ask(port: number, request: HttpRequest, agent?: http.Agent): Promise<HttpAnswer> {
+  const { method = 'GET', path, headers = {}, body } = request
+  return new Promise((resolve, reject) => {
+    const sent = http.request(
+      {
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        headers,
+        agent: agent ?? false,
+        setHost: !Object.hasOwn(headers, 'Host'),
+      },
+      response => {
+        const { statusCode = 0, headers: got } = response
+        if (request.leavesEarly === true && statusCode === 200) {
+          sent.destroy()
+          resolve({ status: statusCode, headers: got, body: Buffer.alloc(0) })
+          return
+        }
+        const pieces: Buffer[] = []
+        response.on('data', (piece: Buffer) => pieces.push(piece))
+        response.on('error', reject)
+        response.on('end', () => {
+          resolve({ status: statusCode, headers: got, body: Buffer.concat(pieces) })
+        })
+      },
+    )
+    sent.on('error', reject)
+    sent.end(body)
+  })
+}
+
+/** Sends one request over HTTP/2, on a connection of its own. */
+export async function askOver2(port: number, request: HttpRequest): Promise<HttpAnswer> {
+  const { method = 'GET', path, headers = {}, body } = request
+  const session = http2.connect(`http://127.0.0.1:${port}`)
+  try {
+    const stream = session.request({ ...over2(headers), ':method': method, ':path': path })
+    stream.end(body)
+    const [got] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    const pieces: Buffer[] = []
+    for await (const piece of stream as AsyncIterable<Buffer>) pieces.push(piece)
+    const { ':status': status, ...rest } = got
+    return { status: Number(status), headers: rest, body: Buffer.concat(pieces) }
+  } finally {
+    session.destroy()
+  }
+}
+
+/** Headers without those of a connection, which HTTP/2 does not have. */
+function over2(headers: http.OutgoingHttpHeaders): http.OutgoingHttpHeaders {
+  const own: http.OutgoingHttpHeaders = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (/^(?:host|connection|keep-alive|transfer-encoding|upgrade)$/i.test(name)) continue
+    // Of a name that may be there once, HTTP/1.1 takes the first.
+    own[name] = Array.isArray(value) && /^user-agent$/i.test(name) ? value[0] : value
+  }
+  return own
+}
