@@ -1,7 +1,7 @@
 /** `npm test`: build, lint and format first, then every test file under tap. Shows a line for each file, whatever failed in
  *  full, which suites took longer than they may, and at the end `N passed, N failed`, where a test is one `t.test` of a file.
  *
- *  Arguments are passed on to tap: `npm test -- dist/test/base/keys.test.js`. */
+ *  Arguments are passed on to tap: `npm test -- dist/test/lib/base/keys.test.js`. */
 
 import { spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -38,7 +38,7 @@ function count(line: string): void {
 
 function addTime(line: string): void {
   const [, path = '', ms] =
-    /^(?:not )?ok \d+ - dist\/test\/(\S+) # time=([\d.]+)ms/.exec(line) ?? []
+    /^(?:not )?ok \d+ - dist\/test\/(?:lib\/)?(\S+) # time=([\d.]+)ms/.exec(line) ?? []
   if (ms === undefined) return
   const suite = path.includes('/') ? path.slice(0, path.indexOf('/')) : 'others'
   secondsOf.set(suite, (secondsOf.get(suite) ?? 0) + Number(ms) / 1000)

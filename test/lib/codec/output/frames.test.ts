@@ -1,0 +1,137 @@
+import t from 'tap'
+import { Forms, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
+import {
+  type FrameEvent,
+  bookmarkFrame,
+  errorFrame,
+  eventFrame,
+  frameWithColumns,
+} from '../../../../lib/codec/output/frames.ts'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
+import {
+  configMap,
+  configMaps,
+  created,
+  entryOf,
+  exact,
+  shownAs,
+  widget,
+  widgetForms,
+  decodedCbor,
+} from '../../../support/kube/outputs.ts'
+
+const forms = new Forms(configMaps, undefined)
+const added: FrameEvent = { type: 'ADDED', entry: configMap('a'), revision: 12 }
+const status =
+  '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}\n'
+
+function frame(shown: Partial<Shown> = {}, hasColumns = false, of = forms): Buffer {
+  return exact(eventFrame(of, added, { shown: shownAs(shown), hasColumns }))
+}
+
+function bookmark(shown: Partial<Shown>, endsInitialEvents = false, of = forms): Buffer {
+  const options = { shown: shownAs(shown), hasColumns: false }
+  return exact(bookmarkFrame(of, { revision: 30, endsInitialEvents }, options))
+}
+
+t.test('a frame of JSON is one line', async t => {
+  t.equal(
+    frame().toString(),
+    `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"team","resourceVersion":"12","creationTimestamp":"${created}"},"data":{"a":"b"}}}\n`,
+  )
+})
+
+t.test('a frame of protobuf says its length first, and holds a whole object', async t => {
+  const bytes = frame({ encoding: 'protobuf' })
+  t.equal(bytes.readUInt32BE(0), bytes.length - 4)
+  const object = jsonFromProtobuf(bytes, bytes.indexOf('k8s\0'))
+  t.equal(
+    object instanceof NotExact ? object.reason : `{"type":"ADDED","object":${line(object)}}\n`,
+    frame().toString(),
+  )
+})
+
+t.test('frames of CBOR follow each other, each a tagged map', async t => {
+  for (const view of ['object', 'Table', 'PartialObjectMetadata'] as const) {
+    const { type, object } = decodedCbor(frame({ encoding: 'cbor', view })) as Event
+    t.equal(type, 'ADDED')
+    t.same(object, (JSON.parse(frame({ view }).toString()) as Event).object, view)
+  }
+  const { object } = decodedCbor(bookmark({ encoding: 'cbor' })) as Event
+  t.same(object, (JSON.parse(bookmark({}).toString()) as Event).object)
+})
+
+t.test('a Table tells its columns only when asked, or when a shared frame gets them', async t => {
+  const with_ = frame({ view: 'Table' }, true).toString()
+  const without = frame({ view: 'Table' })
+  t.match(with_, '"columnDefinitions":[{"name":"Name"')
+  t.match(without.toString(), '"columnDefinitions":null')
+  t.equal(Buffer.from(frameWithColumns(without, forms, shownAs())).toString(), with_)
+  t.equal(frameWithColumns(frame(), forms, shownAs()).toString(), frame().toString())
+  const cbor = { view: 'Table', encoding: 'cbor' } as const
+  const shared = frameWithColumns(frame(cbor), forms, shownAs(cbor))
+  t.same(decodedCbor(shared), decodedCbor(frame(cbor, true)))
+  t.same(decodedCbor(shared), JSON.parse(with_))
+})
+
+t.test('a bookmark is an object with nothing in it but where it stands', async t => {
+  t.equal(
+    bookmark({}, true).toString(),
+    '{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"30","annotations":{"k8s.io/initial-events-end":"true"}}}}\n',
+  )
+  t.equal(
+    bookmark({ view: 'PartialObjectMetadata', viewVersion: 'v1beta1' }).toString(),
+    '{"type":"BOOKMARK","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"resourceVersion":"30"}}}\n',
+  )
+  t.equal(
+    bookmark({}, false, widgetForms()).toString(),
+    '{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"30"}}}\n',
+  )
+  const table = (includeObject: Shown['includeObject']): unknown => {
+    const event = JSON.parse(bookmark({ view: 'Table', includeObject }).toString()) as {
+      object: { rows: { cells: unknown[]; object: { kind: string } | null }[] }
+    }
+    return event.object.rows.map(({ cells, object }) => [...cells, object?.kind])
+  }
+  t.same(table('None'), [['', 0, '<unknown>', undefined]])
+  t.same(table('Metadata'), [['', 0, '<unknown>', 'PartialObjectMetadata']])
+  t.same(table('Object'), [['', 0, '<unknown>', 'ConfigMap']])
+})
+
+t.test('an error is a Status, in every encoding', async t => {
+  const text = `{"type":"ERROR","object":${status.trimEnd()}}\n`
+  t.equal(errorFrame(status, { encoding: 'json' }).toString(), text)
+  const protobuf = Buffer.from(errorFrame(status, { encoding: 'protobuf' }))
+  t.equal(protobuf.readUInt32BE(0), protobuf.length - 4)
+  const object = jsonFromProtobuf(protobuf, protobuf.indexOf('k8s\0'))
+  t.equal(object instanceof NotExact ? object.reason : line(object), status.trimEnd())
+  const cbor = decodedCbor(Buffer.from(errorFrame(status, { encoding: 'cbor' }))) as Event
+  t.same(cbor, JSON.parse(text))
+})
+
+t.test('what cannot be told exactly is not told', async t => {
+  const options = { shown: shownAs(), hasColumns: false }
+  const broken = { ...added, entry: entryOf('x', Buffer.from('k8s\0broken')) }
+  t.type(eventFrame(forms, broken, options), NotExact)
+  t.type(
+    eventFrame(forms, broken, { ...options, shown: shownAs({ encoding: 'protobuf' }) }),
+    NotExact,
+  )
+  const list = shownAs({ view: 'PartialObjectMetadataList' })
+  t.type(eventFrame(forms, added, { shown: list, hasColumns: false }), NotExact)
+  const protobuf = shownAs({ encoding: 'protobuf' })
+  const custom = { ...added, entry: widget('w') }
+  t.type(eventFrame(widgetForms(), custom, { shown: protobuf, hasColumns: false }), NotExact)
+  // None of that leaves anything behind.
+  t.match(frame().toString(), /^\{"type":"ADDED","object":\{"kind":"ConfigMap"/)
+})
+
+interface Event {
+  readonly type: string
+  readonly object: object
+}
+
+function line(json: Uint8Array): string {
+  return Buffer.from(json).toString().trimEnd()
+}

@@ -1,0 +1,159 @@
+import t from 'tap'
+import { Forms, includedObject } from '../../../../lib/codec/served/object-encoder.ts'
+import type { MediaType } from '../../../../lib/codec/negotiate/negotiate.ts'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import {
+  invalidIncludeObject,
+  objectBody,
+  statusBody,
+  viewMismatch,
+} from '../../../../lib/codec/output/object-body.ts'
+import { goTypeOf } from '../../../../lib/codec/output/output-kind.ts'
+import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
+import {
+  builtIn,
+  configMap,
+  configMaps,
+  created,
+  decodedCbor,
+  entryOf,
+  exact,
+  shownAs,
+  widget,
+  widgetForms,
+} from '../../../support/kube/outputs.ts'
+
+const forms = new Forms(configMaps, undefined)
+const json = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"team","resourceVersion":"7","creationTimestamp":"${created}"},"data":{"a":"b"}}\n`
+
+t.test('an object is a line of JSON, or is indented without a line feed', async t => {
+  const plain = objectBody(forms, configMap('a'), { shown: shownAs(), isPretty: false })
+  t.equal(exact(plain).toString(), json)
+  const pretty = objectBody(forms, configMap('a'), { shown: shownAs(), isPretty: true })
+  t.equal(exact(pretty).toString(), JSON.stringify(JSON.parse(json), undefined, 2))
+})
+
+t.test('an object says the same in every encoding', async t => {
+  const body = (encoding: 'yaml' | 'protobuf' | 'cbor'): Buffer =>
+    exact(objectBody(forms, configMap('a'), { shown: shownAs({ encoding }), isPretty: false }))
+  const protobuf = jsonFromProtobuf(body('protobuf'))
+  t.equal(protobuf instanceof NotExact ? protobuf.reason : Buffer.from(protobuf).toString(), json)
+  t.same(decodedCbor(body('cbor')), JSON.parse(json))
+  t.equal(
+    body('yaml').toString(),
+    `apiVersion: v1\ndata:\n  a: b\nkind: ConfigMap\nmetadata:\n  creationTimestamp: "${created}"\n  name: a\n  namespace: team\n  resourceVersion: "7"\n`,
+  )
+})
+
+t.test('one object has a Table of one row', async t => {
+  const shown = shownAs({ view: 'Table', includeObject: 'Object' })
+  const body = objectBody(forms, configMap('a'), { shown, isPretty: false })
+  const table = JSON.parse(exact(body).toString()) as {
+    metadata: object
+    rows: { cells: unknown[]; object: object }[]
+  }
+  t.same(table.metadata, { resourceVersion: '7' })
+  t.same(table.rows, [{ cells: ['a', 1, '24h'], object: JSON.parse(json) as object }])
+})
+
+t.test('metadata alone is its own kind of object, of protobuf and of JSON objects', async t => {
+  const shown = shownAs({ view: 'PartialObjectMetadata' })
+  const metadata = `{"name":"a","namespace":"team","resourceVersion":"7","creationTimestamp":"${created}"}`
+  const body = exact(objectBody(forms, configMap('a'), { shown, isPretty: false })).toString()
+  t.equal(
+    body,
+    `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":${metadata}}\n`,
+  )
+  const protobuf = { ...shown, encoding: 'protobuf' } as const
+  for (const [of, entry] of [
+    [forms, configMap('a')],
+    [widgetForms(), widget('a')],
+  ] as const) {
+    const text = exact(objectBody(of, entry, { shown, isPretty: false })).toString()
+    const bytes = exact(objectBody(of, entry, { shown: protobuf, isPretty: false }))
+    const made = jsonFromProtobuf(bytes)
+    t.equal(made instanceof NotExact ? made.reason : Buffer.from(made).toString(), text)
+  }
+})
+
+t.test('an object that cannot be read has no body', async t => {
+  const broken = entryOf('x', Buffer.from('k8s\0broken'))
+  for (const encoding of ['json', 'yaml', 'protobuf', 'cbor'] as const) {
+    for (const view of ['object', 'Table', 'PartialObjectMetadata'] as const) {
+      if (view === 'Table' && encoding === 'protobuf') continue
+      const shown = shownAs({ encoding, view })
+      t.type(objectBody(forms, broken, { shown, isPretty: false }), NotExact, `${encoding} ${view}`)
+    }
+  }
+})
+
+t.test(
+  'a Status is written as the client asked, and indented when it asked for nothing we have',
+  async t => {
+    const status =
+      '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":"NotFound","details":{"name":"x","kind":"pods"},"code":404}\n'
+    const asked = (encoding: MediaType['encoding'], isPretty = false): Buffer =>
+      Buffer.from(
+        statusBody(status, { encoding, view: 'object', viewVersion: 'v1', isPretty } as MediaType),
+      )
+    const indented = JSON.stringify(JSON.parse(status), undefined, 2)
+    t.equal(asked('json').toString(), status)
+    t.equal(asked('json', true).toString(), indented)
+    t.equal(Buffer.from(statusBody(status, undefined)).toString(), indented)
+    t.match(asked('yaml').toString(), /^apiVersion: v1\ncode: 404\ndetails:\n {2}kind: pods\n/)
+    t.same(decodedCbor(asked('cbor')), JSON.parse(status))
+    const protobuf = jsonFromProtobuf(asked('protobuf'))
+    t.equal(
+      protobuf instanceof NotExact ? protobuf.reason : Buffer.from(protobuf).toString(),
+      status,
+    )
+    // A message that the client sent, and that we would not write in YAML as the upstream does.
+    const odd = status.replace('"no"', '"\u007f"')
+    const media = {
+      encoding: 'yaml',
+      view: 'object',
+      viewVersion: 'v1',
+      isPretty: false,
+    } as MediaType
+    t.equal(Buffer.from(statusBody(odd, media)).toString(), odd)
+  },
+)
+
+t.test('views of lists are for lists', async t => {
+  t.equal(
+    viewMismatch(configMaps, { view: 'PartialObjectMetadata' }, true),
+    'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)',
+  )
+  t.equal(
+    viewMismatch(configMaps, { view: 'PartialObjectMetadataList' }, false),
+    'you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)',
+  )
+  t.equal(viewMismatch(configMaps, { view: 'Table' }, true), undefined)
+  t.equal(viewMismatch(configMaps, { view: 'PartialObjectMetadataList' }, true), undefined)
+})
+
+t.test('Go types are named by their internal package', async t => {
+  t.equal(goTypeOf(builtIn({ group: 'apps', kind: 'Deployment' }), false), '*apps.Deployment')
+  t.equal(
+    goTypeOf(builtIn({ group: 'rbac.authorization.k8s.io', kind: 'Role' }), true),
+    '*rbac.RoleList',
+  )
+  t.equal(goTypeOf(builtIn({ group: 'events.k8s.io', kind: 'Event' }), false), '*core.Event')
+  t.equal(
+    goTypeOf(builtIn({ group: 'internal.apiserver.k8s.io', kind: 'StorageVersion' }), false),
+    '*apiserverinternal.StorageVersion',
+  )
+  const { kind: widgets } = widgetForms()
+  t.equal(goTypeOf(widgets, false), '*unstructured.Unstructured')
+  t.equal(goTypeOf(widgets, true), '*unstructured.UnstructuredList')
+})
+
+t.test('includeObject is one of three words, or empty', async t => {
+  t.equal(includedObject(''), 'Metadata')
+  for (const word of ['None', 'Metadata', 'Object']) t.equal(includedObject(word), word)
+  t.equal(includedObject('none'), undefined)
+  t.equal(
+    invalidIncludeObject('a"b'),
+    `Unable to convert to Table as requested: includeObject: Invalid value: "a\\"b": must be 'Metadata', 'Object', 'None', or empty`,
+  )
+})

@@ -1,0 +1,103 @@
+import { existsSync, readFileSync } from 'node:fs'
+import t from 'tap'
+import {
+  allKinds,
+  allResources,
+  findKind,
+  findMessageType,
+  kubernetesVersion,
+  messageType,
+  messageTypeNames,
+  readDefaults,
+  readFixups,
+  specialReadDefaults,
+} from '../../../../lib/codec/schema/schema.ts'
+import { readDefaultsJson } from '../../../../lib/codec/schema/read-defaults.ts'
+import { kubernetesSchemaJson } from '../../../../lib/codec/schema/kubernetes-schema.ts'
+import { resourcesJson } from '../../../../lib/codec/schema/resources.ts'
+import { tablesJson } from '../../../../lib/codec/schema/tables.ts'
+
+const specials = new Set(
+  (
+    'string bool int32 int64 float64 bytes any json rawextension ' +
+    'quantity time microtime intorstring fieldsv1'
+  ).split(' '),
+)
+
+t.test('a kind leads to its message, and the message to its fields', async t => {
+  const pod = findKind('v1', 'Pod')
+  t.match(pod, { served: 'default', type: { name: 'core/v1.Pod', hasTypeMeta: true } })
+  t.strictSame(
+    pod?.type.fields.map(field => [field.jsonName, field.number, field.type]),
+    [
+      ['metadata', 1, 'meta/v1.ObjectMeta'],
+      ['spec', 2, 'core/v1.PodSpec'],
+      ['status', 3, 'core/v1.PodStatus'],
+    ],
+  )
+  const labels = messageType('meta/v1.ObjectMeta').fields.find(field => field.jsonName === 'labels')
+  t.match(labels, { container: 'map', type: 'string', isOmittedWhenEmpty: true, number: 11 })
+})
+
+t.test(
+  'what the schema does not know is undefined, also when it looks like a property',
+  async t => {
+    for (const name of ['Pod2', 'toString', '__proto__', 'constructor']) {
+      t.equal(findKind('v1', name), undefined)
+      t.equal(findKind(name, 'Pod'), undefined)
+      t.equal(findMessageType(name), undefined)
+    }
+  },
+)
+
+t.test(
+  'every type that a field names is in the schema, and every name is numbered once',
+  async t => {
+    for (const name of messageTypeNames()) {
+      const { fields, hasProtobuf } = messageType(name)
+      const numbers = fields.map(field => field.number)
+      if (hasProtobuf) t.equal(new Set(numbers).size, numbers.length, `numbers of ${name}`)
+      for (const field of fields) {
+        if (!specials.has(field.type)) t.ok(findMessageType(field.type), `${name}: ${field.type}`)
+        if (field.isInline) t.match(field, { container: 'single', isPointer: false }, name)
+      }
+    }
+  },
+)
+
+t.test('defaults and fixups name fields that exist', async t => {
+  for (const rule of [...readDefaults(), ...readFixups()]) {
+    const { fields } = messageType(rule.type)
+    t.ok(
+      fields.some(field => field.jsonName === rule.field),
+      `${rule.type}.${rule.field}`,
+    )
+  }
+  t.equal(specialReadDefaults().length, 25)
+})
+
+t.test('the tables are whole', async t => {
+  t.equal(kubernetesVersion(), '1.36.2')
+  t.equal(messageTypeNames().length, 1202)
+  t.ok(allKinds().length > 345)
+  t.equal(
+    allResources().find(({ resource }) => resource === 'nodes')?.storage?.prefix,
+    '/registry/minions/',
+  )
+})
+
+t.test('the data modules hold the reference data, unchanged', async t => {
+  const folder = '../shared/kubernetes'
+  if (!existsSync(folder)) {
+    t.pass('the reference data is not here')
+    return
+  }
+  for (const [file, text] of [
+    ['kubernetes-schema.json', kubernetesSchemaJson],
+    ['resources.json', resourcesJson],
+    ['read-defaults.json', readDefaultsJson],
+    ['tables.json', tablesJson],
+  ] as const) {
+    t.ok(readFileSync(`${folder}/${file}`, 'utf8') === text, file)
+  }
+})

@@ -1,0 +1,223 @@
+import t from 'tap'
+import {
+  metadata,
+  protobuf,
+  served,
+  servedMetadata,
+  time,
+} from '../../../support/kube/stored-kinds.ts'
+
+const micro = '2026-11-21T04:13:40.123456Z'
+
+t.test('an Event of the core group is served by events.k8s.io under other names', async t => {
+  const regarding = { kind: 'Pod', name: 'p', fieldPath: 'spec' }
+  const related = { kind: 'Node', name: 'n' }
+  const series = { count: 3, lastObservedTime: micro }
+  const stored = {
+    kind: 'Event',
+    apiVersion: 'v1',
+    metadata,
+    involvedObject: regarding,
+    reason: 'Killing',
+    message: 'bye',
+    source: { component: 'kubelet', host: 'h' },
+    firstTimestamp: time,
+    lastTimestamp: time,
+    count: 4,
+    type: 'Normal',
+    eventTime: micro,
+    series,
+    action: 'Act',
+    related,
+    reportingComponent: 'c',
+    reportingInstance: 'i',
+  }
+  t.same(served(protobuf(stored), 'events.k8s.io/v1', 'Event'), {
+    kind: 'Event',
+    apiVersion: 'events.k8s.io/v1',
+    metadata: servedMetadata,
+    eventTime: micro,
+    series,
+    reportingController: 'c',
+    reportingInstance: 'i',
+    action: 'Act',
+    reason: 'Killing',
+    regarding,
+    related,
+    note: 'bye',
+    type: 'Normal',
+    deprecatedSource: { component: 'kubelet', host: 'h' },
+    deprecatedFirstTimestamp: time,
+    deprecatedLastTimestamp: time,
+    deprecatedCount: 4,
+  })
+  const pod = protobuf({ kind: 'Pod', apiVersion: 'v1', metadata })
+  t.equal(served(pod, 'events.k8s.io/v1', 'Event'), 'stored value is no Event of the core group')
+})
+
+const schemaOf = (extra: object) => ({ openAPIV3Schema: { type: 'object', ...extra } })
+const definition = (spec: object, apiVersion = 'apiextensions.k8s.io/v1beta1') =>
+  Buffer.from(
+    JSON.stringify({
+      kind: 'CustomResourceDefinition',
+      apiVersion,
+      metadata,
+      spec: {
+        group: 'example.com',
+        version: 'v1',
+        names: { plural: 'widgets', kind: 'Widget' },
+        scope: 'Cluster',
+        preserveUnknownFields: false,
+        versions: [
+          { name: 'v1', served: true, storage: true },
+          { name: 'v2', served: true, storage: false },
+        ],
+        conversion: { strategy: 'None' },
+        ...spec,
+      },
+      status: {
+        conditions: [],
+        acceptedNames: { plural: 'widgets', kind: 'Widget' },
+        storedVersions: ['v1'],
+      },
+    }),
+  )
+
+interface Definition {
+  readonly spec: {
+    readonly versions: readonly Readonly<Record<string, unknown>>[]
+    readonly conversion: object
+    readonly preserveUnknownFields?: boolean
+    readonly names: object
+  }
+}
+const servedDefinition = (bytes: Uint8Array) =>
+  served(bytes, 'apiextensions.k8s.io/v1', 'CustomResourceDefinition') as Definition
+
+t.test('what a definition says for all versions is said in each', async t => {
+  const { spec } = servedDefinition(
+    definition({
+      validation: schemaOf({}),
+      subresources: { status: {} },
+      additionalPrinterColumns: [{ name: 'A', type: 'string', JSONPath: '.spec.a' }],
+      selectableFields: [{ jsonPath: '.spec.a' }],
+    }),
+  )
+  const shared = {
+    schema: schemaOf({}),
+    subresources: { status: {} },
+    additionalPrinterColumns: [{ name: 'A', type: 'string', jsonPath: '.spec.a' }],
+    selectableFields: [{ jsonPath: '.spec.a' }],
+  }
+  t.same(spec.versions, [
+    { name: 'v1', served: true, storage: true, ...shared },
+    { name: 'v2', served: true, storage: false, ...shared },
+  ])
+  t.same(spec.names, {
+    plural: 'widgets',
+    kind: 'Widget',
+    singular: 'widget',
+    listKind: 'WidgetList',
+  })
+  t.notOk('version' in spec || 'validation' in spec || 'preserveUnknownFields' in spec)
+})
+
+t.test('a definition of the oldest form gets its one version', async t => {
+  const { spec } = servedDefinition(
+    definition({ versions: undefined, validation: schemaOf({}), preserveUnknownFields: undefined }),
+  )
+  t.same(spec.versions, [{ name: 'v1', served: true, storage: true, schema: schemaOf({}) }])
+  t.equal(spec.preserveUnknownFields, true)
+})
+
+t.test('the conversion webhook of a definition moves into an object', async t => {
+  const webhookClientConfig = { service: { namespace: 'n', name: 's', path: '/c', port: 443 } }
+  const { spec } = servedDefinition(
+    definition({
+      conversion: { strategy: 'Webhook', webhookClientConfig, conversionReviewVersions: ['v1'] },
+    }),
+  )
+  t.same(spec.conversion, {
+    strategy: 'Webhook',
+    webhook: { clientConfig: webhookClientConfig, conversionReviewVersions: ['v1'] },
+  })
+})
+
+t.test('values of any type in a schema come out sorted, and nothing else does', async t => {
+  const property = {
+    default: { b: 1, a: [{ d: 1.5, c: null }] },
+    enum: [{ z: 1, y: 2 }, null],
+    example: 'e',
+  }
+  const schema = schemaOf({
+    properties: {
+      zeta: property,
+      default: { type: 'string' },
+      alpha: { items: { default: { b: 1, a: 2 } } },
+    },
+  })
+  for (const apiVersion of ['apiextensions.k8s.io/v1beta1', 'apiextensions.k8s.io/v1']) {
+    const versions = [{ name: 'v1', served: true, storage: true, schema }]
+    const got = servedDefinition(definition({ version: undefined, versions }, apiVersion))
+    t.match(
+      JSON.stringify(got.spec.versions[0]?.['schema']),
+      /"alpha":\{"items":\{"default":\{"a":2,"b":1\}\}\},"default":\{"type":"string"\}/,
+    )
+    t.match(
+      JSON.stringify(got.spec.versions[0]?.['schema']),
+      /"default":\{"a":\[\{"c":null,"d":1\.5\}\],"b":1\},"enum":\[\{"y":2,"z":1\},null\]/,
+    )
+  }
+})
+
+t.test('an APIService goes through its type', async t => {
+  const stored = Buffer.from(
+    JSON.stringify({
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      metadata,
+      spec: {
+        version: 'v1',
+        service: { name: 's', namespace: 'n' },
+        groupPriorityMinimum: 1,
+        versionPriority: 2,
+      },
+    }),
+  )
+  const got = served(stored, 'apiregistration.k8s.io/v1', 'APIService')
+  t.same(got, {
+    kind: 'APIService',
+    apiVersion: 'apiregistration.k8s.io/v1',
+    metadata: servedMetadata,
+    spec: {
+      service: { namespace: 'n', name: 's', port: 443 },
+      version: 'v1',
+      groupPriorityMinimum: 1,
+      versionPriority: 2,
+    },
+    status: {},
+  })
+})
+
+t.test('what is not of the kind that is converted is not exact', async t => {
+  const text = (value: string) => Buffer.from(value)
+  const kinds = [
+    ['apiextensions.k8s.io/v1', 'CustomResourceDefinition'],
+    ['apiregistration.k8s.io/v1', 'APIService'],
+    ['autoscaling/v1', 'HorizontalPodAutoscaler'],
+    ['events.k8s.io/v1', 'Event'],
+  ] as const
+  const values = [
+    '{',
+    '{}',
+    '[]',
+    '{"kind":"APIService"}',
+    '{"kind":"CustomResourceDefinition"}',
+    'k8s\0',
+  ]
+  for (const [apiVersion, kind] of kinds) {
+    for (const value of values) {
+      t.type(served(text(value), apiVersion, kind), 'string', kind)
+    }
+  }
+})

@@ -1,0 +1,119 @@
+import t from 'tap'
+import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { CustomKind } from '../../../../lib/codec/served/custom/custom.ts'
+import {
+  appendObject,
+  appendObjectProtobuf,
+  formatOf,
+} from '../../../../lib/codec/served/object-view.ts'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
+
+const out = new ByteWriter()
+const fischer = { apiVersion: 'wardle.example.com/v1', kind: 'Fischer', custom: undefined }
+
+function valueOf(text: string | Uint8Array) {
+  const bytes = Buffer.from(text)
+  return { bytes, start: 0, end: bytes.length }
+}
+
+/** What is served of a stored text of an aggregated server, or why nothing is. */
+function declared(text: string, isItem = false): string {
+  out.clear()
+  out.appendAscii('before ')
+  const problem = appendObject(out, valueOf(text), fischer, { resourceVersion: '8', isItem })
+  const written = Buffer.from(out.copy()).toString().slice('before '.length)
+  if (problem !== undefined && written !== '') throw new Error('something was appended')
+  return problem?.reason ?? written
+}
+
+const head = '{"kind":"Fischer","apiVersion":"wardle.example.com/v1",'
+
+t.test('objects of aggregated servers get their resourceVersion where Go declares it', async t => {
+  const cases: readonly (readonly [string, string])[] = [
+    [
+      '{"name":"a","uid":"u","labels":{"b":"c"}}',
+      '{"name":"a","uid":"u","resourceVersion":"8","labels":{"b":"c"}}',
+    ],
+    ['{"name":"a","uid":"u"}', '{"name":"a","uid":"u","resourceVersion":"8"}'],
+    ['{"creationTimestamp":null}', '{"resourceVersion":"8","creationTimestamp":null}'],
+    ['{}', '{"resourceVersion":"8"}'],
+    [
+      '{"name":"a","resourceVersion":"","generation":2}',
+      '{"name":"a","resourceVersion":"8","generation":2}',
+    ],
+  ]
+  for (const [stored, wanted] of cases) {
+    const rest = ',"spec":{"z":1,"a":[1.5,"\\u003c"]},"status":{}}'
+    t.equal(declared(`${head}"metadata":${stored}${rest}\n`), `${head}"metadata":${wanted}${rest}`)
+    t.equal(declared(`${head}"metadata":${stored}${rest}`, true), `{"metadata":${wanted}${rest}`)
+  }
+})
+
+t.test('objects of aggregated servers that Go would write otherwise are not exact', async t => {
+  const bad = [
+    `${head}"metadata":{}, "spec":{}}`,
+    `${head}"metadata":{},"spec":"<"}`,
+    `${head}"metadata":{},"spec":1.0}`,
+    `${head}"metadata":{},"metadata":{}}`,
+    `${head}"spec":{}}`,
+    `${head}"metadata":[]}`,
+    head,
+    '{"kind":"Fischer","apiVersion":"wardle.example.com/v2","metadata":{}}',
+    '{"kind":"Flunder","apiVersion":"wardle.example.com/v1","metadata":{}}',
+    '{"metadata":{}}',
+  ]
+  for (const text of bad) t.notMatch(declared(text), /^\{/, text)
+  const swapped = '{"apiVersion":"wardle.example.com/v1","kind":"Fischer","metadata":{}}'
+  t.match(declared(swapped), /^\{/)
+  t.equal(declared(swapped, true), 'object does not begin with its kind and apiVersion')
+})
+
+t.test('the first bytes of a value tell how it is written', async t => {
+  const formats: readonly (readonly [string | Uint8Array, string])[] = [
+    ['k8s\0', 'protobuf'],
+    ['{}', 'json'],
+    ['', 'value is empty'],
+    ['k8s:enc:aescbc:v1:key:', 'value is encrypted'],
+    [Buffer.of(0x1f, 0x8b, 8, 0), 'value is compressed'],
+    [Buffer.of(0x78, 0x9c, 1, 2), 'value is compressed'],
+    [Buffer.of(0x28, 0xb5, 0x2f, 0xfd), 'value is compressed'],
+    ['xylophone', 'value is neither protobuf nor JSON'],
+    [' {}', 'value is neither protobuf nor JSON'],
+  ]
+  for (const [bytes, wanted] of formats) {
+    const format = formatOf(valueOf(bytes))
+    t.equal(format instanceof NotExact ? format.reason : format, wanted)
+  }
+})
+
+t.test('a form that a kind has not got is not exact', async t => {
+  const custom = new CustomKind({
+    group: 'example.com',
+    kind: 'Widget',
+    versions: [{ name: 'v1', schema: undefined }],
+    preservesUnknownFields: false,
+    conversion: 'none',
+  })
+  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', custom }
+  const pod = protobufFromJson(
+    Buffer.from('{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}'),
+  )
+  if (pod instanceof NotExact) throw new Error(pod.reason)
+  const options = { resourceVersion: '1', isItem: false }
+  const reasons = [
+    appendObject(out, valueOf(pod), widget, options),
+    appendObjectProtobuf(out, valueOf('{}'), widget, options),
+    appendObjectProtobuf(out, valueOf('{}'), fischer, options),
+    appendObject(out, valueOf('k8s:enc:x'), widget, options),
+  ]
+  t.same(
+    reasons.map(reason => reason?.reason),
+    [
+      'a custom resource is not JSON',
+      'JSON objects have no protobuf form',
+      'JSON objects have no protobuf form',
+      'value is encrypted',
+    ],
+  )
+})

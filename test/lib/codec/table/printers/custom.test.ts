@@ -1,0 +1,215 @@
+import { strictEqual } from 'node:assert'
+import t from 'tap'
+import { NotExact } from '../../../../../lib/codec/not-exact.ts'
+import { type CustomColumn, CustomPrinter } from '../../../../../lib/codec/table/printers/custom.ts'
+import type { Cell } from '../../../../../lib/codec/table/printer.ts'
+import { objectBody } from '../../../../../lib/codec/output/object-body.ts'
+import {
+  created,
+  exact,
+  now,
+  shownAs,
+  widget,
+  widgetForms,
+} from '../../../../support/kube/outputs.ts'
+
+function column(jsonPath: string, type = 'string'): CustomColumn {
+  return { name: 'Column', type, format: '', description: '', priority: 0, jsonPath }
+}
+
+/** The cell that a column has for an object, or why it has none. */
+function cell(jsonPath: string, object: object, type?: string): Cell | string | undefined {
+  const bytes = Buffer.from(`x${JSON.stringify(object)}\n`)
+  const printer = new CustomPrinter([column(jsonPath, type)])
+  const cells = printer.cells({ bytes, start: 1, end: bytes.length - 1 }, now)
+  return cells instanceof NotExact ? `not exact: ${cells.reason}` : cells[1]
+}
+
+t.test('the first column is the name, and columns follow in their order', async t => {
+  const object = { metadata: { name: 'w', namespace: 'team' }, spec: { a: 1, b: 'x' } }
+  const bytes = Buffer.from(JSON.stringify(object))
+  const printer = new CustomPrinter([column('.spec.b'), column('.spec.a', 'integer')])
+  t.same(printer.cells({ bytes, start: 0, end: bytes.length }, now), ['w', 'x', 1n])
+  const empty = Buffer.from('{}')
+  t.same(printer.cells({ bytes: empty, start: 0, end: 2 }, now), ['', null, null])
+})
+
+t.test('one printer reads one object after the other', async t => {
+  const printer = new CustomPrinter([column('.spec.a'), column('.spec'), column('.spec.b.c')])
+  const cells = (object: object): unknown => {
+    const bytes = Buffer.from(JSON.stringify({ metadata: { name: 'w' }, ...object }))
+    return printer.cells({ bytes, start: 0, end: bytes.length }, now)
+  }
+  t.same(cells({ spec: { a: 'x', b: { c: 'y' } } }), ['w', 'x', '{"a":"x","b":{"c":"y"}}', 'y'])
+  t.same(cells({ spec: { b: 'text' } }), ['w', null, '{"b":"text"}', null])
+  t.same(cells({}), ['w', null, null, null])
+})
+
+t.test('text columns show whatever is there', async () => {
+  const spec = {
+    text: 'a<b',
+    empty: '',
+    whole: 5,
+    part: 1.5,
+    huge: 1e21,
+    flag: false,
+    nothing: null,
+    list: ['a', 1],
+    object: { a: '<' },
+  }
+  const expected: Record<keyof typeof spec, Cell> = {
+    text: 'a<b',
+    empty: '',
+    whole: '5',
+    part: '1.5',
+    huge: '1e+21',
+    flag: 'false',
+    nothing: '<no value>',
+    list: '["a",1]',
+    object: '{"a":"<"}',
+  }
+  for (const [name, shown] of Object.entries(expected)) {
+    strictEqual(cell(`.spec.${name}`, { spec }), shown, name)
+  }
+})
+
+t.test('columns of other types show values of their type only', async () => {
+  const spec = { text: '5', whole: -5, part: 1.9, flag: true, nothing: null, list: [1] }
+  const rows: readonly (readonly [type: string, name: keyof typeof spec, shown: Cell])[] = [
+    ['integer', 'whole', -5n],
+    ['integer', 'part', 1n],
+    ['integer', 'text', null],
+    ['integer', 'flag', null],
+    ['integer', 'nothing', null],
+    ['number', 'whole', -5],
+    ['number', 'part', 1.9],
+    ['number', 'text', null],
+    ['boolean', 'flag', true],
+    ['boolean', 'whole', null],
+    ['boolean', 'text', null],
+    ['date', 'whole', null],
+    ['date', 'nothing', null],
+    ['integer', 'list', null],
+    ['unknown', 'whole', null],
+  ]
+  for (const [type, name, shown] of rows) {
+    strictEqual(cell(`.spec.${name}`, { spec }, type), shown, `${type} ${name}`)
+  }
+})
+
+t.test('dates show ages', async () => {
+  const age = (at: string): unknown => cell('.at', { at }, 'date')
+  strictEqual(age(created), '24h')
+  strictEqual(age('2026-01-01T12:00:00.5Z'), '11h')
+  strictEqual(age('2026-01-02T01:00:00+02:00'), '60m')
+  strictEqual(age('2026-01-03T00:00:00Z'), '<invalid>')
+  strictEqual(age('yesterday'), '<invalid>')
+  strictEqual(age('2026-02-30T00:00:00Z'), '<invalid>')
+  strictEqual(age(''), '<unknown>')
+  strictEqual(age('0001-01-01T00:00:00Z'), '<unknown>')
+})
+
+const list = {
+  list: [
+    { name: 'a', size: 1, on: true },
+    { name: 'b', size: 2 },
+    { name: 'c', size: 10, on: false },
+  ],
+  map: { 'a.b/c': 'dotted', plain: 'x' },
+  none: null,
+  text: 'x',
+}
+
+t.test('paths go through lists, names with dots, filters and slices', async () => {
+  const found: Readonly<Record<string, Cell>> = {
+    '.list[0].name': 'a',
+    '.list[-1].name': 'c',
+    '.list[3].name': null,
+    '.list[-4].name': null,
+    '.list[1:].name': 'b',
+    '.list[:2].size': '1',
+    '.list[0:3:2].size': '1',
+    '.list[1:1].size': null,
+    '.list[*].name': 'a',
+    '.list[?(@.name=="b")].size': '2',
+    '.list[?(@.name!="a")].name': 'b',
+    ".list[?(@.name=='c')].size": '10',
+    '.list[?(@.size>1)].name': 'b',
+    '.list[?(@.size>=10)].name': 'c',
+    '.list[?(@.size<2)].name': 'a',
+    '.list[?(@.size<=2)].name': 'a',
+    '.list[?(@.on==true)].name': 'a',
+    '.list[?(@.on==false)].name': 'c',
+    '.list[?(@.on)].name': 'a',
+    '.list[?(@.name=="z")].size': null,
+    '.list[0,2].name': 'a',
+    '.map.a\\.b/c': 'dotted',
+    ".map['plain']": 'x',
+    ".map['a\\.b/c']": 'dotted',
+    '$.map.plain': 'x',
+    '.none.x': null,
+    '.none[0]': null,
+    '.text.x': null,
+    '.text[0]': null,
+    '.map[0]': null,
+    '.map[?(@.x)]': null,
+    '.missing.deep[0].deeper': null,
+  }
+  for (const [path, shown] of Object.entries(found)) strictEqual(cell(path, list), shown, path)
+})
+
+t.test('paths that are beyond us leave the object to the upstream', async t => {
+  for (const path of [
+    '.map.*',
+    '..name',
+    '.list[?(@.a=~"x")]',
+    '.list[x]',
+    '.list[?(@.a == @.b)]',
+  ]) {
+    t.match(cell(path, list), /^not exact/, path)
+  }
+  t.match(cell('.list[*]', { list: [{ a: 1 }] }), /^not exact/, 'an object inside a list')
+  const printer = new CustomPrinter([column('.a')])
+  for (const text of ['{"a"', '{"a":1,}', '']) {
+    const bytes = Buffer.from(text)
+    t.type(printer.cells({ bytes, start: 0, end: bytes.length }, now), NotExact, text)
+  }
+})
+
+interface CustomTable {
+  readonly columnDefinitions: readonly { readonly name: string; readonly description: string }[]
+  readonly rows: readonly { readonly cells: readonly unknown[]; readonly object: object }[]
+}
+
+function tableOf(columns: readonly Partial<CustomColumn>[] | undefined): CustomTable {
+  const shown = shownAs({ view: 'Table' })
+  const entry = widget('w', { size: 3 })
+  const body = objectBody(widgetForms(columns), entry, { shown, isPretty: false })
+  return JSON.parse(exact(body).toString()) as CustomTable
+}
+
+t.test('a definition with columns has these and the name, with their descriptions', async t => {
+  const { columnDefinitions, rows } = tableOf([
+    { name: 'Size', type: 'integer', jsonPath: '.spec.size', priority: 1, description: 'how much' },
+    { name: 'Big', jsonPath: '.spec.big' },
+  ])
+  t.same(
+    columnDefinitions.map(({ name, description }) => [name, description.slice(0, 40)]),
+    [
+      ['Name', 'Name must be unique within a namespace. '],
+      ['Size', 'how much'],
+      ['Big', 'Custom resource definition column (in JS'],
+    ],
+  )
+  t.same(rows[0]?.cells, ['w', 3, null])
+})
+
+t.test('a definition without columns has name and age', async t => {
+  const { columnDefinitions, rows } = tableOf(undefined)
+  t.same(
+    columnDefinitions.map(({ name }) => name),
+    ['Name', 'Age'],
+  )
+  t.same(rows[0]?.cells, ['w', '24h'])
+  t.match(rows[0]?.object, { kind: 'PartialObjectMetadata', metadata: { name: 'w' } })
+})

@@ -1,0 +1,117 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import t from 'tap'
+import { startProgram } from '../../support/program/program.ts'
+import { ask } from '../../support/http/served.ts'
+
+const certs = 'test/support/certs'
+const ca = `${certs}/ca.pem`
+const anyPort = 'http://127.0.0.1:0'
+const https = ['--listen', 'https://127.0.0.1:0', '--tls-cert', `${certs}/server.pem`]
+
+function refusal(...args: string[]): { status: number | null; stderr: string } {
+  return spawnSync(process.execPath, ['.', 'serve', ...args], { encoding: 'utf8' })
+}
+
+t.test('serve says where it serves, what it holds and what to try, and ends in peace', async t => {
+  const program = await startProgram(t, ['--generate', 'pods=20', '--churn', '50/s'])
+  t.match(
+    program.introduction,
+    /^Watchglass serves the Kubernetes API at http:\/\/127\.0\.0\.1:\d+$/m,
+  )
+  t.match(program.introduction, /^ {2}holds {2}20 pods, /m)
+  t.equal(program.introduction.match(/kubectl |curl /g)?.length, 3)
+  const { port } = program
+  const ready = await ask(port, { path: '/readyz?verbose' })
+  t.equal(ready.body.toString(), '[+]ping ok\n[+]mirror ok\n[+]shutdown ok\nreadyz check passed\n')
+  const pods = await ask(port, { path: '/api/v1/pods?limit=5' })
+  t.equal((JSON.parse(pods.body.toString()) as { items: unknown[] }).items.length, 5)
+  t.ok(pods.headers['audit-id'])
+  const metrics = await ask(port, { path: '/metrics' })
+  t.match(
+    metrics.body.toString(),
+    /watchglass_requests_total\{verb="list",group="",version="v1",resource="pods",code="200",source="mirror",.*\} 1/,
+  )
+  t.match(
+    metrics.body.toString(),
+    /watchglass_keyspace_entries\{keyspace="\/registry\/minions\/"\} /,
+  )
+  t.equal(await program.stop(), 0)
+})
+
+t.test('serve mirrors an etcd that is there', async t => {
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [
+      '.',
+      'serve',
+      '--listen',
+      'none',
+      '--generate',
+      'pods=3',
+      '--etcd-listen',
+      '127.0.0.1:0',
+      '--log-level',
+      'warn',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  t.teardown(() => child.kill())
+  const [line] = (await once(child.stderr!, 'data')) as [Buffer]
+  const { etcd } = JSON.parse(line.toString()) as { etcd: string }
+  const program = await startProgram(t, ['--etcd', `http://${etcd.replace(/^http:\/\//, '')}`])
+  const { status, body } = await ask(program.port, { path: '/api/v1/pods' })
+  t.equal(status, 200)
+  t.equal((JSON.parse(body.toString()) as { items: unknown[] }).items.length, 3)
+  t.equal(await program.stop(), 0)
+})
+
+t.test('serve refuses what would not do what was meant', async t => {
+  const holder = createServer().listen(0, '127.0.0.1')
+  await once(holder, 'listening')
+  t.teardown(() => holder.close())
+  const { port: taken } = holder.address() as AddressInfo
+  const cases: readonly (readonly [string[], RegExp])[] = [
+    [
+      ['--listen', 'http://0.0.0.0:8001'],
+      /whoever reaches 0\.0\.0\.0 could read everything: say who may with --auth/,
+    ],
+    [['--auth', 'magic'], /--auth "magic" is not delegate, requestheader or none/],
+    [['--listen', '127.0.0.1:8001'], /--listen "127\.0\.0\.1:8001" is not an address/],
+    [['--listen', 'https://127.0.0.1:0'], /needs --tls-cert and --tls-key/],
+    [['--tls-cert', 'a.pem'], /--tls-cert needs --listen https/],
+    [['--churn', '5/s'], /--churn changes generated objects: add --generate/],
+    [
+      ['--etcd', 'http://127.0.0.1:1', '--generate', 'pods=1'],
+      /--generate is for --etcd embedded only/,
+    ],
+    [['--listen', 'none'], /--listen none needs --etcd-listen/],
+    [['--etcd', 'embedded,http://127.0.0.1:1'], /--etcd embedded goes with no other endpoint/],
+    [
+      ['--etcd', 'https://127.0.0.1:1', '--etcd-cert', `${certs}/client.pem`, '--etcd-key', ca],
+      /^watchglass: --etcd-cert and --etcd-key are no certificate/,
+    ],
+    [['--listen', anyPort, '--audit-log', 'none/audit.log'], /--audit-log cannot be written/],
+    [['--listen', anyPort, '--resources', 'package.json'], /package\.json is not a list/],
+    [
+      ['--listen', anyPort, '--admin-listen', `http://127.0.0.1:${taken}`],
+      new RegExp(`cannot listen on 127\\.0\\.0\\.1:${taken}: listen EADDRINUSE`),
+    ],
+    [
+      [...https, '--tls-key', `${certs}/server.key`, '--client-ca', 'LICENSE'],
+      /--client-ca LICENSE has no certificate/,
+    ],
+    [
+      [...https, '--tls-key', `${certs}/client.key`],
+      /server\.pem and key .*client\.key do not make a TLS context/,
+    ],
+    [['--generate', 'pods=1000000', '--memory-budget', 'much'], /is not a size such as 4GiB/],
+  ]
+  for (const [args, message] of cases) {
+    const { status, stderr } = refusal(...args)
+    t.equal(status, 2, args.join(' '))
+    t.match(stderr, message)
+    t.notMatch(stderr, /^ +at /m, 'no stack')
+  }
+})

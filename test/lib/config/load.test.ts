@@ -1,0 +1,108 @@
+import t from 'tap'
+import { CacheError } from '../../../lib/base/errors.ts'
+import { commands } from '../../../lib/config/commands.ts'
+import { helpText } from '../../../lib/config/help.ts'
+import { type Invocation, load } from '../../../lib/config/load.ts'
+import type { Command } from '../../../lib/config/option.ts'
+
+const sample: Readonly<Record<string, Command>> = {
+  fetch: {
+    operands: '',
+    summary: 'Fetches things.',
+    options: [
+      { name: 'from', value: 'URL', fallback: 'http://127.0.0.1:2379', help: 'Where from.' },
+      { name: 'only', value: 'NAME', many: true, help: 'Only these.' },
+      { name: 'quiet', help: 'Says nothing.' },
+    ],
+  },
+}
+
+function run(args: string[], env: NodeJS.ProcessEnv = {}): Extract<Invocation, { kind: 'run' }> {
+  const invocation = load(args, env, sample)
+  if (invocation.kind !== 'run') throw new Error(`expected a run, got ${invocation.kind}`)
+  return invocation
+}
+
+t.test('an option is taken from the line, then the environment, then its fallback', async t => {
+  t.equal(run(['fetch']).values.text('from'), 'http://127.0.0.1:2379')
+  t.equal(run(['fetch'], { WATCHGLASS_FROM: 'http://a' }).values.text('from'), 'http://a')
+  t.equal(
+    run(['fetch', '--from=http://b'], { WATCHGLASS_FROM: 'http://a' }).values.text('from'),
+    'http://b',
+  )
+  t.equal(run(['fetch', '--quiet']).values.switch('quiet'), true)
+  t.equal(run(['fetch'], { WATCHGLASS_QUIET: 'true' }).values.switch('quiet'), true)
+  t.equal(run(['fetch']).values.switch('quiet'), false)
+  t.strictSame(run(['fetch', '--only', 'a', '--only', 'b']).values.all('only'), ['a', 'b'])
+})
+
+t.test('help and version need no command', async t => {
+  t.strictSame(load(['--help'], {}, sample), { kind: 'help', command: undefined })
+  t.strictSame(load(['fetch', '--help'], {}, sample), { kind: 'help', command: 'fetch' })
+  t.strictSame(load(['help', 'fetch'], {}, sample), { kind: 'help', command: 'fetch' })
+  t.strictSame(load(['--version'], {}, sample), { kind: 'version' })
+})
+
+const refusals: readonly [string, string[], NodeJS.ProcessEnv, RegExp][] = [
+  ['no command', [], {}, /^no command given; try "watchglass --help"$/],
+  ['an unknown command', ['fecth'], {}, /^unknown command "fecth"; try "watchglass --help"$/],
+  ['a name that every object has', ['constructor'], {}, /^unknown command "constructor"/],
+  ['an option first', ['--from', 'x'], {}, /^option --from before the command/],
+  [
+    'an unknown option',
+    ['fetch', '--form', 'x'],
+    {},
+    /^unknown option '--form'; try "watchglass fetch --help"$/i,
+  ],
+  ['a missing value', ['fetch', '--from'], {}, /^option '--from <value>' argument missing/i],
+  [
+    'a value for a switch',
+    ['fetch', '--quiet=yes'],
+    {},
+    /^option '--quiet' does not take an argument/i,
+  ],
+  [
+    'an option twice',
+    ['fetch', '--from', 'a', '--from', 'b'],
+    {},
+    /^option --from is given 2 times/,
+  ],
+  ['an operand too many', ['fetch', 'me'], {}, /^unexpected argument "me"/],
+  [
+    'a switch that is neither',
+    ['fetch'],
+    { WATCHGLASS_QUIET: 'yes' },
+    /^WATCHGLASS_QUIET is "yes": a switch is true or false/,
+  ],
+]
+
+for (const [name, args, env, message] of refusals) {
+  t.test(`${name} is refused with what to do`, async t => {
+    t.throws(() => load(args, env, sample), {
+      name: 'CacheError',
+      code: 'invalid_request',
+      message,
+    })
+  })
+}
+
+t.test('a failure of the command line is one that the program expects', async t => {
+  t.throws(() => load(['fetch', '--nope'], {}, sample), CacheError)
+})
+
+t.test('help names every command and option, within 100 columns', async t => {
+  const table: Readonly<Record<string, Command>> = commands
+  for (const name of [undefined, ...Object.keys(commands)]) {
+    const text = helpText(name)
+    t.ok(text.endsWith('\n'))
+    t.strictSame(
+      text.split('\n').filter(line => line.length > 100),
+      [],
+    )
+    const expected =
+      name === undefined
+        ? Object.keys(commands)
+        : (table[name]?.options ?? []).map(o => `--${o.name}`)
+    for (const word of expected) t.match(text, word)
+  }
+})

@@ -1,0 +1,16 @@
+import t from 'tap'
+import { createRandom } from '../../../../lib/base/random.ts'
+import { EngineClient } from '../../../../lib/etcd/engine/client.ts'
+import { Engine } from '../../../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../../../lib/etcd/engine/scheduler.ts'
+import { systemClock } from '../../../../lib/ops/system.ts'
+import { clientContract } from '../../../contract/client.ts'
+
+const scheduler = createDirectScheduler()
+const network = new DirectNetwork(scheduler)
+const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+
+t.teardown(() => engine.close())
+
+clientContract(t, () => new EngineClient({ engine, network }))

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { problemIn } from '../../../../lib/http/api/inexact.ts'
+import type { RequestContext } from '../../../../lib/http/api/request-context.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+
+/** Time passes with each look at it. */
+class BusyClock extends FakeClock {
+  yields = 0
+  #nowMs = 0
+  override monotonicMs(): number {
+    return this.#nowMs++
+  }
+  override yield(): Promise<void> {
+    this.yields++
+    return super.yield()
+  }
+}
+
+function contextWith(clock: FakeClock): RequestContext {
+  return {
+    isOver: false,
+    reply: { clock },
+    options: { clock: new FakeClock() },
+  } as unknown as RequestContext
+}
+
+t.test('the look for what is not exact gives way as its answer does', async t => {
+  const clock = new BusyClock()
+  function* pieces(): Generator<number, undefined> {
+    for (let i = 0; i < 50; i++) yield i
+    return undefined
+  }
+  t.equal(await problemIn(pieces(), contextWith(clock)), undefined)
+  t.ok(clock.yields >= 5, `${clock.yields} turns for others`)
+})
+
+t.test('what is not exact is found among the pieces, and at their end', async t => {
+  const problem = new NotExact('encrypted')
+  const context = contextWith(new FakeClock())
+  t.equal(await problemIn([1, problem, 2][Symbol.iterator](), context), problem)
+  function* ending(): Generator<number, NotExact> {
+    yield 1
+    return problem
+  }
+  t.equal(await problemIn(ending(), context), problem)
+})

@@ -1,0 +1,127 @@
+import { copyFile, mkdtemp, rename, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as tls from 'node:tls'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import type { CacheError } from '../../../../lib/base/errors.ts'
+import { readTls, type TlsFiles, watchTls } from '../../../../lib/http/server/tls.ts'
+import { startServed } from '../../../support/http/served.ts'
+import { FakeClock } from '../../../support/fake-clock.ts'
+import { systemClock } from '../../../../lib/ops/system.ts'
+
+const certs = 'test/support/certs'
+
+/** Files that a test may change. */
+async function ownFiles(t: Test): Promise<TlsFiles> {
+  const folder = await mkdtemp(join(tmpdir(), 'watchglass-tls-'))
+  const files = { certFile: join(folder, 'cert.pem'), keyFile: join(folder, 'key.pem') }
+  await use('server', files)
+  t.comment(folder)
+  return files
+}
+
+async function use(name: string, { certFile, keyFile }: TlsFiles): Promise<void> {
+  await replace(`${certs}/${name}.pem`, certFile)
+  await replace(`${certs}/${name}.key`, keyFile)
+}
+
+/** At once, so that nobody reads half of a file. */
+async function replace(source: string, file: string): Promise<void> {
+  await copyFile(source, `${file}.new`)
+  await rename(`${file}.new`, file)
+}
+
+async function connected(
+  port: number,
+  options: tls.ConnectionOptions = {},
+): Promise<tls.TLSSocket> {
+  const socket = tls.connect({ ...options, port, host: '127.0.0.1', rejectUnauthorized: false })
+  await once(socket, 'secureConnect')
+  return socket
+}
+
+/** Lets the clock go on until something has come of it: files are read by other threads. */
+async function until(clock: FakeClock, isTrue: () => boolean): Promise<void> {
+  for (let i = 0; i < 1_000 && !isTrue(); i++) {
+    await clock.advance(10_000)
+    await systemClock.yield()
+  }
+}
+
+t.test(
+  'files that change are used once they fit together, and until then the old ones',
+  async t => {
+    const files = await ownFiles(t)
+    const clock = new FakeClock()
+    const changes: unknown[] = []
+    const failures: CacheError[] = []
+    const stop = watchTls({
+      files,
+      current: await readTls(files),
+      clock,
+      onChange: options => changes.push(options),
+      onFailure: failure => failures.push(failure),
+    })
+    await clock.advance(60_000)
+    t.equal(changes.length, 0, 'nothing has changed')
+    // Half of a renewal: the key is still the old one.
+    await replace(`${certs}/renewed.pem`, files.certFile)
+    await until(clock, () => failures.length > 0)
+    t.match(failures[0]?.message, /do not make a TLS context/)
+    await until(clock, () => failures.length > 1)
+    t.strictSame(failures.map(({ message }) => message).slice(1), [], 'which is said once')
+    t.equal(changes.length, 0)
+    await replace(`${certs}/renewed.key`, files.keyFile)
+    await until(clock, () => changes.length > 0)
+    t.equal(changes.length, 1)
+    await writeFile(`${files.certFile}.other`, 'nothing of the kind')
+    await replace(`${files.certFile}.other`, files.certFile)
+    await until(clock, () => failures.length > 1)
+    t.equal(failures.length, 2)
+    stop()
+    t.equal(clock.pendingTimers, 0)
+  },
+)
+
+t.test('a service shows a renewed certificate to new connections', async t => {
+  const files = await ownFiles(t)
+  // Only looks at the files are hurried.
+  const clock = {
+    ...systemClock,
+    setTimer: (delayMs: number, task: () => void) =>
+      systemClock.setTimer(delayMs === 10_000 ? 1 : delayMs, task),
+  }
+  const { service } = await startServed(t, {
+    listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
+    tls: files,
+    clock,
+  })
+  const shown = async (): Promise<string> => {
+    const socket = await connected(service.port)
+    const { CN } = socket.getPeerCertificate().subject
+    socket.destroy()
+    return String(CN)
+  }
+  t.equal(await shown(), 'watchglass test server')
+  await use('renewed', files)
+  let now = await shown()
+  while (now === 'watchglass test server') now = await shown()
+  t.equal(now, 'watchglass renewed server')
+})
+
+t.test('AES with 128 bits is preferred, and whoever wants 256 has them', async t => {
+  const { service } = await startServed(t, {
+    listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
+    tls: await ownFiles(t),
+  })
+  const agreed = async (options: tls.ConnectionOptions): Promise<string> => {
+    const socket = await connected(service.port, options)
+    const { standardName } = socket.getCipher()
+    socket.destroy()
+    return standardName
+  }
+  t.equal(await agreed({}), 'TLS_AES_128_GCM_SHA256')
+  t.equal(await agreed({ ciphers: 'TLS_AES_256_GCM_SHA384' }), 'TLS_AES_256_GCM_SHA384')
+  t.match(await agreed({ maxVersion: 'TLSv1.2' }), /^TLS_ECDHE_(RSA|ECDSA)_WITH_AES_128_GCM/)
+})

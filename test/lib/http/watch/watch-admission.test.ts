@@ -1,0 +1,188 @@
+import t from 'tap'
+import type { Clock } from '../../../../lib/base/clock.ts'
+import { silentLogger } from '../../../../lib/base/logger.ts'
+import { Forms } from '../../../../lib/codec/served/object-encoder.ts'
+import type { Segment } from '../../../../lib/codec/output/segments.ts'
+import { answerWatch } from '../../../../lib/http/watch/watch.ts'
+import type { RequestContext } from '../../../../lib/http/api/request-context.ts'
+import { parseTarget } from '../../../../lib/kube/request/request.ts'
+import { planRead, type WatchPlan } from '../../../../lib/kube/read-plan.ts'
+import { Turns } from '../../../../lib/ops/turns.ts'
+import { SegmentCache } from '../../../../lib/store/segments.ts'
+import { collector } from '../../../support/program/collector.ts'
+import { settle } from '../../../support/fake-clock.ts'
+import { builtIn } from '../../../support/kube/kube-builders.ts'
+import { configMaps, shownAs } from '../../../support/kube/outputs.ts'
+import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
+import { put, told, WatchWorld } from '../../../support/watch/watch-world.ts'
+
+/** A clock on which a write takes a millisecond, and nothing else takes any time. */
+class WorkClock implements Clock {
+  nowMs = 0
+  readonly #turns = new Turns(() => this.nowMs)
+
+  wallMs(): number {
+    return this.nowMs
+  }
+  monotonicMs(): number {
+    return this.nowMs
+  }
+  setTimer(): () => void {
+    return () => {}
+  }
+  yield(): Promise<void> {
+    return this.#turns.next()
+  }
+}
+
+interface Written {
+  readonly by: string
+  readonly round: number
+}
+
+/** An exchange that says when it is written to. */
+class NotedExchange extends ScriptedExchange {
+  readonly #note: () => void
+
+  constructor(note: () => void) {
+    super()
+    this.#note = note
+  }
+  override write(piece: Uint8Array): boolean {
+    this.#note()
+    return super.write(piece)
+  }
+}
+
+/** Who wrote when, where a round is a turn of the event loop. */
+class Log {
+  readonly clock = new WorkClock()
+  readonly written: Written[] = []
+  round = 0
+
+  exchange(by: string): ScriptedExchange {
+    return new NotedExchange(() => {
+      this.clock.nowMs++
+      this.written.push({ by, round: this.round })
+    })
+  }
+
+  /** Lets the loop go round until nothing is written any more. */
+  async settle(each: (round: number) => Promise<void> = () => Promise.resolve()): Promise<void> {
+    for (let idle = 0; idle < 5; this.round++) {
+      const before = this.written.length
+      await settle()
+      idle = this.written.length === before ? idle + 1 : 0
+      await each(this.round)
+    }
+  }
+}
+
+const streaming =
+  'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+
+/** Opens a streaming list, as a request that has been understood and has waited for its snapshot. */
+function stream(world: WatchWorld, exchange: ScriptedExchange, log: Log): void {
+  const resource = builtIn('configmaps')
+  const { query } = parseTarget(`/api/v1/configmaps?${streaming}`)!
+  const route = { type: 'resource', resource, verb: 'list', namespace: '', name: '' } as const
+  const plan = planRead(route as never, query) as WatchPlan
+  const { watches } = world
+  const context = {
+    options: {
+      watches,
+      clock: log.clock,
+      logger: silentLogger,
+      segments: new SegmentCache<Segment>(1e9),
+    },
+    state: { makeReader: () => undefined },
+    exchange,
+    target: { query },
+    reply: { response: () => ({ status: 200, headers: {} }) },
+    signal: new AbortController().signal,
+  }
+  void answerWatch(context as unknown as RequestContext, {
+    plan,
+    snapshot: world.store.latest(),
+    mediaType: { ...shownAs(), isPretty: false, unknownParameters: [] },
+    forms: new Forms(configMaps, undefined),
+    shown: shownAs(),
+  })
+}
+
+t.test('watches that begin at once take turns, and nobody waits for them', async t => {
+  const world = new WatchWorld()
+  const log = new Log()
+  for (let at = 1; at <= 2_000; at++) {
+    world.store.apply(at as never, [put(at, `m${String(at).padStart(4, '0')}`)], 0)
+  }
+  const leaves = [...world.store.latest().leaves({ start: '' as never, end: undefined })].length
+  t.ok(leaves >= 20)
+  const bystander = new ScriptedExchange()
+  await world.open({}, {}, bystander)
+  const names = Array.from({ length: 50 }, (_, i) => `s${i}`)
+  const exchanges = names.map(name => log.exchange(name))
+  for (const exchange of exchanges) stream(world, exchange, log)
+  let at = 2_000
+  await log.settle(async round => {
+    if (at >= 2_020 || round % 5 !== 0) return
+    await world.put(++at, 'm0001')
+    t.equal(told(bystander).length, at - 2_000, 'what changes meanwhile is told at once')
+  })
+
+  for (const exchange of exchanges) {
+    const events = told(exchange)
+    t.strictSame(
+      new Set(events.slice(0, 2_000).map(event => event.slice(0, 5))),
+      new Set(['ADDED']),
+    )
+    t.equal(events[2_000], 'BOOKMARK @2000', 'the snapshot that all began with')
+    t.strictSame(events.slice(2_001), told(bystander), 'and then everything that came since')
+  }
+
+  const perRound = new Map<number, number>()
+  for (const { round } of log.written) perRound.set(round, (perRound.get(round) ?? 0) + 1)
+  t.ok(Math.max(...perRound.values()) <= 9, 'no turn of the loop is held for 10 ms')
+  const firstEnd = log.written.findIndex(
+    ({ by }, i) => log.written.slice(0, i + 1).filter(one => one.by === by).length === leaves,
+  )
+  const begun = new Set(log.written.slice(0, firstEnd).map(({ by }) => by))
+  t.equal(begun.size, names.length, 'all have begun before the first is through')
+})
+
+t.test('who does not read holds up nobody', async t => {
+  const world = new WatchWorld()
+  const log = new Log()
+  for (let at = 1; at <= 500; at++) world.store.apply(at as never, [put(at, `m${at}`)], 0)
+  const slow = log.exchange('slow')
+  slow.isFull = true
+  stream(world, slow, log)
+  const quick = Array.from({ length: 10 }, (_, i) => log.exchange(`q${i}`))
+  for (const exchange of quick) stream(world, exchange, log)
+  await log.settle()
+  t.ok(quick.every(exchange => told(exchange).length === 501))
+  t.ok(told(slow).length < 150)
+  t.equal(slow.written.length, 1)
+  for (let i = 0; i < 20; i++) {
+    slow.drain()
+    await log.settle()
+  }
+  t.equal(told(slow).length, 501)
+})
+
+t.test('an open watch does not keep the state alive that it began with', async t => {
+  const collect = collector()
+  const world = new WatchWorld({ maxBatches: 5 })
+  const log = new Log()
+  for (let at = 1; at <= 20; at++) world.store.apply(at as never, [put(at, 'same')], 0)
+  const exchange = log.exchange('one')
+  stream(world, exchange, log)
+  await log.settle()
+  const state = new WeakRef(world.store.latest())
+  for (let at = 21; at <= 40; at++) await world.put(at, 'same')
+  await settle()
+  collect()
+  t.equal(state.deref(), undefined)
+  t.equal(told(exchange).length, 22)
+  t.equal(world.watches.size, 1)
+})

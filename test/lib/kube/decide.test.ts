@@ -1,0 +1,94 @@
+import t from 'tap'
+import { decide, type Decision, type DecisionPolicy } from '../../../lib/kube/decide.ts'
+import { parseTarget } from '../../../lib/kube/request/request.ts'
+import { routeRequest } from '../../../lib/kube/request/routes.ts'
+import { registryAt } from '../../support/kube/kube-golden.ts'
+
+const registry = registryAt(708)
+
+interface Asked {
+  readonly method?: string
+  readonly headers?: readonly string[]
+  readonly hasUnknownMediaType?: boolean
+  readonly policy?: Partial<DecisionPolicy>
+}
+
+function decided(target: string, asked: Asked = {}): Decision {
+  const parsed = parseTarget(target)!
+  return decide(
+    {
+      route: routeRequest(asked.method ?? 'GET', parsed.path, registry),
+      target: parsed,
+      headerNames: asked.headers ?? [],
+      hasUnknownMediaType: asked.hasUnknownMediaType ?? false,
+    },
+    { hasUpstream: true, isSwitchedOff: false, isExcluded: () => false, ...asked.policy },
+  )
+}
+
+function reasonOf(target: string, asked: Asked = {}): string {
+  const decision = decided(target, asked)
+  return decision.type === 'pass' ? decision.reason : decision.type
+}
+
+t.test('in front of an upstream only exact reads are answered from the mirror', async t => {
+  const cases: readonly (readonly [string, string, Asked?])[] = [
+    ['/api/v1/pods?limit=5&resourceVersion=0', 'mirror'],
+    ['/api/v1/pods?watch=1&allowWatchBookmarks=true', 'mirror'],
+    ['/api/v1/namespaces/a/pods/p', 'mirror'],
+    ['/apis/example.com/v1/widgets', 'mirror'],
+    ['/api/v1/pods?shardSelector=x', 'parameter'],
+    ['/api/v1/pods', 'impersonation', { headers: ['Impersonate-User'] }],
+    ['/api/v1/pods', 'impersonation', { headers: ['impersonate_group'] }],
+    ['/api/v1/pods', 'media-type', { hasUnknownMediaType: true }],
+    ['/api/v1/pods', 'switched-off', { policy: { isSwitchedOff: true } }],
+    [
+      '/api/v1/secrets',
+      'excluded',
+      { policy: { isExcluded: ({ resource }) => resource === 'secrets' } },
+    ],
+    ['/api/v1/namespaces/a/pods', 'write', { method: 'POST' }],
+    ['/api/v1/namespaces/a/pods/p/log', 'subresource'],
+    ['/api/v1/componentstatuses', 'not-stored'],
+    ['/api/v1/namespaces//pods', 'path'],
+    ['/api/v1/namespaces/a/pods/a%2Fb', 'path'],
+    ['/apis/ext.example.com/v1alpha1/things', 'other-server'],
+    ['/api/v1/foos', 'unknown-resource'],
+    ['/api/v1/pods', 'unknown-resource', { method: 'PATCH' }],
+    ['/apis/nope/v1/x', 'unknown-resource'],
+    ['/version', 'not-a-resource'],
+    ['/openapi/v3', 'not-a-resource'],
+    ['/api', 'not-a-resource'],
+  ]
+  for (const [target, expected, asked] of cases) {
+    t.equal(reasonOf(target, asked), expected, target)
+  }
+})
+
+t.test('alone, what only an upstream can do is refused, and the rest is our own', async t => {
+  const alone = (target: string, method = 'GET'): Decision =>
+    decided(target, { method, policy: { hasUpstream: false } })
+  const cases: readonly (readonly [string, string, string?])[] = [
+    ['/api/v1/pods?shardSelector=x', 'mirror'],
+    ['/api/v1/namespaces//pods', 'mirror'],
+    ['/api/v1/namespaces/a/pods/p/status', 'mirror'],
+    ['/api/v1/namespaces/a/pods/p/status', 'refuse', 'PUT'],
+    ['/api', 'own'],
+    ['/healthz', 'own'],
+    ['/api/v1/foos', 'refuse'],
+    ['/apis/nope/v1/x', 'unknown'],
+    ['/apis/ext.example.com/v1alpha1/things', 'unavailable'],
+    ['/api/v1/namespaces/a/pods', 'refuse', 'POST'],
+    ['/api/v1/componentstatuses', 'refuse'],
+  ]
+  for (const [target, expected, method] of cases) {
+    t.equal(alone(target, method).type, expected, target)
+  }
+  const refused = alone('/api/v1/namespaces/a/pods/p/log')
+  t.strictSame(refused.type === 'refuse' && refused.status, {
+    code: 405,
+    message: 'subresource log of "pods" needs an upstream API server: this server only reads',
+    reason: 'MethodNotAllowed',
+    details: { group: '', kind: 'pods' },
+  })
+})

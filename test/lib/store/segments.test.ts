@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import t from 'tap'
+import { SegmentCache, type SegmentHolder } from '../../../lib/store/segments.ts'
+
+interface Encoded {
+  readonly text: string
+}
+
+t.test('a leaf keeps one segment for each encoding', async t => {
+  const segments = new SegmentCache<Encoded>(1000)
+  const leaf = emptyLeaf()
+  segments.set(leaf, 'json', { text: 'j' }, 10)
+  segments.set(leaf, 'protobuf', { text: 'p' }, 20)
+  t.equal(segments.get(leaf, 'json')?.text, 'j')
+  t.equal(segments.get(leaf, 'protobuf')?.text, 'p')
+  t.equal(segments.get(leaf, 'cbor'), undefined)
+  segments.set(leaf, 'json', { text: 'k' }, 11)
+  t.equal(segments.get(leaf, 'json')?.text, 'k')
+  t.equal(segments.bytes, 31)
+  t.equal(segments.count, 2)
+})
+
+t.test('what was not asked for the longest is dropped when the budget is exceeded', async t => {
+  const segments = new SegmentCache<Encoded>(30)
+  const [a, b, c] = [emptyLeaf(), emptyLeaf(), emptyLeaf()]
+  segments.set(a, 'json', { text: 'a' }, 10)
+  segments.set(b, 'json', { text: 'b' }, 10)
+  segments.get(a, 'json')
+  segments.set(c, 'json', { text: 'c' }, 20)
+  t.equal(segments.get(b, 'json'), undefined)
+  t.equal(segments.get(a, 'json')?.text, 'a')
+  t.equal(segments.get(c, 'json')?.text, 'c')
+  segments.dropTo(0)
+  t.equal(segments.bytes, 0)
+  t.equal(segments.count, 0)
+  t.equal(segments.get(c, 'json'), undefined)
+})
+
+t.test('what exceeds the whole budget is not kept, and replaces what was', async t => {
+  const segments = new SegmentCache<Encoded>(30)
+  const [a, b] = [emptyLeaf(), emptyLeaf()]
+  segments.set(a, 'json', { text: 'a' }, 10)
+  segments.set(b, 'json', { text: 'b' }, 10)
+  segments.set(b, 'json', { text: 'too much' }, 31)
+  t.equal(segments.get(a, 'json')?.text, 'a')
+  t.equal(segments.get(b, 'json'), undefined)
+  t.equal(segments.bytes, 10)
+})
+
+t.test('the cache keeps no leaf alive', async t => {
+  const segments = new SegmentCache<Encoded>(30)
+  segments.set(emptyLeaf(), 'json', { text: 'a' }, 10)
+  t.notOk(reaches(segments, value => 'segments' in value))
+})
+
+const leaves = 6
+const encodings = ['json', 'protobuf', 'cbor']
+
+t.test('any sequence of uses leaves what a list in order of use would', async () => {
+  const use = fc.record({
+    leaf: fc.nat({ max: leaves - 1 }),
+    encoding: fc.constantFrom(...encodings),
+    bytes: fc.option(fc.nat({ max: 12 }), { nil: undefined }),
+  })
+  fc.assert(
+    fc.property(fc.array(use, { maxLength: 100 }), fc.nat({ max: 40 }), (uses, maxBytes) => {
+      const segments = new SegmentCache<Encoded>(maxBytes)
+      const holders = Array.from({ length: leaves }, emptyLeaf)
+      let model: { readonly id: string; readonly bytes: number; readonly text: string }[] = []
+      for (const [i, { leaf, encoding, bytes }] of uses.entries()) {
+        const id = `${leaf} ${encoding}`
+        const known = model.find(item => item.id === id)
+        model = model.filter(item => item !== known)
+        if (bytes === undefined) {
+          assert.equal(segments.get(holders[leaf]!, encoding)?.text, known?.text)
+          if (known !== undefined) model.push(known)
+        } else {
+          segments.set(holders[leaf]!, encoding, { text: String(i) }, bytes)
+          if (bytes <= maxBytes) model.push({ id, bytes, text: String(i) })
+        }
+        while (sumOf(model) > maxBytes) model.shift()
+        assert.equal(segments.bytes, sumOf(model))
+        assert.equal(segments.count, model.length)
+      }
+    }),
+  )
+})
+
+function emptyLeaf(): SegmentHolder {
+  return {}
+}
+
+function sumOf(items: readonly { readonly bytes: number }[]): number {
+  return items.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+/** Whether an object that `matches` can be reached from the segments of a cache. */
+function reaches(segments: SegmentCache<Encoded>, matches: (value: object) => boolean): boolean {
+  const leaf = emptyLeaf()
+  segments.set(leaf, 'probe', { text: 'probe' }, 1)
+  const seen = new Set<object>()
+  const visit = (value: unknown): boolean => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return false
+    seen.add(value)
+    return matches(value) || Object.values(value).some(visit)
+  }
+  return visit(leaf.segments)
+}
