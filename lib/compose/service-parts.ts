@@ -5,7 +5,7 @@ import type { Segment } from '../codec/output/segments.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Health } from '../http/admin/health.ts'
 import { Server } from '../http/server/server.ts'
-import { versionBody } from '../kube/documents/data/discovery.ts'
+import { versionBody } from '../kube/documents/discovery.ts'
 import type { Watches } from '../http/watch/watches.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
@@ -59,7 +59,7 @@ export function listenForAdmin(
   const handler = createAdminHandler({
     health,
     metrics,
-    version: versionBody,
+    version: versionBody(),
     readSwitch: face?.readSwitch,
     onFailure: ({ message }) => logger.error('an admin request failed', { reason: message }),
   })

@@ -13,7 +13,7 @@ import { Shadow, type ShadowOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import type { UpstreamServers } from '../upstream/servers.ts'
-import { versionBody } from '../kube/documents/data/discovery.ts'
+import { versionBody } from '../kube/documents/discovery.ts'
 import type { Registry } from '../kube/resources/registry.ts'
 import type { UpstreamResources } from '../kube/resources/upstream-resources.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
@@ -76,7 +76,7 @@ export class UpstreamFace {
       random: systemRandom,
       logger,
       registry,
-      ownMinor: Number((JSON.parse(versionBody) as { minor: string }).minor),
+      ownMinor: Number((JSON.parse(versionBody()) as { minor: string }).minor),
       compatibleMinors,
       onListed: options.discoversResources === true ? parts.discovered : undefined,
       isMirrored: keyspace => mirrors().has(keyspace),

@@ -1,11 +1,9 @@
-/** The wire schema of the built-in Kubernetes objects, typed: messages by name, kinds by apiVersion, REST resources, defaults on
- *  read. The data is in schema/, where regenerate.mjs makes it; it is parsed when first asked for, so that a command that
- *  needs none pays nothing. */
+/** The wire schema of the built-in Kubernetes objects, typed: messages by name, kinds by apiVersion, REST resources, the columns
+ *  of Tables, defaults on read. What the files in data/ mean is in FORMAT.md; a file is parsed when it is first asked for, so that
+ *  a command that needs none pays nothing. */
 
 import { CacheError } from '../../base/errors.ts'
-import { kubernetesSchemaJson } from './kubernetes-schema.ts'
-import { readDefaultsJson } from './read-defaults.ts'
-import { resourcesJson } from './resources.ts'
+import { readDataFile } from '../../base/data-file.ts'
 
 /** What a field holds: one value, a list, or a map with text keys. Never nested. */
 export type Container = 'single' | 'list' | 'map'
@@ -101,6 +99,22 @@ export interface OtherVersion {
   readonly group: string
   readonly version: string
   readonly defaultServed: boolean
+}
+
+/** The Table of a resource. */
+export interface ResourceTable {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly columnDefinitions: readonly ColumnDefinition[]
+}
+
+export interface ColumnDefinition {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  readonly priority: number
 }
 
 /** A default that the server applies on every read, when the field is zero (a pointer: absent). */
@@ -203,8 +217,12 @@ export function allKinds(): readonly Kind[] {
 
 /** All built-in REST resources, served by default or not. */
 export function allResources(): readonly Resource[] {
-  resources ??= (JSON.parse(resourcesJson) as { resources: readonly Resource[] }).resources
-  return resources
+  return (data('resources') as { resources: readonly Resource[] }).resources
+}
+
+/** The columns of every resource's Table, as the server lists them. */
+export function allTables(): readonly ResourceTable[] {
+  return (data('tables') as { tables: readonly ResourceTable[] }).tables
 }
 
 export function readDefaults(): readonly ReadDefault[] {
@@ -250,17 +268,18 @@ interface DefaultsFile {
 const messageTypes = new Map<string, MessageType>()
 const containedBy = new Map<string, ReadonlySet<string>>()
 let schemaFile: SchemaFile | undefined
-let defaultsFile: DefaultsFile | undefined
-let resources: readonly Resource[] | undefined
 
 function schema(): SchemaFile {
-  schemaFile ??= JSON.parse(kubernetesSchemaJson) as SchemaFile
+  schemaFile ??= data('kubernetes-schema') as SchemaFile
   return schemaFile
 }
 
 function defaults(): DefaultsFile {
-  defaultsFile ??= JSON.parse(readDefaultsJson) as DefaultsFile
-  return defaultsFile
+  return data('read-defaults') as DefaultsFile
+}
+
+function data(name: 'kubernetes-schema' | 'read-defaults' | 'resources' | 'tables'): unknown {
+  return readDataFile(import.meta.url, `./data/${name}.json`)
 }
 
 function messageTypeFromRow(name: string, row: TypeRow): MessageType {

@@ -5,8 +5,7 @@ import type { ByteWriter } from '../output/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
 
-import { findKind } from '../schema/schema.ts'
-import { tablesJson } from '../schema/tables.ts'
+import { type ColumnDefinition, allTables, findKind } from '../schema/schema.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import type { StoredValue } from '../served/view.ts'
 import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
@@ -152,32 +151,12 @@ function goJson(value: unknown): string {
   )
 }
 
-interface ColumnDefinition {
-  readonly name: string
-  readonly type: string
-  readonly format: string
-  readonly description: string
-  readonly priority: number
-}
-
-interface TablesFile {
-  readonly tables: readonly {
-    readonly group: string
-    readonly version: string
-    readonly resource: string
-    readonly columnDefinitions: readonly ColumnDefinition[]
-  }[]
-}
-
 function builtInColumns(kind: OutputKind): readonly ColumnDefinition[] | undefined {
-  tables ??= JSON.parse(tablesJson) as TablesFile
-  return tables.tables.find(
+  return allTables().find(
     ({ group, version, resource }) =>
       group === kind.group && version === kind.version && resource === kind.resource,
   )?.columnDefinitions
 }
-
-let tables: TablesFile | undefined
 
 /** Name and time of creation. */
 function defaultColumns(): readonly ColumnDefinition[] {

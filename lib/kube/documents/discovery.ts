@@ -5,7 +5,7 @@
  *  custom resources. One `Discovery` stands for one registry; its documents are made when first asked for. */
 
 import type { ApiService } from '../resources/api-services.ts'
-import { groupOrder, versionBody } from './data/discovery.ts'
+import { readDataFile } from '../../base/data-file.ts'
 import { goJsonString } from '../../go/text.ts'
 import type { Registry } from '../resources/registry.ts'
 import type { DiscoveryDocument } from '../request/routes.ts'
@@ -43,6 +43,21 @@ interface Group {
   readonly versions: readonly string[]
 }
 
+/** The body of /version, as a kube-apiserver of the version that our data describes sends it. */
+export function versionBody(): string {
+  return discoveryData().version
+}
+
+interface DiscoveryData {
+  /** The built-in groups but the core one, in the order in which they are listed. */
+  readonly groupOrder: readonly string[]
+  readonly version: string
+}
+
+function discoveryData(): DiscoveryData {
+  return readDataFile(import.meta.url, './discovery.json') as DiscoveryData
+}
+
 export class Discovery {
   readonly #options: DiscoveryOptions
   readonly #resources: readonly Resource[]
@@ -76,7 +91,7 @@ export class Discovery {
 
   /** /version: indented, without a final newline. */
   version(): string {
-    return this.#options.version ?? versionBody
+    return this.#options.version ?? versionBody()
   }
 
   /** /api */
@@ -167,7 +182,7 @@ export class Discovery {
   }
 
   #priority(group: string): number {
-    const place = groupOrder.indexOf(group)
+    const place = discoveryData().groupOrder.indexOf(group)
     if (place >= 0) return builtInPriority - place
     const remote = this.#remote().filter(service => service.group === group)
     const local = this.#resources.some(resource => resource.group === group) ? customPriority : 0

@@ -1,4 +1,3 @@
-import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import {
   allKinds,
@@ -12,10 +11,6 @@ import {
   readFixups,
   specialReadDefaults,
 } from '../../../../lib/codec/schema/schema.ts'
-import { readDefaultsJson } from '../../../../lib/codec/schema/read-defaults.ts'
-import { kubernetesSchemaJson } from '../../../../lib/codec/schema/kubernetes-schema.ts'
-import { resourcesJson } from '../../../../lib/codec/schema/resources.ts'
-import { tablesJson } from '../../../../lib/codec/schema/tables.ts'
 
 const specials = new Set(
   (
@@ -84,20 +79,4 @@ t.test('the tables are whole', async t => {
     allResources().find(({ resource }) => resource === 'nodes')?.storage?.prefix,
     '/registry/minions/',
   )
-})
-
-t.test('the data modules hold the reference data, unchanged', async t => {
-  const folder = '../shared/kubernetes'
-  if (!existsSync(folder)) {
-    t.pass('the reference data is not here')
-    return
-  }
-  for (const [file, text] of [
-    ['kubernetes-schema.json', kubernetesSchemaJson],
-    ['resources.json', resourcesJson],
-    ['read-defaults.json', readDefaultsJson],
-    ['tables.json', tablesJson],
-  ] as const) {
-    t.ok(readFileSync(`${folder}/${file}`, 'utf8') === text, file)
-  }
 })

@@ -1,7 +1,7 @@
-/** The test vectors of the reference data: random objects of 345 kinds with Go's own bytes, in protobuf and JSON. A third of them
- *  lies in data/; all of them run when the reference data is beside the repository. */
+/** The test vectors of the reference data: random objects of 345 kinds with Go's own bytes, in protobuf and JSON. test/lib/codec/data
+ *  has a third of them. */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 
 export interface Vector {
@@ -14,11 +14,10 @@ export interface Vector {
   readonly pb2: Buffer
 }
 
-const all = '../shared/kubernetes/vectors.jsonl.gz'
-const some = 'test/lib/codec/data/vectors.jsonl.gz'
+const file = 'test/lib/codec/data/vectors.jsonl.gz'
 
 export function loadVectors(): Vector[] {
-  const lines = gunzipSync(readFileSync(existsSync(all) ? all : some)).toString()
+  const lines = gunzipSync(readFileSync(file)).toString()
   return lines
     .trimEnd()
     .split('\n')
