@@ -4,7 +4,7 @@
 import { deepStrictEqual } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { revision } from '../../lib/base/revision.ts'
-import { type Shown, Forms } from '../../lib/codec/served/object-encoder.ts'
+import { type Shown, ObjectEncoder } from '../../lib/codec/served/object-encoder.ts'
 import { listBody } from '../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import type { OutputKind } from '../../lib/codec/output/output-kind.ts'
@@ -33,15 +33,15 @@ const pods: OutputKind = {
 const now = Date.UTC(2026, 11, 1)
 const table: Shown = {
   encoding: 'json',
-  view: 'Table',
-  viewVersion: 'v1',
+  rendering: 'Table',
+  renderingVersion: 'v1',
   includeObject: 'Metadata',
   now,
 }
 const cellsOnly: Shown = { ...table, includeObject: 'None' }
-const metadata: Shown = { ...table, view: 'PartialObjectMetadataList' }
+const metadata: Shown = { ...table, rendering: 'PartialObjectMetadataList' }
 const metadataProtobuf: Shown = { ...metadata, encoding: 'protobuf' }
-const whole: Shown = { ...table, view: 'object' }
+const whole: Shown = { ...table, rendering: 'object' }
 
 /** What a program reads of a pod that JSON.parse has given it. */
 interface ParsedPod {
@@ -73,11 +73,11 @@ async function measureOutputs({ size, progress }: BenchOptions): Promise<BenchRe
     if (json instanceof NotExact) throw new Error(json.reason)
     return Buffer.from(json)
   })
-  const forms = new Forms(pods, undefined)
+  const encoder = new ObjectEncoder(pods, undefined)
   const hash = createHash('sha256')
   const rows: (string | number)[][] = []
   const ratios = new Map<string, number>()
-  for (const { name, ours, theirs } of comparisons(forms, entries, texts)) {
+  for (const { name, ours, theirs } of comparisons(encoder, entries, texts)) {
     progress(name)
     const [mine, other] = alternate(rounds, [ours, theirs])
     hash.update(name).update(checked(ours(), theirs()))
@@ -133,11 +133,11 @@ interface Comparison {
 }
 
 function comparisons(
-  forms: Forms,
+  encoder: ObjectEncoder,
   entries: readonly KeyValue[],
   texts: readonly Buffer[],
 ): Comparison[] {
-  const ours = (shown: Shown) => () => bodyOf(forms, entries, shown)
+  const ours = (shown: Shown) => () => bodyOf(encoder, entries, shown)
   const fromJson = (build: (pod: ParsedPod) => unknown) => () =>
     Buffer.from(JSON.stringify(texts.map(text => build(JSON.parse(text.toString()) as ParsedPod))))
   const partial = (pod: ParsedPod): object => ({
@@ -195,14 +195,14 @@ function cellsOf({ metadata: { name, creationTimestamp }, spec, status }: Parsed
   ]
 }
 
-function bodyOf(forms: Forms, entries: readonly KeyValue[], shown: Shown): Uint8Array {
+function bodyOf(encoder: ObjectEncoder, entries: readonly KeyValue[], shown: Shown): Uint8Array {
   const pieces: Uint8Array[] = []
   const runs = []
   // As in a tree: no more than 32 to a leaf.
   for (let from = 0; from < entries.length; from += 32) {
     runs.push({ entries, from, to: Math.min(entries.length, from + 32), leaf: undefined })
   }
-  const body = listBody(forms, { shown, isPretty: false, meta: { resourceVersion: '1' }, runs })
+  const body = listBody(encoder, { shown, isPretty: false, meta: { resourceVersion: '1' }, runs })
   for (;;) {
     const next = body.next()
     if (next.done === true) break

@@ -10,3 +10,27 @@ export class NotExact {
     this.reason = reason
   }
 }
+
+/** Thrown inside a conversion, and always caught at its entry, which returns `NotExact`. An exception spares every call a
+ *  check; a single instance spares the stack trace. */
+export class GiveUp extends Error {
+  reason = ''
+  /** The input repeats a message that decoders merge: merged first, it can be converted. */
+  isRepeated = false
+}
+
+const signal = new GiveUp('conversion is not exact')
+
+/** Ends the conversion as not exact. */
+export function giveUp(reason: string): never {
+  signal.reason = reason
+  signal.isRepeated = false
+  throw signal
+}
+
+/** Ends the conversion because a field that holds one message occurs again. */
+export function giveUpOnRepetition(typeName: string): never {
+  signal.reason = `${typeName} repeats a message`
+  signal.isRepeated = true
+  throw signal
+}

@@ -1,10 +1,10 @@
 /** Reads of the API: from the mirror, and where the mirror cannot answer, from the upstream; without one, what etcd can answer from etcd
  *  itself, few at a time, and each of the range that it needs. */
 
+import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
 import type { DirectSource, ReadRequest, Reads } from '../http/api/api.ts'
 import { PassInstead } from '../http/api/pass-instead.ts'
-import type { Freshness } from '../kube/request/list-options.ts'
 import type { ReadOptions } from '../mirror/reads/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Snapshot } from '../store/snapshot.ts'

@@ -4,6 +4,7 @@
  *  walk over what an index leaves or over the range. Such a walk can be long, so it is made in steps, and the caller gives way in
  *  between; a bound on it makes a page short, or empty, with a token to go on. */
 
+import type { ListMeta } from '../codec/output/list-body.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -151,13 +152,6 @@ export function* pageEntries({ content }: Page): Generator<KeyValue, void, undef
   for (const { entries, from, to } of content.slices) {
     for (let i = from; i < to; i++) yield entries[i]!
   }
-}
-
-/** The metadata of a list. Texts that are left out are undefined. */
-export interface ListMeta {
-  readonly resourceVersion: string
-  readonly continue: string | undefined
-  readonly remainingItemCount: number | undefined
 }
 
 /** What stands in the metadata of the list that a page becomes. */

@@ -1,6 +1,7 @@
 /** From a routed request to what has to be done for it: which keys, at which revision, selected how, and from where on. A plan is a
  *  plain value; making one needs no data, so every mistake of the request is found before anything is read. */
 
+import type { Freshness } from '../base/freshness.ts'
 import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import {
@@ -12,12 +13,7 @@ import {
 import { FieldSelector, resolveFields } from './selectors/field-selector.ts'
 import { goQuote } from '../go/text.ts'
 import type { LabelSelector } from './selectors/label-selector.ts'
-import {
-  type Freshness,
-  type ListOptions,
-  parseListOptions,
-  parseResourceVersion,
-} from './request/list-options.ts'
+import { type ListOptions, parseListOptions, parseResourceVersion } from './request/list-options.ts'
 import { invalidPathName, type Query } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { ResourceRoute } from './request/routes.ts'

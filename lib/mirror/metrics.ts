@@ -1,6 +1,6 @@
 /** What the mirror counts. The numbers go to whatever implements this: the metrics registry, or a test. */
 
-import type { FreshnessType } from './reads/freshness.ts'
+import type { FreshnessType } from '../base/freshness.ts'
 import type { ViolationKind } from './feed/order.ts'
 
 export interface MirrorMetrics {

@@ -21,7 +21,7 @@ import type { Revision } from '../base/revision.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { BTree } from './btree.ts'
 import type { Batch, Event, KeyValue } from './event.ts'
-import type { IndexTrees } from './index-view.ts'
+import type { IndexTrees } from './index-snapshot.ts'
 import { Ring } from './ring.ts'
 import { Snapshot, type SnapshotParts } from './snapshot.ts'
 

@@ -14,7 +14,7 @@ import { type Key, keyAfter, minKey } from '../base/keys.ts'
 import { BTree } from './btree.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Event, KeyValue } from './event.ts'
-import { IndexEntry, indexKey, type IndexTrees } from './index-view.ts'
+import { IndexEntry, indexKey, type IndexTrees } from './index-snapshot.ts'
 
 /** The terms that an entry is found by. Must follow from the entry alone, and must not throw. */
 export type TermsOf = (entry: KeyValue) => readonly string[]

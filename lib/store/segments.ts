@@ -5,18 +5,18 @@
  *  that were not asked for the longest are dropped; a leaf that no snapshot holds any more is not asked for, so its segments go
  *  first. The cache holds segments, never leaves, so that it keeps no entry alive. */
 
-/** What one leaf's entries became in one encoding. A link of two lists: its leaf's, and the cache's in order of use. */
-export class Segment {
-  readonly encoding: string
+/** What one leaf's entries became in one encoding, under the name of that encoding. A link of two lists: its leaf's, and the cache's in order of use. */
+export class CachedSegment {
+  readonly name: string
   readonly bytes: number
   /** `undefined` once dropped. */
   data: unknown
-  nextOfLeaf: Segment | undefined
-  newer: Segment | undefined
-  older: Segment | undefined
+  nextOfLeaf: CachedSegment | undefined
+  newer: CachedSegment | undefined
+  older: CachedSegment | undefined
 
-  constructor(encoding: string, bytes: number, data: unknown) {
-    this.encoding = encoding
+  constructor(name: string, bytes: number, data: unknown) {
+    this.name = name
     this.bytes = bytes
     this.data = data
     this.nextOfLeaf = undefined
@@ -28,7 +28,7 @@ export class Segment {
 /** What segments belong to: a leaf. */
 export interface SegmentHolder {
   /** Only `SegmentCache` touches it. */
-  segments?: Segment | undefined
+  segments?: CachedSegment | undefined
 }
 
 /** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */
@@ -36,8 +36,8 @@ export class SegmentCache<D extends object> {
   readonly #maxBytes: number
   #bytes = 0
   #count = 0
-  #newest: Segment | undefined = undefined
-  #oldest: Segment | undefined = undefined
+  #newest: CachedSegment | undefined = undefined
+  #oldest: CachedSegment | undefined = undefined
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -53,11 +53,11 @@ export class SegmentCache<D extends object> {
     return this.#count
   }
 
-  /** What `set` was given for this leaf and encoding, unless it was dropped since. O(encodings of the leaf). */
-  get(leaf: SegmentHolder, encoding: string): D | undefined {
+  /** What `set` was given for this leaf under this name, unless it was dropped since. O(segments of the leaf). */
+  get(leaf: SegmentHolder, name: string): D | undefined {
     let segment = leaf.segments
     while (segment !== undefined) {
-      if (segment.encoding === encoding && segment.data !== undefined) {
+      if (segment.name === name && segment.data !== undefined) {
         this.#touch(segment)
         return segment.data as D
       }
@@ -66,13 +66,13 @@ export class SegmentCache<D extends object> {
     return undefined
   }
 
-  /** Keeps `data`, which weighs `bytes`, with the leaf, in place of what was kept for the same encoding. What exceeds the whole
+  /** Keeps `data`, which weighs `bytes`, with the leaf, in place of what was kept under the same name. What exceeds the whole
    *  budget is not kept. */
-  set(leaf: SegmentHolder, encoding: string, data: D, bytes: number): void {
-    let kept: Segment | undefined = undefined
+  set(leaf: SegmentHolder, name: string, data: D, bytes: number): void {
+    let kept: CachedSegment | undefined = undefined
     for (let segment = leaf.segments; segment !== undefined;) {
-      const next: Segment | undefined = segment.nextOfLeaf
-      if (segment.encoding === encoding) this.#drop(segment)
+      const next: CachedSegment | undefined = segment.nextOfLeaf
+      if (segment.name === name) this.#drop(segment)
       if (segment.data !== undefined) {
         segment.nextOfLeaf = kept
         kept = segment
@@ -81,7 +81,7 @@ export class SegmentCache<D extends object> {
     }
     leaf.segments = kept
     if (bytes > this.#maxBytes) return
-    const segment = new Segment(encoding, bytes, data)
+    const segment = new CachedSegment(name, bytes, data)
     segment.nextOfLeaf = kept
     leaf.segments = segment
     this.#link(segment)
@@ -95,7 +95,7 @@ export class SegmentCache<D extends object> {
     while (this.#bytes > bytes && this.#oldest !== undefined) this.#drop(this.#oldest)
   }
 
-  #drop(segment: Segment): void {
+  #drop(segment: CachedSegment): void {
     if (segment.data === undefined) return
     segment.data = undefined
     this.#unlink(segment)
@@ -103,20 +103,20 @@ export class SegmentCache<D extends object> {
     this.#count--
   }
 
-  #touch(segment: Segment): void {
+  #touch(segment: CachedSegment): void {
     if (segment === this.#newest) return
     this.#unlink(segment)
     this.#link(segment)
   }
 
-  #link(segment: Segment): void {
+  #link(segment: CachedSegment): void {
     segment.older = this.#newest
     if (this.#newest !== undefined) this.#newest.newer = segment
     this.#newest = segment
     this.#oldest ??= segment
   }
 
-  #unlink(segment: Segment): void {
+  #unlink(segment: CachedSegment): void {
     if (segment.newer === undefined) this.#newest = segment.older
     else segment.newer.older = segment.older
     if (segment.older === undefined) this.#oldest = segment.newer

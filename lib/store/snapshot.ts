@@ -6,7 +6,7 @@ import type { Revision } from '../base/revision.ts'
 import type { Node } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
 import type { KeyValue } from './event.ts'
-import { type IndexTrees, IndexView } from './index-view.ts'
+import { type IndexTrees, IndexSnapshot } from './index-snapshot.ts'
 
 /** What a snapshot is made of. */
 export interface SnapshotParts {
@@ -28,8 +28,8 @@ export class Snapshot extends BTree<KeyValue> implements SnapshotParts {
   }
 
   /** The index of that name, or `undefined` when it was not complete at this revision: the caller scans then. */
-  index(name: string): IndexView | undefined {
+  index(name: string): IndexSnapshot | undefined {
     const tree = this.indexes.get(name)
-    return tree === undefined ? undefined : new IndexView(tree, this)
+    return tree === undefined ? undefined : new IndexSnapshot(tree, this)
   }
 }

@@ -18,7 +18,8 @@ export interface RequiredTerms {
   readonly terms: readonly string[]
 }
 
-export interface Selection {
+/** What the watchers of one audience have in common. */
+export interface AudienceSpec {
   /** Equal for all watchers that may share frames, different for all others. */
   readonly id: string
   readonly range: KeyRange
@@ -41,15 +42,15 @@ type Frames = readonly Uint8Array[] | 'inexact'
 const nothing: readonly Uint8Array[] = []
 
 export class Audience {
-  readonly selection: Selection
+  readonly spec: AudienceSpec
   readonly watchers: Set<Watcher> = new Set()
   #batch: Batch | undefined
   #frames: Frames = nothing
   /** Of the batches that were asked for before that one: those who catch up are at a few places at a time. */
   #others: Map<Batch, Frames> | undefined
 
-  constructor(selection: Selection) {
-    this.selection = selection
+  constructor(spec: AudienceSpec) {
+    this.spec = spec
   }
 
   /** The frames of a batch, or `'inexact'` when one of them cannot be made: a batch is sent whole or not at all. Answers are kept
@@ -75,7 +76,7 @@ export class Audience {
     { revision, events: all }: Batch,
     { events, isAlone }: Concerned = { events: all, isAlone: false },
   ): Frames {
-    const { range, frameOf } = this.selection
+    const { range, frameOf } = this.spec
     const frames: Uint8Array[] = []
     for (const event of events) {
       if (!inRange(event.key, range)) continue

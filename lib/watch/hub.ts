@@ -5,7 +5,7 @@
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch } from '../store/event.ts'
-import { Audience, type Concerned, type Selection } from './audience.ts'
+import { Audience, type Concerned, type AudienceSpec } from './audience.ts'
 import { Interest } from './interest.ts'
 import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
 
@@ -43,15 +43,15 @@ export class Hub {
 
   /** Adds a watcher that has everything up to `position`. Its frames begin with the next `run`. Refuses a position that history
    *  does not reach back to with `expired`. */
-  add(selection: Selection, position: Revision, sink: WatcherSink): Watcher {
+  add(spec: AudienceSpec, position: Revision, sink: WatcherSink): Watcher {
     const { oldest } = this.#history
     if (position < oldest) {
       throw new CacheError('expired', `revision ${position} is below oldest ${oldest}`, { oldest })
     }
-    let audience = this.#audiences.get(selection.id)
+    let audience = this.#audiences.get(spec.id)
     if (audience === undefined) {
-      audience = new Audience(selection)
-      this.#audiences.set(selection.id, audience)
+      audience = new Audience(spec)
+      this.#audiences.set(spec.id, audience)
       this.#interest.add(audience)
     }
     const watcher = new Watcher(audience, this.#history, sink, position)
@@ -68,7 +68,7 @@ export class Hub {
     if (!audience.watchers.delete(watcher)) return
     this.#size--
     if (audience.watchers.size > 0) return
-    this.#audiences.delete(audience.selection.id)
+    this.#audiences.delete(audience.spec.id)
     this.#interest.delete(audience)
   }
 

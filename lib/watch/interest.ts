@@ -21,7 +21,7 @@ export class Interest {
   readonly #others = new Set<Audience>()
 
   add(audience: Audience): void {
-    const { range, requires } = audience.selection
+    const { range, requires } = audience.spec
     const only = onlyKey(range)
     const folder = folderOf(range)
     if (only !== undefined) placeIn(this.#byKey, only).add(audience)
@@ -35,7 +35,7 @@ export class Interest {
   }
 
   delete(audience: Audience): void {
-    const { range, requires } = audience.selection
+    const { range, requires } = audience.spec
     const only = onlyKey(range)
     const folder = folderOf(range)
     if (only !== undefined) removeFrom(this.#byKey, only, audience)
@@ -91,7 +91,7 @@ function removeFrom<K>(places: Map<K, Set<Audience>>, key: K, audience: Audience
 }
 
 function note(concerned: Map<Audience, Event[]>, audience: Audience, event: Event): void {
-  if (!inRange(event.key, audience.selection.range)) return
+  if (!inRange(event.key, audience.spec.range)) return
   const events = concerned.get(audience)
   if (events === undefined) concerned.set(audience, [event])
   else if (events.at(-1) !== event) events.push(event)

@@ -8,7 +8,7 @@ import {
   errorFrame,
   eventFrame,
 } from '../../lib/codec/output/frames.ts'
-import type { Forms } from '../../lib/codec/served/object-encoder.ts'
+import type { ObjectEncoder } from '../../lib/codec/served/object-encoder.ts'
 import { includedObject } from '../../lib/codec/served/object-encoder.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
@@ -19,7 +19,7 @@ import { watchEvent } from '../../lib/kube/watch-events.ts'
 import { answerRecorded, storeAt } from '../support/kube/kube-golden.ts'
 import { slowReader } from '../support/kube/slow-selectable.ts'
 import { type RecordedWatch, frameBytes, watches } from './load.ts'
-import { formsOf, watchMediaType } from './outputs.ts'
+import { encoderOf, watchMediaType } from './outputs.ts'
 
 t.test('every recorded frame is made again, byte by byte', async t => {
   const counts = new Map<string, number>()
@@ -32,7 +32,7 @@ t.test('every recorded frame is made again, byte by byte', async t => {
       differences.push(`${watch.id} is refused`)
       continue
     }
-    const forms = formsOf(answer.plan.resource, watch.at_revision)
+    const encoder = encoderOf(answer.plan.resource, watch.at_revision)
     const events = eventsOf(answer.plan, watch)
     for (const [i, frame] of watch.frames.entries()) {
       const recorded = frameBytes(frame)
@@ -44,9 +44,13 @@ t.test('every recorded frame is made again, byte by byte', async t => {
       const sent = Date.parse(watch.recorded_at) + frame.offset_ms
       const made = [0, -1000, 1000].map(later => {
         const shown = { ...mediaType, includeObject, now: sent + later }
-        return makeFrame(forms, recorded, { type, event, options: { shown, hasColumns: i === 0 } })
+        return makeFrame(encoder, recorded, {
+          type,
+          event,
+          options: { shown, hasColumns: i === 0 },
+        })
       })
-      const name = `${mediaType.encoding} ${mediaType.view} ${type}`
+      const name = `${mediaType.encoding} ${mediaType.rendering} ${type}`
       const isSame = made.some(bytes => !(bytes instanceof NotExact) && recorded.equals(bytes))
       counts.set(name, (counts.get(name) ?? 0) + (isSame ? 1 : 0))
       if (isSame) continue
@@ -64,16 +68,16 @@ t.test('every recorded frame is made again, byte by byte', async t => {
 })
 
 function makeFrame(
-  forms: Forms,
+  encoder: ObjectEncoder,
   recorded: Buffer,
   { type, event, options }: { type: string; event: FrameEvent | undefined; options: FrameOptions },
 ): Uint8Array | NotExact {
   if (type === 'ERROR') return errorFrame(statusIn(recorded), options.shown)
-  if (event !== undefined) return eventFrame(forms, event, options)
+  if (event !== undefined) return eventFrame(encoder, event, options)
   const text = recorded.toString('latin1')
   const at = /"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? /\*\0[2].(\d+)8\0B/s.exec(text)?.[1]
   const endsInitialEvents = text.includes('initial-events-end')
-  return bookmarkFrame(forms, { revision: Number(at), endsInitialEvents }, options)
+  return bookmarkFrame(encoder, { revision: Number(at), endsInitialEvents }, options)
 }
 
 /** The Status of an ERROR frame: it says itself what it is about. */

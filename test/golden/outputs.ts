@@ -1,7 +1,8 @@
 /** Makes the recorded answers again: from the recorded history, through the pure layer, to bytes. */
 
+import type { ListMeta } from '../../lib/codec/output/list-body.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
-import { Forms, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
 import { listBody } from '../../lib/codec/output/list-body.ts'
 import {
   type MediaType,
@@ -19,11 +20,10 @@ import {
   joined,
   objectBody,
   statusBody,
-  viewMismatch,
+  renderingMismatch,
 } from '../../lib/codec/output/object-body.ts'
 import type { OutputKind } from '../../lib/codec/output/output-kind.ts'
 import { customKindOf } from '../../lib/codec/served/custom/custom-definition.ts'
-import type { ListMeta } from '../../lib/kube/list.ts'
 import { parseTarget } from '../../lib/kube/request/request.ts'
 import type { Resource } from '../../lib/kube/resources/resource.ts'
 import { type Status, statusJson } from '../../lib/kube/status.ts'
@@ -61,25 +61,25 @@ export function makeBody(recorded: Recorded, replacements: Replacements = {}): M
     return statusMade(answer.body, { preference, offer, form: 'Status' })
   }
   const kind = servedKind(resourceOf(answer))
-  const mismatch = viewMismatch(kind, decided, isList)
+  const mismatch = renderingMismatch(kind, decided, isList)
   if (mismatch !== undefined) return error(notAcceptable({ refusal: mismatch, hasDetails: false }))
   const asked = parseTarget(recorded.request.path)?.query.text('includeObject') ?? ''
   const includeObject = includedObject(asked)
-  if (includeObject === undefined && decided.view === 'Table') {
+  if (includeObject === undefined && decided.rendering === 'Table') {
     return error({ code: 400, message: invalidIncludeObject(asked), reason: 'BadRequest' })
   }
   const now = Date.parse(recorded.recorded_at) + (replacements.laterMs ?? 0)
   const shown: Shown = { ...decided, includeObject: includeObject ?? 'Metadata', now }
   const { isPretty } = decided
-  const forms = formsOf(resourceOf(answer), recorded.at_revision)
-  const form = `${decided.encoding}${isPretty ? ' pretty' : ''} ${decided.view}`
+  const encoder = encoderOf(resourceOf(answer), recorded.at_revision)
+  const form = `${decided.encoding}${isPretty ? ' pretty' : ''} ${decided.rendering}`
   if (answer.type === 'object') {
-    return { body: objectBody(forms, answer.entry, { shown, isPretty }), kind: kind.kind, form }
+    return { body: objectBody(encoder, answer.entry, { shown, isPretty }), kind: kind.kind, form }
   }
   const { entries } = answer
   const meta = { ...answer.meta, ...replacements.meta }
   const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
-  return { body: joined(listBody(forms, { shown, isPretty, meta, runs })), kind: kind.kind, form }
+  return { body: joined(listBody(encoder, { shown, isPretty, meta, runs })), kind: kind.kind, form }
 }
 
 /** A Status in the form in which the client gets errors. */
@@ -95,15 +95,15 @@ export function watchMediaType(recorded: Recorded, resource: Resource): MediaTyp
   return 'refusal' in decided ? undefined : decided
 }
 
-/** The forms of a resource as its definition was at a revision. */
-export function formsOf(resource: Resource, at: number): Forms {
+/** The encoder of a resource as its definition was at a revision. */
+export function encoderOf(resource: Resource, at: number): ObjectEncoder {
   const kind = servedKind(resource)
-  if (resource.custom === undefined) return new Forms(kind, undefined)
+  if (resource.custom === undefined) return new ObjectEncoder(kind, undefined)
   const key = `/registry/apiextensions.k8s.io/customresourcedefinitions/${resource.custom.definition}`
   const definition = entriesAt(at).get(keyFromText(key))
   const custom = definition === undefined ? undefined : customKindOf(definition)
   if (custom === undefined || custom instanceof NotExact) throw new Error('no definition')
-  return new Forms(kind, custom)
+  return new ObjectEncoder(kind, custom)
 }
 
 export function servedKind(resource: Resource): OutputKind {

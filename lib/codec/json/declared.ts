@@ -5,7 +5,7 @@ import type { ByteWriter } from '../output/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
 import type { StoredValue } from '../served/view.ts'
-import { JsonSkimmer } from './verify.ts'
+import { JsonVerifier } from './verify.ts'
 import { appendSpliced } from './splice.ts'
 
 export interface DeclaredOptions {
@@ -16,7 +16,7 @@ export interface DeclaredOptions {
   readonly isItem: boolean
 }
 
-const skimmer = new JsonSkimmer()
+const verifier = new JsonVerifier()
 
 /** Appends the object, without a newline; or says why that cannot be done exactly, and appends nothing. */
 export function appendDeclared(
@@ -25,17 +25,17 @@ export function appendDeclared(
   { resourceVersion, apiVersion, kind, isItem }: DeclaredOptions,
 ): NotExact | undefined {
   const options = { order: 'declared', root: undefined, metadata: undefined } as const
-  if (!skimmer.skim(bytes, start, end, options)) {
+  if (!verifier.verify(bytes, start, end, options)) {
     return new NotExact('JSON is not as Go writes it')
   }
   if (
-    textOf(bytes, skimmer.apiVersionStart, skimmer.apiVersionEnd) !== apiVersion ||
-    textOf(bytes, skimmer.kindStart, skimmer.kindEnd) !== kind
+    textOf(bytes, verifier.apiVersionStart, verifier.apiVersionEnd) !== apiVersion ||
+    textOf(bytes, verifier.kindStart, verifier.kindEnd) !== kind
   ) {
     return new NotExact('stored value is of another version or kind')
   }
   const from = out.length
-  appendSpliced(out, skimmer, { resourceVersion })
+  appendSpliced(out, verifier, { resourceVersion })
   if (!isItem) return undefined
   const typeMeta = `{"kind":"${kind}","apiVersion":"${apiVersion}",`
   if (textFromBytes(out.bytes, from, Math.min(out.length, from + typeMeta.length)) !== typeMeta) {

@@ -1,9 +1,9 @@
 /** Proves that JSON text is exactly what Go writes and that its schema changes nothing in it: the part of a stored object that a
- *  `SkimNode` describes. The same loop as proven.ts, which it leaves everything to that no node describes, with the node of
+ *  `VerifyNode` describes. The same loop as proven.ts, which it leaves everything to that no node describes, with the node of
  *  each container beside its last key. */
 
 import { maxDepth, provenEnd, scalarEnd } from './proven.ts'
-import { SkimNode } from './verify-node.ts'
+import { VerifyNode } from './verify-node.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
 import { isCanonicalTime } from '../../go/json-time.ts'
 
@@ -21,18 +21,23 @@ const inList = -1
 const noKey = -2
 
 /** The items of a list that the schema does not describe: the server empties the objects among them. */
-const emptied = new SkimNode({ isNullable: true })
+const emptied = new VerifyNode({ isNullable: true })
 
 /** By depth, the state of the containers around. */
 const keysAround = new Int32Array(maxDepth)
-const nodesAround: SkimNode[] = []
+const nodesAround: VerifyNode[] = []
 const missingAround = new Int32Array(maxDepth)
 const freeAround = new Uint8Array(maxDepth)
 
 // One loop over locals: to share them with other functions would cost a third of the speed.
 // oxlint-disable max-lines-per-function
 /** Where the value at `start` ends, if the server leaves it as it is, at or before `end`; otherwise -1. */
-export function describedEnd(input: JsonInput, start: number, end: number, root: SkimNode): number {
+export function describedEnd(
+  input: JsonInput,
+  start: number,
+  end: number,
+  root: VerifyNode,
+): number {
   const { bytes } = input
   let at = start
   let depth = 0
@@ -40,7 +45,7 @@ export function describedEnd(input: JsonInput, start: number, end: number, root:
   let isKey = false
   /** Of the container; of the value that comes next. */
   let node = root
-  let child: SkimNode | undefined = root
+  let child: VerifyNode | undefined = root
   /** Expected members that have not been seen; whether what the container does not describe may stay. */
   let missing = 0
   let isFree = false
@@ -98,7 +103,7 @@ export function describedEnd(input: JsonInput, start: number, end: number, root:
       if (byte === comma) break
       if (byte !== (lastKey === inList ? closeBracket : closeBrace) || missing !== 0) return -1
       lastKey = keysAround[--depth] as number
-      node = nodesAround[depth] as SkimNode
+      node = nodesAround[depth] as VerifyNode
       missing = missingAround[depth] as number
       isFree = freeAround[depth] === 1
     }
@@ -109,18 +114,18 @@ export function describedEnd(input: JsonInput, start: number, end: number, root:
 
 // oxlint-enable max-lines-per-function
 
-function itemsOf(node: SkimNode, isFree: boolean): SkimNode | undefined {
+function itemsOf(node: VerifyNode, isFree: boolean): VerifyNode | undefined {
   return node.items ?? (isFree ? undefined : emptied)
 }
 
 /** True if the container may begin, which must not be an empty one. */
-function mayOpen({ form, container }: SkimNode, byte: number, next: number): boolean {
+function mayOpen({ form, container }: VerifyNode, byte: number, next: number): boolean {
   if (form !== undefined) return false
   return container === (byte === openBrace ? 'object' : 'list') && next !== byte + 2
 }
 
 function isTextOf(
-  { form, container }: SkimNode,
+  { form, container }: VerifyNode,
   bytes: Uint8Array,
   start: number,
   end: number,
@@ -131,7 +136,7 @@ function isTextOf(
 }
 
 /** True if the number, true, false or null in the window has the form. */
-function isScalarOf({ form }: SkimNode, bytes: Uint8Array, start: number, end: number): boolean {
+function isScalarOf({ form }: VerifyNode, bytes: Uint8Array, start: number, end: number): boolean {
   const first = bytes[start] as number
   const isNumber = first <= 0x39
   if (form === 'boolean') return !isNumber

@@ -1,8 +1,7 @@
 /** A JSON document as a tree that keeps the text of numbers, and the names of members in their order: what YAML and CBOR are
  *  written from. JSON.parse would lose both. */
 
-import { NotExact } from '../not-exact.ts'
-import { GiveUp, giveUp } from '../transcode/decode/state.ts'
+import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 
 /** A number, `true`, `false` or `null`. */
 export class Literal {

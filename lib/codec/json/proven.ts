@@ -1,5 +1,5 @@
 /** Proves that JSON text is exactly what Go writes: the part of a stored object that no schema describes. The hot loop of the
- *  skimmer: no recursion, no objects, state in locals. */
+ *  verifier: no recursion, no objects, state in locals. */
 
 import { canonicalNumber } from '../../go/json-number.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'

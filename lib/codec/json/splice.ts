@@ -1,7 +1,7 @@
-/** Puts resourceVersion and apiVersion into JSON text at the places that the skimmer found. */
+/** Puts resourceVersion and apiVersion into JSON text at the places that the verifier found. */
 
 import type { ByteWriter } from '../output/byte-writer.ts'
-import type { JsonSkimmer } from './verify.ts'
+import type { JsonVerifier } from './verify.ts'
 
 /** What to put in. Texts are plain ASCII without anything to escape. */
 export interface SpliceOptions {
@@ -10,17 +10,17 @@ export interface SpliceOptions {
   readonly apiVersion?: string | undefined
 }
 
-/** Appends the object that `skimmer` has just proven, with the members put in; without a newline. */
+/** Appends the object that `verifier` has just proven, with the members put in; without a newline. */
 export function appendSpliced(
   out: ByteWriter,
-  skimmer: JsonSkimmer,
+  verifier: JsonVerifier,
   { resourceVersion, apiVersion }: SpliceOptions,
 ): void {
-  const { bytes } = skimmer.input
-  const { objectStart, objectEnd, apiVersionStart, apiVersionEnd } = skimmer
-  const isStored = skimmer.resourceVersionStart >= 0
-  const from = isStored ? skimmer.resourceVersionStart : skimmer.insertAt
-  const to = isStored ? skimmer.resourceVersionEnd : skimmer.insertAt
+  const { bytes } = verifier.input
+  const { objectStart, objectEnd, apiVersionStart, apiVersionEnd } = verifier
+  const isStored = verifier.resourceVersionStart >= 0
+  const from = isStored ? verifier.resourceVersionStart : verifier.insertAt
+  const to = isStored ? verifier.resourceVersionEnd : verifier.insertAt
   const isRelabelled = apiVersion !== undefined && apiVersionStart >= 0
   const isLabelFirst = apiVersionStart < from
   let at = objectStart
@@ -31,11 +31,11 @@ export function appendSpliced(
   }
   out.append(bytes, at, from)
   if (!isStored) {
-    const isBehind = skimmer.isInsertedLast && !skimmer.isMetadataEmpty
+    const isBehind = verifier.isInsertedLast && !verifier.isMetadataEmpty
     out.appendAscii(isBehind ? nameBehind : name)
   }
   appendQuoted(out, resourceVersion)
-  if (!isStored && !skimmer.isInsertedLast) out.appendByte(comma)
+  if (!isStored && !verifier.isInsertedLast) out.appendByte(comma)
   at = to
   if (isRelabelled && !isLabelFirst) {
     out.append(bytes, at, apiVersionStart)

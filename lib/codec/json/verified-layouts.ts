@@ -12,14 +12,14 @@
  *  leaves. Comparing costs half of what proving costs, or a third with a schema. */
 
 import { scalarEnd } from './proven.ts'
-import type { JsonSkimmer } from './verify.ts'
+import type { JsonVerifier } from './verify.ts'
 import { type JsonInput, canonicalStringEnd, inputOf } from './strings.ts'
 import { isCanonicalTime } from '../../go/json-time.ts'
 
 /** A list is often of a few shapes; more would be compared in vain too often. */
-const skeletonCount = 4
+const layoutCount = 4
 /** Larger objects are proven each time: they are few, and rarely of one shape. */
-const skeletonMaxBytes = 16 * 1024
+const layoutMaxBytes = 16 * 1024
 /** After so many objects in a row that had no like, comparing pauses for some. */
 const missesBeforePause = 8
 const pauseObjects = 64
@@ -36,24 +36,24 @@ const boolean = 6
 const quote = 0x22
 const colon = 0x3a
 
-/** Objects that were proven under the same rules. Keeps its findings in the skimmer that it is given. */
-export class Skeletons {
-  readonly #list: Skeleton[] = []
+/** Objects that were proven under the same rules. Keeps its findings in the verifier that it is given. */
+export class VerifiedLayouts {
+  readonly #list: Layout[] = []
   #last = 0
   #misses = 0
   #pause = 0
 
-  /** True if the object in `bytes[start..end)` is like one of the remembered; then `skimmer` has its places, as after `skim`. */
-  match(skimmer: JsonSkimmer, bytes: Uint8Array, start: number, end: number): boolean {
+  /** True if the object in `bytes[start..end)` is like one of the remembered; then `verifier` has its places, as after `verify`. */
+  match(verifier: JsonVerifier, bytes: Uint8Array, start: number, end: number): boolean {
     if (this.#pause > 0) {
       this.#pause--
       return false
     }
-    skimmer.setInput(bytes)
+    verifier.setInput(bytes)
     const count = this.#list.length
     for (let i = 0; i < count; i++) {
       const at = (this.#last + i) % count
-      if ((this.#list[at] as Skeleton).match(skimmer, start, end)) {
+      if ((this.#list[at] as Layout).match(verifier, start, end)) {
         this.#last = at
         this.#misses = 0
         return true
@@ -62,23 +62,23 @@ export class Skeletons {
     return false
   }
 
-  /** Remembers the object that `skimmer` has just proven. */
-  remember(skimmer: JsonSkimmer): void {
-    if (this.#pause > 0 || skimmer.resourceVersionStart >= 0) return
-    if (skimmer.objectEnd - skimmer.objectStart > skeletonMaxBytes) return
+  /** Remembers the object that `verifier` has just proven. */
+  remember(verifier: JsonVerifier): void {
+    if (this.#pause > 0 || verifier.resourceVersionStart >= 0) return
+    if (verifier.objectEnd - verifier.objectStart > layoutMaxBytes) return
     this.#misses++
     if (this.#misses > missesBeforePause) {
       this.#misses = 0
       this.#pause = pauseObjects
     }
     this.#last =
-      this.#list.length < skeletonCount ? this.#list.length : (this.#last + 1) % skeletonCount
-    this.#list[this.#last] = new Skeleton(skimmer)
+      this.#list.length < layoutCount ? this.#list.length : (this.#last + 1) % layoutCount
+    this.#list[this.#last] = new Layout(verifier)
   }
 }
 
 /** One proven object. Positions are from its opening brace. */
-class Skeleton {
+class Layout {
   readonly #known: JsonInput
   readonly #leafStarts: Int32Array
   readonly #leafEnds: Int32Array
@@ -91,19 +91,19 @@ class Skeleton {
   readonly #isInsertedLast: boolean
   readonly #isMetadataEmpty: boolean
 
-  constructor(skimmer: JsonSkimmer) {
-    const { objectStart, objectEnd } = skimmer
-    this.#known = inputOf(skimmer.input.bytes.slice(objectStart, objectEnd))
+  constructor(verifier: JsonVerifier) {
+    const { objectStart, objectEnd } = verifier
+    this.#known = inputOf(verifier.input.bytes.slice(objectStart, objectEnd))
     const placeOf = (start: number, end: number): Place => ({
       start: start - objectStart,
       end: end - objectStart,
       leaf: 0,
     })
-    this.#apiVersion = placeOf(skimmer.apiVersionStart, skimmer.apiVersionEnd)
-    this.#kind = placeOf(skimmer.kindStart, skimmer.kindEnd)
-    this.#insertAt = placeOf(skimmer.insertAt, skimmer.insertAt)
-    this.#isInsertedLast = skimmer.isInsertedLast
-    this.#isMetadataEmpty = skimmer.isMetadataEmpty
+    this.#apiVersion = placeOf(verifier.apiVersionStart, verifier.apiVersionEnd)
+    this.#kind = placeOf(verifier.kindStart, verifier.kindEnd)
+    this.#insertAt = placeOf(verifier.insertAt, verifier.insertAt)
+    this.#isInsertedLast = verifier.isInsertedLast
+    this.#isMetadataEmpty = verifier.isMetadataEmpty
     const leaves = leavesOf(this.#known, [this.#apiVersion, this.#kind, this.#insertAt])
     this.#leafStarts = Int32Array.from(leaves, leaf => leaf.start)
     this.#leafEnds = Int32Array.from(leaves, leaf => leaf.end)
@@ -111,8 +111,8 @@ class Skeleton {
     this.#shifts = new Int32Array(leaves.length + 1)
   }
 
-  match(skimmer: JsonSkimmer, start: number, end: number): boolean {
-    const { input } = skimmer
+  match(verifier: JsonVerifier, start: number, end: number): boolean {
+    const { input } = verifier
     const known = this.#known
     const shifts = this.#shifts
     const leafStarts = this.#leafStarts
@@ -130,21 +130,21 @@ class Skeleton {
       if (at < 0) return false
       from = this.#leafEnds[i] as number
     }
-    return skimmer.endsAt(start, at, end) && this.#note(skimmer)
+    return verifier.endsAt(start, at, end) && this.#note(verifier)
   }
 
-  /** Gives the skimmer the places in the object that has been compared. */
-  #note(skimmer: JsonSkimmer): true {
+  /** Gives the verifier the places in the object that has been compared. */
+  #note(verifier: JsonVerifier): true {
     const apiVersionShift = this.#shifts[this.#apiVersion.leaf] as number
     const kindShift = this.#shifts[this.#kind.leaf] as number
-    skimmer.apiVersionStart = this.#apiVersion.start + apiVersionShift
-    skimmer.apiVersionEnd = this.#apiVersion.end + apiVersionShift
-    skimmer.kindStart = this.#kind.start + kindShift
-    skimmer.kindEnd = this.#kind.end + kindShift
-    skimmer.resourceVersionStart = -1
-    skimmer.insertAt = this.#insertAt.start + (this.#shifts[this.#insertAt.leaf] as number)
-    skimmer.isInsertedLast = this.#isInsertedLast
-    skimmer.isMetadataEmpty = this.#isMetadataEmpty
+    verifier.apiVersionStart = this.#apiVersion.start + apiVersionShift
+    verifier.apiVersionEnd = this.#apiVersion.end + apiVersionShift
+    verifier.kindStart = this.#kind.start + kindShift
+    verifier.kindEnd = this.#kind.end + kindShift
+    verifier.resourceVersionStart = -1
+    verifier.insertAt = this.#insertAt.start + (this.#shifts[this.#insertAt.leaf] as number)
+    verifier.isInsertedLast = this.#isInsertedLast
+    verifier.isMetadataEmpty = this.#isMetadataEmpty
     return true
   }
 }

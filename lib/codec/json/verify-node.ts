@@ -1,4 +1,4 @@
-/** What the skimmer knows of a value: how the server would change it on read, as far as that decides whether it would. */
+/** What the verifier knows of a value: how the server would change it on read, as far as that decides whether it would. */
 
 import { KeyTable } from './key-table.ts'
 import { encodeString } from './strings.ts'
@@ -8,12 +8,12 @@ export type ScalarForm =
   'text' | 'non-empty text' | 'integer' | 'non-zero integer' | 'boolean' | 'time'
 
 /** What makes a node differ from one that leaves everything alone but what its members say. */
-export interface SkimRules {
+export interface VerifyRules {
   /** Named members. */
-  readonly members?: Readonly<Record<string, SkimNode>>
+  readonly members?: Readonly<Record<string, VerifyNode>>
   /** All other members. */
-  readonly additional?: SkimNode | undefined
-  readonly items?: SkimNode | undefined
+  readonly additional?: VerifyNode | undefined
+  readonly items?: VerifyNode | undefined
   /** Members that are not described may stay. */
   readonly isPreserving?: boolean
   readonly isNullable?: boolean
@@ -27,11 +27,11 @@ export interface SkimRules {
   readonly container?: 'object' | 'list'
 }
 
-/** A class, so that all nodes have one shape: the skimmer's loop reads them for every member that it passes. */
-export class SkimNode {
-  readonly table: KeyTable<SkimNode> | undefined
-  readonly additional: SkimNode | undefined
-  readonly items: SkimNode | undefined
+/** A class, so that all nodes have one shape: the verifier's loop reads them for every member that it passes. */
+export class VerifyNode {
+  readonly table: KeyTable<VerifyNode> | undefined
+  readonly additional: VerifyNode | undefined
+  readonly items: VerifyNode | undefined
   readonly isPreserving: boolean
   readonly isNullable: boolean
   readonly isExpected: boolean
@@ -45,7 +45,7 @@ export class SkimNode {
   readonly form: ScalarForm | undefined
   readonly container: 'object' | 'list' | undefined
 
-  constructor(rules: SkimRules) {
+  constructor(rules: VerifyRules) {
     const members = Object.entries(rules.members ?? {})
     // Names are looked up as they stand in the text.
     const written = members.map(([name, node]) => [encodeString(name).slice(1, -1), node] as const)

@@ -3,7 +3,7 @@
  *
  *  The server decodes a custom resource into maps, prunes and defaults it by its schema, and encodes it again: keys sorted, no
  *  whitespace, HTML-escaped, numbers and escapes in their one form. What a kube-apiserver stored has that form already, unless
- *  the schema has changed since. So the pass walks the text and a tree of `SkimNode`s side by side, and stops at the first
+ *  the schema has changed since. So the pass walks the text and a tree of `VerifyNode`s side by side, and stops at the first
  *  thing that the server might change; such an object takes the slow way (json/tree.ts). The text of an aggregated API server
  *  keeps the order of its Go structs, and is checked for its form only.
  *
@@ -12,17 +12,17 @@
 
 import { describedEnd } from './described.ts'
 import { provenEnd } from './proven.ts'
-import type { SkimNode } from './verify-node.ts'
+import type { VerifyNode } from './verify-node.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings, inputOf } from './strings.ts'
 
 /** What is asked of a pass. */
-export interface SkimOptions {
+export interface VerifyOptions {
   /** `sorted`: as maps are written. `declared`: as Go structs are. */
   readonly order: 'sorted' | 'declared'
   /** The object's members apart from apiVersion, kind and metadata; undefined leaves them alone. */
-  readonly root: SkimNode | undefined
+  readonly root: VerifyNode | undefined
   /** The members of metadata; undefined leaves them alone. */
-  readonly metadata: SkimNode | undefined
+  readonly metadata: VerifyNode | undefined
 }
 
 const quote = 0x22
@@ -44,8 +44,8 @@ const metadata = quoted('metadata')
 
 const noBytes = new Uint8Array(0)
 
-/** Keeps its findings until the next `skim`. Not re-entrant. */
-export class JsonSkimmer {
+/** Keeps its findings until the next `verify`. Not re-entrant. */
+export class JsonVerifier {
   /** The value of apiVersion, with its quotes; start is -1 if there is none. The same for kind. */
   apiVersionStart = -1
   apiVersionEnd = -1
@@ -73,13 +73,13 @@ export class JsonSkimmer {
   #keyStart = 0
   #keyEnd = 0
 
-  /** What was skimmed last: positions are in its bytes. */
+  /** What was verified last: positions are in its bytes. */
   get input(): JsonInput {
     return this.#input
   }
 
   /** True if `bytes[start..end)` is one object that is served as it is, apart from the members noted. */
-  skim(bytes: Uint8Array, start: number, end: number, options: SkimOptions): boolean {
+  verify(bytes: Uint8Array, start: number, end: number, options: VerifyOptions): boolean {
     this.setInput(bytes)
     this.#at = start
     this.#end = end
@@ -110,7 +110,7 @@ export class JsonSkimmer {
     this.#bytes = this.#input.bytes
   }
 
-  #root(options: SkimOptions): boolean {
+  #root(options: VerifyOptions): boolean {
     let expected = options.root?.expectedCount ?? 0
     for (let key = this.#nextKey(-1); ; key = this.#nextKey(key)) {
       if (key < 0) return key === endOfObject && expected === 0
@@ -133,7 +133,7 @@ export class JsonSkimmer {
     }
   }
 
-  #metadata(node: SkimNode | undefined): boolean {
+  #metadata(node: VerifyNode | undefined): boolean {
     if (this.#bytes[this.#at] !== openBrace) return false
     let expected = node?.expectedCount ?? 0
     let count = 0
@@ -170,7 +170,7 @@ export class JsonSkimmer {
   }
 
   /** Steps over a member's value. */
-  #value(node: SkimNode | undefined): boolean {
+  #value(node: VerifyNode | undefined): boolean {
     const isNull = this.#at < this.#end && this.#bytes[this.#at] === 0x6e
     if (isNull && node !== undefined && !node.isNullable) return false
     const end =
@@ -182,7 +182,7 @@ export class JsonSkimmer {
   }
 
   /** The node of the member whose key was read last. Undefined is free; a member that would be pruned is a stop. */
-  #childOf(node: SkimNode | undefined): SkimNode | undefined | 'stop' {
+  #childOf(node: VerifyNode | undefined): VerifyNode | undefined | 'stop' {
     if (node === undefined) return undefined
     if (node.table !== undefined) {
       const named = node.table.find(this.#input, this.#keyStart, this.#keyEnd)

@@ -1,8 +1,8 @@
-/** Decides in which media type an answer goes out: encoding, view (as a Table, as metadata only) and indentation.
+/** Decides in which media type an answer goes out: encoding, rendering (as a Table, as metadata only) and indentation.
  *
  *  kube-apiserver decides in three places, and each refuses in its own words: the router of built-in resources looks at the
  *  bare names first; the handler then takes the first clause that it can honour with all its parameters; and an error is
- *  negotiated once more, without views. All three are here; the texts are the upstream's. */
+ *  negotiated once more, without renderings. All three are here; the texts are the upstream's. */
 
 import { acceptClauses } from './accept.ts'
 
@@ -10,14 +10,14 @@ import { acceptClauses } from './accept.ts'
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor'
 
 /** What is shown of an object: all of it, or a rendering that the Accept parameter `as` names. */
-export type View = 'object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
+export type Rendering = 'object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
 
 /** What a request gets. */
 export interface MediaType {
   readonly encoding: Encoding
-  readonly view: View
-  /** The version of meta.k8s.io in which a view is rendered; meaningless for `object`. */
-  readonly viewVersion: 'v1' | 'v1beta1'
+  readonly rendering: Rendering
+  /** The version of meta.k8s.io of the rendering; meaningless for `object`. */
+  readonly renderingVersion: 'v1' | 'v1beta1'
   /** JSON, indented, without a line feed at the end. Watches ignore it. */
   readonly isPretty: boolean
   /** Parameters of the chosen clause that nobody here knows: an upstream may know them. */
@@ -28,7 +28,7 @@ export interface MediaType {
 export interface Offer {
   /** In order of preference, for clients without one. */
   readonly encodings: readonly Encoding[]
-  /** Custom resources have no protobuf form, but their views do: the encodings in which whole objects may go out. */
+  /** Custom resources have no protobuf form, but their renderings do: the encodings in which whole objects may go out. */
   readonly objectEncodings: readonly Encoding[]
   /** Built-in resources are behind a router that refuses by name, before any handler. */
   readonly hasRouter: boolean
@@ -92,7 +92,7 @@ function negotiateAnew(preference: Preference, offer: Offer): MediaType | NotAcc
     return { refusal, hasDetails: true }
   }
   return (
-    firstAcceptable(preference, offer, 'views') ?? {
+    firstAcceptable(preference, offer, 'renderings') ?? {
       refusal: `only the following media types are accepted: ${plainNames(offer).join(', ')}`,
       hasDetails: false,
     }
@@ -110,10 +110,10 @@ export function negotiateWatch(preference: Preference, offer: Offer): MediaType 
   return { ...mediaType, isPretty: false }
 }
 
-/** The media type of a Status that is an error. `undefined` when the client accepts none without a view: it then gets JSON,
+/** The media type of a Status that is an error. `undefined` when the client accepts none without a rendering: it then gets JSON,
  *  indented, without a line feed at the end, as `isPretty` would give. */
 export function negotiateError(preference: Preference, offer: Offer): MediaType | undefined {
-  return firstAcceptable(preference, offer, 'no views')
+  return firstAcceptable(preference, offer, 'no renderings')
 }
 
 /** The Content-Type header of an answer. */
@@ -143,12 +143,17 @@ function isRouted(accept: string, encodings: readonly Encoding[]): boolean {
   return names.some(name => known.has(name))
 }
 
-/** An error is never shown in a view. */
-type Mode = 'views' | 'no views'
+/** An error is never rendered. */
+type Mode = 'renderings' | 'no renderings'
 
 function firstAcceptable(preference: Preference, offer: Offer, mode: Mode): MediaType | undefined {
   const isPretty = isPrettyWanted(preference)
-  const plain = { view: 'object', viewVersion: 'v1', isPretty, unknownParameters: [] } as const
+  const plain = {
+    rendering: 'object',
+    renderingVersion: 'v1',
+    isPretty,
+    unknownParameters: [],
+  } as const
   const accept = preference.accept ?? ''
   const first = offer.encodings[0]
   if (accept === '' && first !== undefined) return { encoding: first, ...plain }
@@ -176,33 +181,37 @@ function honour(
   const stream = parameters.get('stream') ?? ''
   if (stream !== '' && (stream !== 'watch' || encoding === 'yaml')) return undefined
   const version = parameters.get('sv') ?? ''
-  if (version !== '' && (mode === 'no views' || version !== 'v1')) return undefined
+  if (version !== '' && (mode === 'no renderings' || version !== 'v1')) return undefined
   const isPretty = parameters.get('pretty') === '1'
   const unknownParameters = [...parameters.keys()].filter(name => !knownParameters.has(name))
-  const view = viewOf(parameters)
-  if (view === undefined) {
-    if (mode === 'views' && !offer.objectEncodings.includes(encoding)) return undefined
-    return { encoding, view: 'object', viewVersion: 'v1', isPretty, unknownParameters }
+  const rendering = renderingOf(parameters)
+  if (rendering === undefined) {
+    if (mode === 'renderings' && !offer.objectEncodings.includes(encoding)) return undefined
+    return { encoding, rendering: 'object', renderingVersion: 'v1', isPretty, unknownParameters }
   }
-  if (mode === 'no views' || view === 'unknown') return undefined
-  if (view.view === 'Table' && encoding === 'protobuf') return undefined
-  return { encoding, ...view, isPretty, unknownParameters }
+  if (mode === 'no renderings' || rendering === 'unknown') return undefined
+  if (rendering.rendering === 'Table' && encoding === 'protobuf') return undefined
+  return { encoding, ...rendering, isPretty, unknownParameters }
 }
 
 const knownParameters: ReadonlySet<string> = new Set('as g v stream sv export pretty'.split(' '))
 
-/** `undefined` when no view is asked for at all. */
-function viewOf(
+/** `undefined` when no rendering is asked for at all. */
+function renderingOf(
   parameters: ReadonlyMap<string, string>,
-): Pick<MediaType, 'view' | 'viewVersion'> | 'unknown' | undefined {
+): Pick<MediaType, 'rendering' | 'renderingVersion'> | 'unknown' | undefined {
   const [kind, group, version] = ['as', 'g', 'v'].map(name => parameters.get(name))
   if (kind === undefined && group === undefined && version === undefined) return undefined
   if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return 'unknown'
-  const view = views.find(name => name === kind)
-  return view === undefined ? 'unknown' : { view, viewVersion: version }
+  const rendering = renderings.find(name => name === kind)
+  return rendering === undefined ? 'unknown' : { rendering, renderingVersion: version }
 }
 
-const views: readonly View[] = ['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList']
+const renderings: readonly Rendering[] = [
+  'Table',
+  'PartialObjectMetadata',
+  'PartialObjectMetadataList',
+]
 
 function plainNames(offer: Offer): string[] {
   return offer.encodings.map(encoding => mediaTypeNames[encoding])

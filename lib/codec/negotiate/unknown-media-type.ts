@@ -11,7 +11,7 @@ const ranges: ReadonlySet<string> = new Set([
 ])
 
 const parameters: ReadonlySet<string> = new Set(['as', 'g', 'v', 'stream', 'sv', 'pretty'])
-const views: ReadonlySet<string> = new Set([
+const renderings: ReadonlySet<string> = new Set([
   'Table',
   'PartialObjectMetadata',
   'PartialObjectMetadataList',
@@ -24,7 +24,7 @@ export function hasUnknownMediaType(accept: string | undefined): boolean {
 
 function isUnknown({ type, subtype, parameters: given }: AcceptClause): boolean {
   if (!ranges.has(`${type}/${subtype}`)) return true
-  const view = given.get('as')
-  if (view !== undefined && !views.has(view)) return true
+  const rendering = given.get('as')
+  if (rendering !== undefined && !renderings.has(rendering)) return true
   return [...given.keys()].some(name => !parameters.has(name))
 }

@@ -4,7 +4,7 @@ import type { KeyValue } from '../../store/event.ts'
 import { appendVarint } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
-import { type Forms, type Shown, openRow } from '../served/object-encoder.ts'
+import { type ObjectEncoder, type Shown, openRow } from '../served/object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
 import { findKind } from '../schema/schema.ts'
@@ -34,27 +34,27 @@ export interface FrameOptions {
 
 /** The frame of a change. */
 export function eventFrame(
-  forms: Forms,
+  encoder: ObjectEncoder,
   { type, entry, revision }: FrameEvent,
   options: FrameOptions,
 ): Uint8Array | NotExact {
   const { shown } = options
-  const isNoObject = shown.view === 'PartialObjectMetadataList'
+  const isNoObject = shown.rendering === 'PartialObjectMetadataList'
   if (isNoObject) return new NotExact('an event is about one object, and a list was asked for')
   object.clear()
   const place = 'alone'
   if (shown.encoding === 'protobuf') {
-    const problem = forms.append(object, entry, { shown, revision, place })
+    const problem = encoder.append(object, entry, { shown, revision, place })
     return problem ?? wrap(type, object.copy(), shown.encoding)
   }
   // JSON is written where it belongs in the frame: a frame is copied once, out of here.
   const isJson = shown.encoding === 'json'
   if (isJson) object.append(jsonHeads[type])
-  if (shown.view === 'Table') openTable(forms, options, String(revision))
-  const problem = forms.appendJson(object, entry, { shown, revision, place })
+  if (shown.rendering === 'Table') openTable(encoder, options, String(revision))
+  const problem = encoder.appendJson(object, entry, { shown, revision, place })
   if (problem !== undefined) return problem
-  if (shown.view === 'Table') object.appendAscii(']}')
-  if (!isJson) return wrapJson(forms, type, shown)
+  if (shown.rendering === 'Table') object.appendAscii(']}')
+  if (!isJson) return wrapJson(encoder, type, shown)
   object.append(endOfEvent)
   return object.copy()
 }
@@ -67,31 +67,32 @@ const jsonHeads = {
 
 /** The frame of a bookmark: an object of the kind with nothing in it but its resourceVersion. */
 export function bookmarkFrame(
-  forms: Forms,
+  encoder: ObjectEncoder,
   bookmark: Bookmark,
   options: FrameOptions,
 ): Uint8Array | NotExact {
   const { shown } = options
   object.clear()
-  if (shown.view === 'Table') {
-    openTable(forms, options, String(bookmark.revision))
-    openRow(object, forms.table.emptyRow())
+  if (shown.rendering === 'Table') {
+    openTable(encoder, options, String(bookmark.revision))
+    openRow(object, encoder.table.emptyRow())
     if (shown.includeObject === 'None') object.appendAscii('null')
-    else if (shown.includeObject === 'Metadata') appendPartialBookmark(bookmark, shown.viewVersion)
-    else {
-      const whole = emptyObject(forms, bookmark)
+    else if (shown.includeObject === 'Metadata') {
+      appendPartialBookmark(bookmark, shown.renderingVersion)
+    } else {
+      const whole = emptyObject(encoder, bookmark)
       if (whole instanceof NotExact) return whole
       object.append(whole)
     }
     object.appendAscii('}]}')
-  } else if (shown.view === 'object') {
-    const whole = emptyObject(forms, bookmark)
+  } else if (shown.rendering === 'object') {
+    const whole = emptyObject(encoder, bookmark)
     if (whole instanceof NotExact) return whole
     object.append(whole)
   } else {
-    appendPartialBookmark(bookmark, shown.viewVersion)
+    appendPartialBookmark(bookmark, shown.renderingVersion)
   }
-  if (shown.encoding !== 'protobuf') return wrapJson(forms, 'BOOKMARK', shown)
+  if (shown.encoding !== 'protobuf') return wrapJson(encoder, 'BOOKMARK', shown)
   const message = protobufFromJson(object.bytes, 0, object.length)
   return message instanceof NotExact ? message : wrap('BOOKMARK', message, 'protobuf')
 }
@@ -99,7 +100,7 @@ export function bookmarkFrame(
 /** The first frame of a Table watch from one without columns, as all watchers share: the others say `null`. */
 export function frameWithColumns(
   frame: Uint8Array,
-  { table }: Forms,
+  { table }: ObjectEncoder,
   { encoding }: Shown,
 ): Uint8Array {
   const bytes = Buffer.from(frame.buffer, frame.byteOffset, frame.length)
@@ -133,14 +134,14 @@ export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encodi
 
 /** Begins a Table of one row in `object`. */
 function openTable(
-  forms: Forms,
+  encoder: ObjectEncoder,
   { shown, hasColumns }: FrameOptions,
   resourceVersion: string,
 ): void {
   object.appendAscii(
-    `{"kind":"Table","apiVersion":"meta.k8s.io/${shown.viewVersion}","metadata":{"resourceVersion":"${resourceVersion}"},"columnDefinitions":`,
+    `{"kind":"Table","apiVersion":"meta.k8s.io/${shown.renderingVersion}","metadata":{"resourceVersion":"${resourceVersion}"},"columnDefinitions":`,
   )
-  object.append(hasColumns ? Buffer.from(forms.table.columnsJson) : noColumns)
+  object.append(hasColumns ? Buffer.from(encoder.table.columnsJson) : noColumns)
   object.appendAscii(',"rows":[')
 }
 
@@ -155,7 +156,7 @@ function appendPartialBookmark(bookmark: Bookmark, version: ViewVersion): void {
 }
 
 /** JSON of an object with all that Go writes even when there is nothing: by way of an empty protobuf message. */
-function emptyObject({ kind }: Forms, bookmark: Bookmark): Uint8Array | NotExact {
+function emptyObject({ kind }: ObjectEncoder, bookmark: Bookmark): Uint8Array | NotExact {
   const apiVersion = apiVersionOf(kind)
   const annotations = bookmark.endsInitialEvents ? `"annotations":{${initialEventsEnd}},` : ''
   const metadata = `{${annotations}"resourceVersion":"${bookmark.revision}"}`
@@ -174,17 +175,20 @@ function emptyObject({ kind }: Forms, bookmark: Bookmark): Uint8Array | NotExact
 }
 
 /** Wraps the JSON in `object`. */
-function wrapJson(forms: Forms, type: string, shown: Shown): Uint8Array | NotExact {
+function wrapJson(encoder: ObjectEncoder, type: string, shown: Shown): Uint8Array | NotExact {
   if (shown.encoding === 'json') return wrap(type, object.bytes.subarray(0, object.length), 'json')
   const json = object.bytes.subarray(0, object.length)
-  const item = cborFromJson(json, cborTypeOf(forms, shown), 'tagged')
+  const item = cborFromJson(json, cborTypeOf(encoder, shown), 'tagged')
   return item instanceof NotExact ? item : wrap(type, item, 'cbor')
 }
 
 /** Rows lie one level deeper in an event's Table than in a list's. */
-function cborTypeOf(forms: Forms, { view }: Shown): ReturnType<Forms['cborType']> {
-  const type = forms.cborType(view)
-  return view === 'Table' ? { everyMember: undefined, members: { rows: type } } : type
+function cborTypeOf(
+  encoder: ObjectEncoder,
+  { rendering }: Shown,
+): ReturnType<ObjectEncoder['cborType']> {
+  const type = encoder.cborType(rendering)
+  return rendering === 'Table' ? { everyMember: undefined, members: { rows: type } } : type
 }
 
 function wrap(type: string, content: Uint8Array, encoding: Shown['encoding']): Uint8Array {

@@ -4,11 +4,11 @@
 import { appendJsonString, appendVarint, varintLength } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
-import type { Forms, Shown } from '../served/object-encoder.ts'
+import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
 import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import {
-  type ItemForm,
+  type ItemEncoder,
   type Run,
   type Segment,
   itemsOfPicked,
@@ -44,29 +44,29 @@ export interface ListRequest {
 /** The pieces of a list. An object that is not exact ends it: then the list that was begun is worth nothing, and the reason is
  *  what the generator returns. */
 export function listBody(
-  forms: Forms,
+  encoder: ObjectEncoder,
   request: ListRequest,
 ): Generator<Uint8Array, NotExact | undefined, undefined> {
-  const { sortKey } = request.shown.view === 'Table' ? forms.table : {}
-  return sortKey === undefined ? pieces(forms, request) : sortedPieces(forms, request, sortKey)
+  const { sortKey } = request.shown.rendering === 'Table' ? encoder.table : {}
+  return sortKey === undefined ? pieces(encoder, request) : sortedPieces(encoder, request, sortKey)
 }
 
-function pieces(forms: Forms, request: ListRequest): Pieces {
+function pieces(encoder: ObjectEncoder, request: ListRequest): Pieces {
   switch (request.shown.encoding) {
     case 'json':
-      return request.isPretty ? indented(jsonList(forms, request)) : jsonList(forms, request)
+      return request.isPretty ? indented(jsonList(encoder, request)) : jsonList(encoder, request)
     case 'yaml':
-      return yamlList(forms, request)
+      return yamlList(encoder, request)
     case 'protobuf':
-      return protobufList(forms, request)
+      return protobufList(encoder, request)
     case 'cbor':
-      return cborList(forms, request)
+      return cborList(encoder, request)
   }
 }
 
 /** Rows of some Tables are not in the order of keys. */
 function* sortedPieces(
-  forms: Forms,
+  encoder: ObjectEncoder,
   request: ListRequest,
   sortKey: (entry: KeyValue) => number,
 ): Pieces {
@@ -78,31 +78,34 @@ function* sortedPieces(
   keyed.sort((a, b) => a.key - b.key)
   const entries = keyed.map(({ entry }) => entry)
   const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
-  return yield* pieces(forms, { ...request, runs })
+  return yield* pieces(encoder, { ...request, runs })
 }
 
 /** How the items of a list are written. */
-function itemForm(forms: Forms, shown: Shown): ItemForm {
-  const append = appendItem(forms, shown)
-  const name = formName(forms, shown)
-  if (shown.view !== 'Table') return { append, segmentName: name }
+function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
+  const append = appendItem(encoder, shown)
+  const name = segmentNameOf(encoder, shown)
+  if (shown.rendering !== 'Table') return { append, segmentName: name }
   const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
   return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
 }
 
 /** Equal for objects that are written alike: the name of what is kept of them. */
-export function formName(forms: Forms, { encoding, view, viewVersion }: Shown): string {
-  const versions = `${apiVersionOf(forms.kind)} ${forms.kind.custom?.definedAt ?? ''}`
-  const name = view === 'object' ? versions : `${versions} ${viewVersion}`
+export function segmentNameOf(
+  encoder: ObjectEncoder,
+  { encoding, rendering, renderingVersion }: Shown,
+): string {
+  const versions = `${apiVersionOf(encoder.kind)} ${encoder.kind.custom?.definedAt ?? ''}`
+  const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
   return `${encoding} ${name}`
 }
 
-function appendItem(forms: Forms, shown: Shown): ItemForm['append'] {
+function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append'] {
   const place = 'item'
   if (shown.encoding === 'protobuf') {
     return (out, entry) => {
       item.clear()
-      const problem = forms.append(item, entry, { shown, revision: entry.modRevision, place })
+      const problem = encoder.append(item, entry, { shown, revision: entry.modRevision, place })
       if (problem !== undefined) return problem
       out.appendByte(0x12)
       appendVarint(out, item.length)
@@ -114,7 +117,7 @@ function appendItem(forms: Forms, shown: Shown): ItemForm['append'] {
   return (out, entry) => {
     const from = out.length
     if (hasSeparator) out.appendByte(0x2c)
-    const problem = forms.append(out, entry, { shown, revision: entry.modRevision, place })
+    const problem = encoder.append(out, entry, { shown, revision: entry.modRevision, place })
     if (problem !== undefined) out.length = from
     return problem
   }
@@ -123,36 +126,39 @@ function appendItem(forms: Forms, shown: Shown): ItemForm['append'] {
 const item = new ByteWriter()
 
 /** Whether a list is written from a map with sorted names, as those of custom resources are, or from a Go struct. */
-function isUntyped({ custom }: OutputKind, { view }: Shown): boolean {
-  return custom !== undefined && view === 'object'
+function isUntyped({ custom }: OutputKind, { rendering }: Shown): boolean {
+  return custom !== undefined && rendering === 'object'
 }
 
 /** `kind` and `apiVersion` of a list. */
 function listNames({ kind, shown }: { kind: OutputKind; shown: Shown }): readonly [string, string] {
-  switch (shown.view) {
+  switch (shown.rendering) {
     case 'object':
       return [kind.listKind, apiVersionOf(kind)]
     case 'Table':
-      return ['Table', `meta.k8s.io/${shown.viewVersion}`]
+      return ['Table', `meta.k8s.io/${shown.renderingVersion}`]
     case 'PartialObjectMetadata':
     case 'PartialObjectMetadataList':
-      return ['PartialObjectMetadataList', `meta.k8s.io/${shown.viewVersion}`]
+      return ['PartialObjectMetadataList', `meta.k8s.io/${shown.renderingVersion}`]
   }
 }
 
 /** The JSON of a list without items, in two parts: what stands before `items` or `rows`, and what stands behind. */
-function jsonFrame(forms: Forms, { shown, meta }: ListRequest): { head: string; tail: string } {
-  const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
-  if (isUntyped(forms.kind, shown)) {
+function jsonFrame(
+  encoder: ObjectEncoder,
+  { shown, meta }: ListRequest,
+): { head: string; tail: string } {
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
+  if (isUntyped(encoder.kind, shown)) {
     return {
       head: `{"apiVersion":"${apiVersion}","items":[`,
       tail: `],"kind":"${kind}","metadata":${untypedMeta(meta)}}\n`,
     }
   }
   const names = `{"kind":"${kind}","apiVersion":"${apiVersion}","metadata":${typedMeta(meta)}`
-  if (shown.view !== 'Table') return { head: `${names},"items":[`, tail: ']}\n' }
+  if (shown.rendering !== 'Table') return { head: `${names},"items":[`, tail: ']}\n' }
   return {
-    head: `${names},"columnDefinitions":${forms.table.columnsJson},"rows":[`,
+    head: `${names},"columnDefinitions":${encoder.table.columnsJson},"rows":[`,
     tail: ']}\n',
   }
 }
@@ -187,12 +193,12 @@ function jsonString(text: string): string {
 
 type Pieces = Generator<Uint8Array, NotExact | undefined, undefined>
 
-function* jsonList(forms: Forms, request: ListRequest): Pieces {
-  const { head, tail } = jsonFrame(forms, request)
+function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
+  const { head, tail } = jsonFrame(encoder, request)
   yield Buffer.from(head)
   // Every item has a comma before it, which the first one does not need.
   let skip = 1
-  for (const items of itemPieces(forms, request)) {
+  for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     yield skip === 0 ? items : items.subarray(skip)
     if (items.length > 0) skip = 0
@@ -204,18 +210,18 @@ function* jsonList(forms: Forms, request: ListRequest): Pieces {
 const noItems = new Uint8Array(0)
 
 function* itemPieces(
-  forms: Forms,
+  encoder: ObjectEncoder,
   { shown, runs, segments, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
-  const form = itemForm(forms, shown)
-  // What ages is not worth being kept in yet another form.
-  const isNoted = isZipped && form.aging === undefined && form.segmentName !== undefined
+  const perItem = itemEncoder(encoder, shown)
+  // What ages is not worth being kept once more.
+  const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
   for (const run of runs) {
     if (run.isKept === true && segments !== undefined) {
-      yield* itemsOfPicked(run, form, segments)
+      yield* itemsOfPicked(run, perItem, segments)
       continue
     }
-    const items = run.from === run.to ? noItems : itemsOfRun(run, form, segments)
+    const items = run.from === run.to ? noItems : itemsOfRun(run, perItem, segments)
     if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
     yield items
     if (items instanceof NotExact) return
@@ -231,13 +237,13 @@ function* indented(pieces: Pieces): Pieces {
 }
 
 /** `apiVersion`, `items`, and then the rest; in a Table the rows come last. */
-function* yamlList(forms: Forms, request: ListRequest): Pieces {
+function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { shown, meta } = request
-  const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
-  const metadata = isUntyped(forms.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
+  const metadata = isUntyped(encoder.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
   const rest = `"kind":"${kind}","metadata":${metadata}`
-  const isTable = shown.view === 'Table'
-  const columns = isTable ? `,"columnDefinitions":${forms.table.columnsJson},${rest}` : ''
+  const isTable = shown.rendering === 'Table'
+  const columns = isTable ? `,"columnDefinitions":${encoder.table.columnsJson},${rest}` : ''
   const head = yamlFromJson(Buffer.from(`{"apiVersion":"${apiVersion}"${columns}}`))
   const tail = yamlFromJson(Buffer.from(`{${rest}}`))
   if (head instanceof NotExact) return head
@@ -245,7 +251,7 @@ function* yamlList(forms: Forms, request: ListRequest): Pieces {
   yield head
   const name = isTable ? 'rows' : 'items'
   let isEmpty = true
-  for (const items of itemPieces(forms, request)) {
+  for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     if (isEmpty && items.length > 0) {
       isEmpty = false
@@ -259,17 +265,17 @@ function* yamlList(forms: Forms, request: ListRequest): Pieces {
 }
 
 /** Names are sorted by length first: kind, items or rows, metadata, apiVersion, columnDefinitions. */
-function* cborList(forms: Forms, request: ListRequest): Pieces {
+function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { shown, runs, meta } = request
-  const [kind, apiVersion] = listNames({ kind: forms.kind, shown })
-  const isTable = shown.view === 'Table'
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
+  const isTable = shown.rendering === 'Table'
   let count = 0
   for (const { from, to } of runs) {
     if (from === to) yield noItems
     count += to - from
   }
-  const metadata = isUntyped(forms.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
-  const values = [metadata, isTable ? forms.table.columnsJson : 'null'].map(json =>
+  const metadata = isUntyped(encoder.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
+  const values = [metadata, isTable ? encoder.table.columnsJson : 'null'].map(json =>
     cborFromJson(Buffer.from(json), undefined, 'bare'),
   )
   const [metadataCbor, columnsCbor] = values
@@ -283,7 +289,7 @@ function* cborList(forms: Forms, request: ListRequest): Pieces {
     cborText(isTable ? 'rows' : 'items'),
     cborHead('list', count),
   ])
-  for (const items of itemPieces(forms, request)) {
+  for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     yield items
   }
@@ -299,10 +305,10 @@ function* cborList(forms: Forms, request: ListRequest): Pieces {
 
 /** A length stands before everything, so all items are written before the first piece goes out. Of a list that is too large to
  *  be held, they are written again, but for those that are kept with their leaves. */
-function* protobufList(forms: Forms, request: ListRequest): Pieces {
+function* protobufList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   let itemBytes = 0
   let held: Uint8Array[] | undefined = []
-  for (const items of itemPieces(forms, request)) {
+  for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     if (items.length === 0) {
       yield items
@@ -314,9 +320,9 @@ function* protobufList(forms: Forms, request: ListRequest): Pieces {
     // Nothing to send yet, but whoever sends it may have something else to do.
     if (request.segments !== undefined) yield noItems
   }
-  const [kind, apiVersion] = listNames({ kind: forms.kind, shown: request.shown })
+  const [kind, apiVersion] = listNames({ kind: encoder.kind, shown: request.shown })
   yield protobufHead({ kind, apiVersion, meta: request.meta, itemBytes })
-  for (const items of held ?? itemPieces(forms, request)) {
+  for (const items of held ?? itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     yield items
   }

@@ -6,11 +6,10 @@
 import type { ByteWriter } from './byte-writer.ts'
 import { JsonMembers } from '../json/members.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
-import { NotExact } from '../not-exact.ts'
+import { GiveUp, NotExact } from '../not-exact.ts'
 import { messageType } from '../schema/schema.ts'
 import { encoderOf } from '../transcode/encode/encoders.ts'
-import { Encoding } from '../transcode/encode/encoding.ts'
-import { GiveUp } from '../transcode/decode/state.ts'
+import { EncodeState } from '../transcode/encode/state.ts'
 import type { StoredValue } from '../served/view.ts'
 
 /** The JSON of the object's member `metadata`. */
@@ -217,6 +216,6 @@ const itemOrders: Readonly<Record<string, MemberOrder>> = {
   ]),
 }
 
-const encoding = new Encoding()
+const encoding = new EncodeState()
 const outer = new JsonMembers()
 const items = new JsonMembers()

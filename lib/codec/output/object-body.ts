@@ -2,8 +2,8 @@
 
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
-import type { Forms, Shown } from '../served/object-encoder.ts'
-import { formName, listBody } from './list-body.ts'
+import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
+import { segmentNameOf, listBody } from './list-body.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
 import { indentJson } from './pretty.ts'
@@ -17,19 +17,19 @@ import type { SegmentCache } from '../../store/segments.ts'
 
 /** The body of a get. */
 export function objectBody(
-  forms: Forms,
+  encoder: ObjectEncoder,
   entry: KeyValue,
   { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
 ): Uint8Array | NotExact {
   const resourceVersion = String(entry.modRevision)
-  if (shown.view === 'Table') {
+  if (shown.rendering === 'Table') {
     const runs = [{ entries: [entry], from: 0, to: 1, leaf: undefined }]
-    return joined(listBody(forms, { shown, isPretty, meta: { resourceVersion }, runs }))
+    return joined(listBody(encoder, { shown, isPretty, meta: { resourceVersion }, runs }))
   }
   scratch.clear()
   const options = { shown, revision: entry.modRevision, place: 'alone' } as const
   if (shown.encoding === 'cbor') scratch.append(selfDescribed)
-  const problem = forms.append(scratch, entry, options)
+  const problem = encoder.append(scratch, entry, options)
   if (problem !== undefined) return problem
   if (shown.encoding !== 'json') return scratch.copy()
   if (isPretty) return indentJson(scratch.bytes.subarray(0, scratch.length))
@@ -39,14 +39,14 @@ export function objectBody(
 
 /** The same, kept for the next who asks. Rows show ages, and what is indented is for people, who do not ask often. */
 export function keptObjectBody(
-  forms: Forms,
+  encoder: ObjectEncoder,
   entry: KeyValue,
   { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
   segments: SegmentCache<Segment>,
 ): Uint8Array | NotExact {
-  const make = (): Uint8Array | NotExact => objectBody(forms, entry, { shown, isPretty })
-  if (shown.view === 'Table' || isPretty) return make()
-  return keptOfEntry(entry, `alone ${formName(forms, shown)}`, segments, make)
+  const make = (): Uint8Array | NotExact => objectBody(encoder, entry, { shown, isPretty })
+  if (shown.rendering === 'Table' || isPretty) return make()
+  return keptOfEntry(entry, `alone ${segmentNameOf(encoder, shown)}`, segments, make)
 }
 
 /** A body in one piece, or what in it is not exact. */
@@ -80,17 +80,17 @@ function encodeStatus(json: Uint8Array, { encoding, isPretty }: MediaType): Uint
   }
 }
 
-/** Why a view does not go with what was asked for, in the upstream's words: a 406. */
-export function viewMismatch(
+/** Why a rendering does not go with what was asked for, in the upstream's words: a 406. */
+export function renderingMismatch(
   kind: OutputKind,
-  { view }: Pick<MediaType, 'view'>,
+  { rendering }: Pick<MediaType, 'rendering'>,
   isList: boolean,
 ): string | undefined {
   const goType = goTypeOf(kind, isList)
-  if (view === 'PartialObjectMetadata' && isList) {
+  if (rendering === 'PartialObjectMetadata' && isList) {
     return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
   }
-  if (view === 'PartialObjectMetadataList' && !isList) {
+  if (rendering === 'PartialObjectMetadataList' && !isList) {
     return `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`
   }
   return undefined

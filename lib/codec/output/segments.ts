@@ -7,7 +7,7 @@ import { ByteWriter } from './byte-writer.ts'
 import type { ZippedRun } from './gzip.ts'
 import { NotExact } from '../not-exact.ts'
 
-/** The items of one leaf in one form, one after the other, each with whatever separates it from the one before it. */
+/** The items of one leaf in one encoder, one after the other, each with whatever separates it from the one before it. */
 export interface Segment {
   readonly bytes: Uint8Array
   /** Where each item ends. */
@@ -57,7 +57,7 @@ export function runsOfEntries(entries: readonly KeyValue[]): Run[] {
 export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefined
 
 /** How the items of one list are written, and under which name they are kept. Without a name, nothing is kept. */
-export interface ItemForm {
+export interface ItemEncoder {
   readonly append: AppendItem
   readonly segmentName: string | undefined
   /** Of items that show ages. */
@@ -78,14 +78,14 @@ export interface Aging {
  *  sake: the first and the last leaf of a page mostly are parts. */
 export function itemsOfRun(
   run: Run,
-  form: ItemForm,
+  encoder: ItemEncoder,
   cache: SegmentCache<Segment> | undefined,
 ): Uint8Array | NotExact {
   const { leaf, from, to, size } = run
-  const name = form.segmentName
+  const name = encoder.segmentName
   const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
-  if (kept !== undefined && isOfNow(kept, form.aging, run)) return partOf(kept, from, to)
-  const made = makeSegment(run, form, kept)
+  if (kept !== undefined && isOfNow(kept, encoder.aging, run)) return partOf(kept, from, to)
+  const made = makeSegment(run, encoder, kept)
   if (made instanceof NotExact) return made
   const isWhole = from === 0 && to === size
   if (isWhole && leaf !== undefined && name !== undefined) {
@@ -113,11 +113,11 @@ const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()
  *  first entry; equal holders say that it is of the same entries. */
 export function* itemsOfPicked(
   { entries, from, to }: Run,
-  form: ItemForm,
+  encoder: ItemEncoder,
   cache: SegmentCache<Segment>,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   // What ages is kept item by item only.
-  const name = form.aging === undefined ? form.segmentName : undefined
+  const name = encoder.aging === undefined ? encoder.segmentName : undefined
   const holders = entries.slice(from, to).map(holderOf)
   const [first] = holders
   if (first === undefined) return
@@ -130,7 +130,7 @@ export function* itemsOfPicked(
   let bytes = 0
   for (const [i, leaf] of holders.entries()) {
     const run = { entries: [entries[from + i]!], from: 0, to: 1, leaf, size: 1 }
-    const items = itemsOfRun(run, form, cache)
+    const items = itemsOfRun(run, encoder, cache)
     yield items
     if (items instanceof NotExact) return
     bytes += items.length
@@ -147,7 +147,7 @@ const pickedMaxBytes = 256 * 1024
 /** What a segment weighs beside its bytes: two typed arrays and what holds them. */
 const overheadBytes = 300
 
-/** The bytes of a single entry in one form, kept with the entry itself: what is made of it alone, or of entries that were picked out,
+/** The bytes of a single entry in one encoder, kept with the entry itself: what is made of it alone, or of entries that were picked out,
  *  which lie in leaves with others that were not asked for. */
 export function keptOfEntry(
   entry: KeyValue,
@@ -187,7 +187,7 @@ function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array 
 /** Items that have not aged since they were kept are taken from there. */
 function makeSegment(
   { entries, from, to }: Run,
-  { append, aging }: ItemForm,
+  { append, aging }: ItemEncoder,
   kept: Segment | undefined,
 ): Segment | NotExact {
   const ends = new Uint32Array(to - from)

@@ -5,8 +5,7 @@
  *  itself can follow its items. */
 
 import { Literal, Members, type Tree, treeFromJson } from '../json/document.ts'
-import { NotExact } from '../not-exact.ts'
-import { GiveUp, giveUp } from '../transcode/decode/state.ts'
+import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
 

@@ -47,7 +47,7 @@ export interface Kind {
 }
 
 /** A built-in REST resource, as in resources.json. */
-export interface Resource {
+export interface BuiltInResource {
   readonly group: string
   readonly version: string
   readonly resource: string
@@ -62,7 +62,7 @@ export interface Resource {
   readonly defaultServed: boolean
   readonly preferredVersion: boolean
   readonly storageVersionHash?: string
-  readonly storage: ResourceStorage | null
+  readonly storage: BuiltInStorage | null
   readonly fieldLabels?: readonly FieldLabel[]
   readonly fieldLabelError?: string
   readonly otherVersions?: readonly OtherVersion[]
@@ -72,12 +72,13 @@ export interface Subresource {
   readonly name: string
   readonly kind: string
   readonly verbs: readonly string[]
-  readonly group?: string
-  readonly version?: string
+  /** Only when the body is of another group and version. */
+  readonly group?: string | undefined
+  readonly version?: string | undefined
 }
 
 /** Where and how a resource is kept in etcd. */
-export interface ResourceStorage {
+export interface BuiltInStorage {
   /** With a slash at the end: `/registry/pods/`. */
   readonly prefix: string
   readonly key: '{namespace}/{name}' | '{name}'
@@ -216,8 +217,8 @@ export function allKinds(): readonly Kind[] {
 }
 
 /** All built-in REST resources, served by default or not. */
-export function allResources(): readonly Resource[] {
-  return (data('resources') as { resources: readonly Resource[] }).resources
+export function allResources(): readonly BuiltInResource[] {
+  return (data('resources') as { resources: readonly BuiltInResource[] }).resources
 }
 
 /** The columns of every resource's Table, as the server lists them. */

@@ -16,7 +16,7 @@ import {
   findJsonMetadata,
   protobufMetadata,
 } from '../output/metadata-json.ts'
-import type { MediaType, View } from '../negotiate/negotiate.ts'
+import type { MediaType, Rendering } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
 import {
   type ViewedKind,
@@ -40,7 +40,7 @@ export function includedObject(value: string): IncludedObject | undefined {
 }
 
 /** What is shown of objects. */
-export interface Shown extends Pick<MediaType, 'encoding' | 'view' | 'viewVersion'> {
+export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'renderingVersion'> {
   readonly includeObject: IncludedObject
   /** The wall clock in milliseconds: ages are shown in Tables. */
   readonly now: number
@@ -56,7 +56,7 @@ export interface ObjectOptions {
 }
 
 /** All methods append an object to a writer, or say why they cannot do so exactly, and append nothing. */
-export class Forms {
+export class ObjectEncoder {
   readonly kind: OutputKind
   readonly #served: ViewedKind
   /** Stored as JSON, but as no custom resource: its protobuf form is made first, and everything from that. */
@@ -84,7 +84,7 @@ export class Forms {
   /** An object, its metadata or its row. In YAML an item, or a document; in CBOR bare; in protobuf with its envelope, or the bare
    *  message of an item. JSON has no line feed behind it. */
   append(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
-    const { encoding, view } = options.shown
+    const { encoding, rendering } = options.shown
     if (encoding === 'protobuf') return this.#appendProtobuf(out, object, options)
     if (encoding === 'json') return this.appendJson(out, object, options)
     json.clear()
@@ -93,7 +93,7 @@ export class Forms {
     const text = json.bytes.subarray(0, json.length)
     const written =
       encoding === 'cbor'
-        ? cborFromJson(text, this.cborType(view), 'bare')
+        ? cborFromJson(text, this.cborType(rendering), 'bare')
         : options.place === 'item'
           ? yamlItemFromJson(text)
           : yamlFromJson(text)
@@ -105,16 +105,16 @@ export class Forms {
   /** The same as JSON, whatever the encoding. */
   appendJson(out: ByteWriter, object: StoredValue, options: ObjectOptions): NotExact | undefined {
     const { shown, revision, place } = options
-    if (shown.view === 'Table') return this.#appendRow(out, object, options)
-    if (shown.view !== 'object') return this.#appendPartialJson(out, object, options)
+    if (shown.rendering === 'Table') return this.#appendRow(out, object, options)
+    if (shown.rendering !== 'object') return this.#appendPartialJson(out, object, options)
     const resourceVersion = String(revision)
     return appendObject(out, object, this.#served, { resourceVersion, isItem: place === 'item' })
   }
 
   /** Which texts of the JSON are bytes. */
-  cborType(view: View): CborType {
-    if (view === 'object') return this.#cborType
-    if (view !== 'Table') return undefined
+  cborType(rendering: Rendering): CborType {
+    if (rendering === 'object') return this.#cborType
+    if (rendering !== 'Table') return undefined
     return { everyMember: undefined, members: { object: this.#cborType } }
   }
 
@@ -125,7 +125,7 @@ export class Forms {
   ): NotExact | undefined {
     const isItem = place === 'item'
     const resourceVersion = String(revision)
-    if (shown.view === 'object') {
+    if (shown.rendering === 'object') {
       return appendObjectProtobuf(out, object, this.#served, { resourceVersion, isItem })
     }
     const metadata = this.#metadataProtobuf(object, revision)
@@ -135,7 +135,7 @@ export class Forms {
     message.clear()
     const problem = appendPartialProtobuf(message, metadata, options)
     if (problem !== undefined) return problem
-    const apiVersion = `meta.k8s.io/${shown.viewVersion}`
+    const apiVersion = `meta.k8s.io/${shown.renderingVersion}`
     appendEnvelope(out, { apiVersion, kind: 'PartialObjectMetadata' }, message)
     return undefined
   }
@@ -154,7 +154,7 @@ export class Forms {
     { shown, revision }: ObjectOptions,
   ): NotExact | undefined {
     const resourceVersion = String(revision)
-    const version = shown.viewVersion
+    const version = shown.renderingVersion
     if (this.#isMetadataFromWhole) {
       const whole = this.#wholeObject(object, revision)
       return whole instanceof NotExact
@@ -234,8 +234,8 @@ function alone(revision: number): { resourceVersion: string; isItem: boolean } {
 
 function options(
   revision: number,
-  { viewVersion: version }: Shown,
-): { resourceVersion: string; version: Shown['viewVersion'] } {
+  { renderingVersion: version }: Shown,
+): { resourceVersion: string; version: Shown['renderingVersion'] } {
   return { resourceVersion: String(revision), version }
 }
 

@@ -5,9 +5,9 @@
 import { ByteWriter } from '../output/byte-writer.ts'
 import { appendVarint } from '../output/append.ts'
 import { appendEnvelope } from '../transcode/envelope.ts'
-import { NotExact } from '../not-exact.ts'
+import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { type Field, type MessageType, messageType, readFixups } from '../schema/schema.ts'
-import { Conversion, GiveUp, giveUp } from '../transcode/decode/state.ts'
+import { DecodeState } from '../transcode/decode/state.ts'
 import { objectScope } from './view/additions.ts'
 import { numberOf } from './view/check-functions.ts'
 import { type CheckMessage, checkerOf } from './view/checkers.ts'
@@ -27,10 +27,10 @@ export function appendProtobufView(
   const plan = planOf(kind.apiVersion, kind.kind, kind.type)
   if (plan instanceof NotExact) return plan
   try {
-    conversion.setInput(value.bytes)
-    conversion.depth = 0
-    conversion.labelsStart = -1
-    plan.check?.(conversion, rawStart, rawEnd)
+    state.setInput(value.bytes)
+    state.depth = 0
+    state.labelsStart = -1
+    plan.check?.(state, rawStart, rawEnd)
     body.clear()
     writeObject(plan, { start: rawStart, end: rawEnd }, options.resourceVersion)
   } catch (error) {
@@ -66,7 +66,7 @@ interface Window {
 }
 
 const plans = new Map<string, Plan | NotExact>()
-const conversion = new Conversion(0)
+const state = new DecodeState(0)
 const body = new ByteWriter()
 const reader = new WireReader()
 
@@ -126,13 +126,13 @@ function writeObject(plan: Plan, raw: Window, resourceVersion: string): void {
       (sum, edit) => sum + edit.to - edit.from - (edit.end - edit.start),
       0,
     )
-    body.append(conversion.input, at, field.tagStart)
+    body.append(state.input, at, field.tagStart)
     appendVarint(body, number * 8 + wireBytes)
     appendVarint(body, field.end - field.start + grown)
     appendEdited(field, edits)
     at = field.end
   }
-  body.append(conversion.input, at, raw.end)
+  body.append(state.input, at, raw.end)
 }
 
 /** The resourceVersion, and for a job without labels those of its template. */
@@ -143,16 +143,16 @@ function metadataEdits(metadata: Window, resourceVersion: string): Edit[] {
     resourceVersion,
     false,
   )
-  if (conversion.labelsStart === -1) return edits
+  if (state.labelsStart === -1) return edits
   const labels = numberOf('meta/v1.ObjectMeta', 'labels')
-  const entries = fieldsOf({ start: conversion.labelsStart, end: conversion.labelsEnd }, labels)
+  const entries = fieldsOf({ start: state.labelsStart, end: state.labelsEnd }, labels)
   const own = fieldsOf(metadata, labels)
   const [first, last] = [entries[0], entries.at(-1)]
   if (own.length > 0 || first === undefined || last === undefined) return edits
   const isRun = entries.every((entry, i) => i === 0 || entry.tagStart === entries[i - 1]?.end)
   if (!isRun) giveUp('labels are not one after the other')
   const at = insertionPoint(metadata, labels)
-  edits.push({ start: at, end: at, bytes: conversion.input, from: first.tagStart, to: last.end })
+  edits.push({ start: at, end: at, bytes: state.input, from: first.tagStart, to: last.end })
   return edits
 }
 
@@ -178,11 +178,11 @@ function textEdits(message: Window, number: number, text: string, onlyEmpty: boo
 function appendEdited({ start, end }: Window, edits: readonly Edit[]): void {
   let at = start
   for (const edit of edits) {
-    body.append(conversion.input, at, edit.start)
+    body.append(state.input, at, edit.start)
     body.append(edit.bytes, edit.from, edit.to)
     at = edit.end
   }
-  body.append(conversion.input, at, end)
+  body.append(state.input, at, end)
 }
 
 interface FoundField extends Window {
@@ -198,7 +198,7 @@ function onlyField(message: Window, number: number): FoundField {
 /** The occurrences of a length-delimited field. Gives up if the message is malformed. */
 function fieldsOf(message: Window, number: number): FoundField[] {
   const found: FoundField[] = []
-  reader.reset(conversion.input, message.start, message.end)
+  reader.reset(state.input, message.start, message.end)
   for (let tagStart = reader.at; reader.nextField(); tagStart = reader.at) {
     const isWanted = reader.field === number && reader.wire === wireBytes
     if (reader.skip() && isWanted) found.push({ tagStart, start: reader.start, end: reader.at })
@@ -209,7 +209,7 @@ function fieldsOf(message: Window, number: number): FoundField[] {
 
 /** Where a field belongs that is not there: Go writes fields in ascending order. */
 function insertionPoint(message: Window, number: number): number {
-  reader.reset(conversion.input, message.start, message.end)
+  reader.reset(state.input, message.start, message.end)
   for (let tagStart = reader.at; reader.nextField(); tagStart = reader.at) {
     if (reader.field > number) return tagStart
     reader.skip()

@@ -3,17 +3,16 @@
 
 import { ByteWriter } from '../output/byte-writer.ts'
 import { type KindName, appendEnvelope, readEnvelope } from './envelope.ts'
-import { NotExact } from '../not-exact.ts'
+import { GiveUp, NotExact } from '../not-exact.ts'
 import { type Kind, findKind } from '../schema/schema.ts'
 import { encoderOf, rootText } from './encode/encoders.ts'
-import { Encoding } from './encode/encoding.ts'
+import { EncodeState } from './encode/state.ts'
 import { jsonObject } from './encode/json-tape.ts'
 import { Decoders } from './decode/decoders.ts'
 import { appendObject } from './decode/objects.ts'
-import { GiveUp } from './decode/state.ts'
 
 const decoders = new Decoders()
-const encoding = new Encoding()
+const encoding = new EncodeState()
 
 /** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a newline at its end as the API server
  *  writes it. When that cannot be done exactly, nothing is appended, and the reason is returned. */

@@ -18,7 +18,7 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import type { RevisionChanges } from '../client.ts'
 import { EtcdError } from '../proto/failures.ts'
 import type { HeaderMessage } from '../proto/kv-messages.ts'
-import { Transaction, type VersionedView } from './kv.ts'
+import { Transaction, type VersionedContents } from './kv.ts'
 import { type Lease, Lessor } from './lease.ts'
 import { Member, type MemberOptions } from './member.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -280,7 +280,7 @@ export class Engine {
   }
 
   #transaction(): Transaction {
-    const view: VersionedView = this.#leader
+    const view: VersionedContents = this.#leader
     return new Transaction(view, {
       snapshot: this.#keyspace.latest(),
       lessor: this.#lessor,

@@ -1,4 +1,4 @@
-/** What etcd's ranges, puts and deletes mean, on snapshots of the store. A range reads a view: a snapshot, or a transaction that is
+/** What etcd's ranges, puts and deletes mean, on snapshots of the store. A range reads contents: a snapshot, or a transaction that is
  *  under way, which shows its own writes. A transaction gathers changes; its owner applies them at one revision. */
 
 import { type Key, type KeyRange, inRange } from '../../base/keys.ts'
@@ -20,7 +20,7 @@ import type { Lessor } from './lease.ts'
 import { filterEntries, needsAll, sortEntries } from './range-order.ts'
 
 /** Contents to read. */
-export interface View {
+export interface Contents {
   readonly revision: Revision
   get(key: Key): KeyValue | undefined
   /** In key order. */
@@ -29,11 +29,11 @@ export interface View {
 }
 
 /** Contents with a past. */
-export interface VersionedView extends View {
+export interface VersionedContents extends Contents {
   /** Below it nothing can be read; -1 before the first compaction. */
   readonly compactRevision: number
   /** The contents at a revision that is neither compacted nor in the future. */
-  at(revision: Revision): View
+  at(revision: Revision): Contents
 }
 
 /** The range that etcd means by a key and a range end: `undefined` when it means the one key. */
@@ -47,33 +47,33 @@ export function partialHeader(revision: number): HeaderMessage {
   return { clusterId: 0n, memberId: 0n, revision, raftTerm: 0n }
 }
 
-/** The view that a range with this revision reads; refuses what is compacted or in the future. */
-function viewAt(view: VersionedView, revision: number): View {
-  if (revision > view.revision) {
-    throw new EtcdError('futureRevision', { latest: view.revision })
+/** The contents that a range with this revision reads; refuses what is compacted or in the future. */
+function contentsAt(contents: VersionedContents, revision: number): Contents {
+  if (revision > contents.revision) {
+    throw new EtcdError('futureRevision', { latest: contents.revision })
   }
-  if (revision <= 0 || revision === view.revision) return view
-  if (revision < view.compactRevision) {
-    throw new EtcdError('compacted', { oldest: view.compactRevision })
+  if (revision <= 0 || revision === contents.revision) return contents
+  if (revision < contents.compactRevision) {
+    throw new EtcdError('compacted', { oldest: contents.compactRevision })
   }
-  return view.at(revision as Revision)
+  return contents.at(revision as Revision)
 }
 
 /** Answers a range as etcd does. */
-export function evaluateRange(now: VersionedView, request: RangeMessage): RangeResponseMessage {
-  const view = viewAt(now, request.revision)
+export function evaluateRange(now: VersionedContents, request: RangeMessage): RangeResponseMessage {
+  const contents = contentsAt(now, request.revision)
   const { limit, countOnly, keysOnly } = request
   const range = rangeFromWire(request.key, request.rangeEnd)
   const header = partialHeader(now.revision)
-  const single = range === undefined ? view.get(request.key) : undefined
-  const count = range === undefined ? (single === undefined ? 0 : 1) : view.count(range)
+  const single = range === undefined ? contents.get(request.key) : undefined
+  const count = range === undefined ? (single === undefined ? 0 : 1) : contents.count(range)
   if (countOnly) return { header, entries: [], more: false, count }
   const found =
     range === undefined
       ? single === undefined
         ? []
         : [single]
-      : view.range(range, { limit: readLimit(request) })
+      : contents.range(range, { limit: readLimit(request) })
   const passing = sortEntries(filterEntries(found, request), request)
   const more = limit > 0 && passing.length > limit
   const entries = more ? passing.slice(0, limit) : passing
@@ -92,8 +92,8 @@ function withoutValue(entry: KeyValue): KeyValue {
 }
 
 /** Writes on top of a snapshot, gathered until they are applied as one revision. */
-export class Transaction implements VersionedView {
-  readonly #base: VersionedView
+export class Transaction implements VersionedContents {
+  readonly #base: VersionedContents
   readonly #snapshot: Snapshot
   readonly #lessor: Lessor
   readonly #slab: SlabWriter
@@ -102,7 +102,7 @@ export class Transaction implements VersionedView {
   #touched: Map<Key, KeyValue | undefined> | undefined = undefined
 
   constructor(
-    base: VersionedView,
+    base: VersionedContents,
     { snapshot, lessor, slab }: { snapshot: Snapshot; lessor: Lessor; slab: SlabWriter },
   ) {
     this.#base = base
@@ -125,7 +125,7 @@ export class Transaction implements VersionedView {
     return this.#base.compactRevision
   }
 
-  at(revision: Revision): View {
+  at(revision: Revision): Contents {
     return revision === this.#snapshot.revision ? this.#snapshot : this.#base.at(revision)
   }
 

@@ -28,8 +28,8 @@ import {
   evaluateRange,
   partialHeader,
   type Transaction,
-  type VersionedView,
-  type View,
+  type VersionedContents,
+  type Contents,
 } from './kv.ts'
 import type { Lane } from './scheduler.ts'
 import { evaluateReadOnlyTxn, evaluateTxn } from './txn.ts'
@@ -52,7 +52,7 @@ const requestTimeoutMs = 7000
 /** Streams that ask for a leader are ended after three election timeouts without one. */
 const noLeaderTimeoutMs = 3000
 
-export class Member implements VersionedView, WatchedMember {
+export class Member implements VersionedContents, WatchedMember {
   readonly name: string
   readonly id: bigint
   readonly endpoint: string
@@ -125,7 +125,7 @@ export class Member implements VersionedView, WatchedMember {
     return this.at(this.#revision).count(range)
   }
 
-  at(revision: Revision): View {
+  at(revision: Revision): Contents {
     return this.#engine.at(revision)
   }
 

@@ -16,21 +16,24 @@ import {
 } from '../proto/kv-messages.ts'
 import {
   evaluateRange,
-  type VersionedView,
+  type VersionedContents,
   partialHeader,
   rangeFromWire,
   type Transaction,
 } from './kv.ts'
 
 /** Answers a transaction that only reads. */
-export function evaluateReadOnlyTxn(view: VersionedView, txn: TxnMessage): TxnResponseMessage {
-  const plan = planTxn(view, txn)
-  checkRanges(view, plan)
+export function evaluateReadOnlyTxn(
+  contents: VersionedContents,
+  txn: TxnMessage,
+): TxnResponseMessage {
+  const plan = planTxn(contents, txn)
+  checkRanges(contents, plan)
   const results = plan.steps.map(({ operation }): ResultHolder => {
-    const value = evaluateRange(view, operation.value as RangeMessage)
+    const value = evaluateRange(contents, operation.value as RangeMessage)
     return { result: { type: 'range', value } }
   })
-  return { header: partialHeader(view.revision), succeeded: plan.succeeded, results }
+  return { header: partialHeader(contents.revision), succeeded: plan.succeeded, results }
 }
 
 /** Does a transaction that may write. */
@@ -54,15 +57,15 @@ interface Step {
   readonly nested: Plan | undefined
 }
 
-function planTxn(view: VersionedView, txn: TxnMessage): Plan {
-  const succeeded = txn.compare.every(compare => isTrue(view, compare))
+function planTxn(contents: VersionedContents, txn: TxnMessage): Plan {
+  const succeeded = txn.compare.every(compare => isTrue(contents, compare))
   const taken = succeeded ? txn.success : txn.failure
-  return { succeeded, steps: taken.map(holder => planStep(view, holder)) }
+  return { succeeded, steps: taken.map(holder => planStep(contents, holder)) }
 }
 
-function planStep(view: VersionedView, { operation }: OperationHolder): Step {
+function planStep(contents: VersionedContents, { operation }: OperationHolder): Step {
   if (operation === undefined) throw new EtcdError('keyNotFound')
-  const nested = operation.type === 'txn' ? planTxn(view, operation.value) : undefined
+  const nested = operation.type === 'txn' ? planTxn(contents, operation.value) : undefined
   return { operation, nested }
 }
 
@@ -73,17 +76,17 @@ function checkPuts(transaction: Transaction, plan: Plan): void {
   }
 }
 
-function checkRanges(view: VersionedView, plan: Plan): void {
+function checkRanges(contents: VersionedContents, plan: Plan): void {
   for (const { operation, nested } of plan.steps) {
-    if (nested !== undefined) checkRanges(view, nested)
+    if (nested !== undefined) checkRanges(contents, nested)
     if (operation.type !== 'range') continue
     const { revision } = operation.value
     if (revision === 0) continue
-    if (revision > view.revision) {
-      throw new EtcdError('futureRevision', { latest: view.revision })
+    if (revision > contents.revision) {
+      throw new EtcdError('futureRevision', { latest: contents.revision })
     }
-    if (revision < view.compactRevision) {
-      throw new EtcdError('compacted', { oldest: view.compactRevision })
+    if (revision < contents.compactRevision) {
+      throw new EtcdError('compacted', { oldest: contents.compactRevision })
     }
   }
 }
@@ -107,13 +110,13 @@ function execute(transaction: Transaction, plan: Plan): TxnResponseMessage {
 
 /** True when the compare holds for every entry of its range. A range without entries compares as an entry whose fields are all
  *  zero, but no value compares with a value that is not there. */
-function isTrue(view: VersionedView, compare: CompareMessage): boolean {
+function isTrue(contents: VersionedContents, compare: CompareMessage): boolean {
   const range = rangeFromWire(compare.key, compare.rangeEnd)
   if (range !== undefined) {
-    const entries = view.range(range, {})
+    const entries = contents.range(range, {})
     if (entries.length > 0) return entries.every(entry => isTrueOf(entry, compare))
   } else {
-    const entry = view.get(compare.key)
+    const entry = contents.get(compare.key)
     if (entry !== undefined) return isTrueOf(entry, compare)
   }
   return compare.target !== compareTarget.value && isTrueOf(undefined, compare)

@@ -1,17 +1,18 @@
 /** What the API is at one moment: which resources there are, the documents that say so, and how their objects are written. Made anew
  *  whenever a definition changes, so that a request sees one state of it from its beginning to its end. */
 
+import type { SelectableField } from '../../codec/fields/selectable.ts'
 import { createHash } from 'node:crypto'
 import { customKindOf } from '../../codec/served/custom/custom-definition.ts'
 import { CustomKind } from '../../codec/served/custom/custom.ts'
-import { createSelectableReader } from '../../codec/fields/selectable.ts'
-import { Forms } from '../../codec/served/object-encoder.ts'
+import { createSelectableReader, type SelectableReader } from '../../codec/fields/selectable.ts'
+import { ObjectEncoder } from '../../codec/served/object-encoder.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { type Digests, Discovery } from '../../kube/documents/discovery.ts'
-import type { MakeReader, SelectableReader } from '../../kube/selectors/filter.ts'
+import type { MakeReader } from '../../kube/selectors/filter.ts'
 import { OpenApi } from '../../kube/documents/openapi.ts'
 import type { Registry } from '../../kube/resources/registry.ts'
-import { type FieldLabel, groupVersionText, type Resource } from '../../kube/resources/resource.ts'
+import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 
 export interface ApiStateOptions {
@@ -34,7 +35,7 @@ export class ApiState {
   readonly #options: ApiStateOptions
   readonly #customKinds = new Map<string, CustomKind | NotExact>()
   readonly #configuredKinds = new Map<Resource, CustomKind>()
-  readonly #forms = new Map<Resource, Forms | NotExact>()
+  readonly #encoders = new Map<Resource, ObjectEncoder | NotExact>()
   readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
 
   constructor(options: ApiStateOptions) {
@@ -59,7 +60,7 @@ export class ApiState {
 
   #createReader(
     resource: Resource,
-    fields: readonly FieldLabel[],
+    fields: readonly SelectableField[],
     needsLabels: boolean,
   ): SelectableReader {
     const { version, storage } = resource
@@ -73,17 +74,17 @@ export class ApiState {
 
   /** How the objects of a stored resource are written. Made when first asked for, since a custom one costs as much as hundreds of
    *  objects. */
-  formsOf(resource: Resource): Forms | NotExact {
-    const forms = this.#forms.get(resource) ?? this.#makeForms(resource)
-    this.#forms.set(resource, forms)
-    return forms
+  encoderOf(resource: Resource): ObjectEncoder | NotExact {
+    const encoder = this.#encoders.get(resource) ?? this.#makeEncoder(resource)
+    this.#encoders.set(resource, encoder)
+    return encoder
   }
 
-  #makeForms(resource: Resource): Forms | NotExact {
+  #makeEncoder(resource: Resource): ObjectEncoder | NotExact {
     const { storage } = resource
     if (storage === undefined) return new NotExact('the resource is not stored')
     const custom = this.#customKindOf(resource)
-    return custom instanceof NotExact ? custom : new Forms({ ...resource, storage }, custom)
+    return custom instanceof NotExact ? custom : new ObjectEncoder({ ...resource, storage }, custom)
   }
 
   /** How the objects of a definition, or of a configured resource, are read; undefined for what is built in. */

@@ -1,12 +1,12 @@
 /** What the API needs of the layers that it does not know: compose hands it in. */
 
+import type { Freshness } from '../../base/freshness.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Key, KeyRange } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Segment } from '../../codec/output/segments.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { ContinuationSeal } from '../../kube/continuation.ts'
-import type { Freshness } from '../../kube/request/list-options.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { SegmentCache } from '../../store/segments.ts'

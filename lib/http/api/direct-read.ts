@@ -8,7 +8,7 @@
 import { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { Forms, Shown } from '../../codec/served/object-encoder.ts'
+import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
@@ -204,7 +204,7 @@ async function nextPage(
 
 /** What is shown of the objects, and how. */
 interface Shape extends MediaType {
-  readonly forms: Forms
+  readonly encoder: ObjectEncoder
   readonly shown: Shown
 }
 
@@ -266,12 +266,12 @@ export class DirectList {
 /** The body of a list with a limit. */
 async function* pagePieces(
   read: DirectRead<ListPlan>,
-  { forms, shown, isPretty }: Shape,
+  { encoder, shown, isPretty }: Shape,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { plan, context } = read
   const page = await directPage(read)
   const meta = listMeta(plan, page, context.options.seal)
-  const body = listBody(forms, {
+  const body = listBody(encoder, {
     shown,
     isPretty,
     meta,
@@ -287,11 +287,11 @@ async function* pagePieces(
 /** The body of a list without a limit, as the source's pages come. */
 async function* wholePieces(
   read: DirectRead<ListPlan>,
-  { forms, shown, isPretty }: Shape,
+  { encoder, shown, isPretty }: Shape,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const runs = await DirectRuns.begin(read)
   const meta = { resourceVersion: String(runs.revision) }
-  const body = listBody(forms, { shown, isPretty, meta, runs })
+  const body = listBody(encoder, { shown, isPretty, meta, runs })
   try {
     for (;;) {
       const next = body.next()

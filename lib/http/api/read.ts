@@ -3,10 +3,15 @@
  *  An object that cannot be shown exactly ends a list. As long as nothing was sent that is a clear Status; for this reason the first
  *  part of every list is made before it is sent. Later the connection is cut, so that nobody takes the list for complete. */
 
+import type { Freshness } from '../../base/freshness.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, type KeyRange, singleKey } from '../../base/keys.ts'
 import { Slice } from '../../base/slice.ts'
-import { includedObject, type Forms, type Shown } from '../../codec/served/object-encoder.ts'
+import {
+  includedObject,
+  type ObjectEncoder,
+  type Shown,
+} from '../../codec/served/object-encoder.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import {
   contentType,
@@ -18,11 +23,11 @@ import { NotExact } from '../../codec/not-exact.ts'
 import {
   invalidIncludeObject,
   keptObjectBody,
-  viewMismatch,
+  renderingMismatch,
 } from '../../codec/output/object-body.ts'
 import { type Run, runsOfEntries } from '../../codec/output/segments.ts'
 import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
-import { type Freshness, requestTimeoutMs } from '../../kube/request/list-options.ts'
+import { requestTimeoutMs } from '../../kube/request/list-options.ts'
 import { readFailure } from '../../kube/read-failure.ts'
 import {
   type GetPlan,
@@ -96,7 +101,7 @@ async function answerFrom(
       answerList(context, { plan, snapshot, mediaType }),
     )
   } else {
-    const shown = formsFor(context, plan, mediaType)
+    const shown = encoderFor(context, plan, mediaType)
     await inTurn(context, { plan, snapshot }, () =>
       answerWatch(context, { plan, snapshot, mediaType, ...shown }),
     )
@@ -111,10 +116,10 @@ async function answerDirectly(
   const { reply } = context
   context.facts = { ...context.facts, source: 'etcd' }
   const isList = plan.type === 'list'
-  const forms = isList ? formsFor(context, plan, mediaType) : undefined
+  const encoder = isList ? encoderFor(context, plan, mediaType) : undefined
   const begun = await withDeadline<DirectList | Snapshot>(context, timeoutMs, signal =>
-    isList && forms !== undefined
-      ? DirectList.begin({ context, plan, source, signal }, { ...mediaType, ...forms })
+    isList && encoder !== undefined
+      ? DirectList.begin({ context, plan, source, signal }, { ...mediaType, ...encoder })
       : directSnapshot({ context, plan, source, signal }, rangeOf(plan)),
   )
   if (begun === 'timed out') reply.text(504, requestTimeoutBody, {})
@@ -200,10 +205,10 @@ async function answerGet(
   const { resource, key, name } = plan
   const entry = snapshot.get(key)
   if (entry === undefined) throw objectNotFound(resource, name)
-  const { forms, shown } = formsFor(context, plan, mediaType)
+  const { encoder, shown } = encoderFor(context, plan, mediaType)
   const { isPretty } = mediaType
   const { segments } = context.options
-  const body = keptObjectBody(forms, entry, { shown, isPretty }, segments)
+  const body = keptObjectBody(encoder, entry, { shown, isPretty }, segments)
   if (body instanceof NotExact) throw notExactly(resource, body.reason)
   const { reply } = context
   holdFor(context, body.length)
@@ -219,13 +224,13 @@ async function answerList(
   options.onList(plan, context.state)
   const page = await readPage(context, plan, snapshot)
   if (page === undefined) return
-  const { forms, shown } = formsFor(context, plan, mediaType)
+  const { encoder, shown } = encoderFor(context, plan, mediaType)
   const { isPretty, encoding } = mediaType
   const meta = listMeta(plan, page, options.seal)
   const { segments } = options
   const isZipped = reply.takesGzip
   const makeBody = (): Body =>
-    listBody(forms, { shown, isPretty, meta, runs: runsOf(page), segments, isZipped })
+    listBody(encoder, { shown, isPretty, meta, runs: runsOf(page), segments, isZipped })
   const body = makeBody()
   const start = await beginning(body, context)
   // The upstream answers the whole list if there is one object that we cannot show.
@@ -243,24 +248,24 @@ async function answerList(
   await reply.pieces(response, continued(first, rest, resource))
 }
 
-/** What is shown, and how. Refuses views that do not go with what was asked for. */
-function formsFor(
+/** What is shown, and how. Refuses renderings that do not go with what was asked for. */
+function encoderFor(
   { state, target, options }: RequestContext,
   { resource, type }: ReadPlan,
   mediaType: MediaType,
-): { forms: Forms; shown: Shown } {
+): { encoder: ObjectEncoder; shown: Shown } {
   const isList = type === 'list'
-  const forms = state.formsOf(resource)
-  if (forms instanceof NotExact) throw notExactly(resource, forms.reason)
-  const mismatch = type === 'watch' ? undefined : viewMismatch(forms.kind, mediaType, isList)
+  const encoder = state.encoderOf(resource)
+  if (encoder instanceof NotExact) throw notExactly(resource, encoder.reason)
+  const mismatch = type === 'watch' ? undefined : renderingMismatch(encoder.kind, mediaType, isList)
   if (mismatch !== undefined) throw notAcceptable(mismatch, false)
   const asked = target.query.text('includeObject')
   const includeObject = includedObject(asked)
-  if (includeObject === undefined && mediaType.view === 'Table') {
+  if (includeObject === undefined && mediaType.rendering === 'Table') {
     throw badRequest(invalidIncludeObject(asked))
   }
   const now = options.clock.wallMs()
-  return { forms, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
+  return { encoder, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
 }
 
 /** The page of a list, made in slices. Undefined if the client has left meanwhile. */

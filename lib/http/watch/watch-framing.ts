@@ -3,14 +3,14 @@
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { Forms, Shown } from '../../codec/served/object-encoder.ts'
+import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import {
   bookmarkFrame,
   errorFrame,
   eventFrame,
   frameWithColumns,
 } from '../../codec/output/frames.ts'
-import { formName } from '../../codec/output/list-body.ts'
+import { segmentNameOf } from '../../codec/output/list-body.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import {
@@ -21,53 +21,55 @@ import {
 } from '../../kube/status.ts'
 import type { WatchEvent } from '../../kube/watch-events.ts'
 
-const framings = new WeakMap<Forms, Map<string, WatchFraming>>()
+const framings = new WeakMap<ObjectEncoder, Map<string, WatchFraming>>()
 
-/** The framing of watches that show those forms so: one for all of them. */
-export function framingOf(resource: Resource, forms: Forms, shown: Shown): WatchFraming {
-  const made = new WatchFraming(resource, forms, shown)
-  let ofForms = framings.get(forms)
-  if (ofForms === undefined) framings.set(forms, (ofForms = new Map()))
-  const known = ofForms.get(made.name)
-  if (known === undefined) ofForms.set(made.name, made)
+/** The framing of watches whose events this encoder writes so: one for all of them. */
+export function framingOf(resource: Resource, encoder: ObjectEncoder, shown: Shown): WatchFraming {
+  const made = new WatchFraming(resource, encoder, shown)
+  let ofEncoder = framings.get(encoder)
+  if (ofEncoder === undefined) framings.set(encoder, (ofEncoder = new Map()))
+  const known = ofEncoder.get(made.name)
+  if (known === undefined) ofEncoder.set(made.name, made)
   return known ?? made
 }
 
 export class WatchFraming {
   readonly resource: Resource
-  readonly forms: Forms
+  readonly encoder: ObjectEncoder
   readonly shown: Shown
 
-  constructor(resource: Resource, forms: Forms, shown: Shown) {
+  constructor(resource: Resource, encoder: ObjectEncoder, shown: Shown) {
     this.resource = resource
-    this.forms = forms
+    this.encoder = encoder
     this.shown = shown
   }
 
   /** Equal for watches whose events are written alike. */
   get name(): string {
-    const { view, includeObject } = this.shown
-    return `${formName(this.forms, this.shown)} ${view} ${includeObject}`
+    const { rendering, includeObject } = this.shown
+    return `${segmentNameOf(this.encoder, this.shown)} ${rendering} ${includeObject}`
   }
 
   /** Rows show ages, which pass. */
   get canKeep(): boolean {
-    return this.shown.view !== 'Table'
+    return this.shown.rendering !== 'Table'
   }
 
   event(event: WatchEvent, nowMs: number): Uint8Array | NotExact {
     const shown = this.canKeep ? this.shown : { ...this.shown, now: nowMs }
-    return eventFrame(this.forms, event, { shown, hasColumns: false })
+    return eventFrame(this.encoder, event, { shown, hasColumns: false })
   }
 
   /** The first frame of a watch, from one that others share: a Table says its columns there, and only there. */
   first(frame: Uint8Array): Uint8Array {
-    return this.shown.view === 'Table' ? frameWithColumns(frame, this.forms, this.shown) : frame
+    return this.shown.rendering === 'Table'
+      ? frameWithColumns(frame, this.encoder, this.shown)
+      : frame
   }
 
   bookmark(revision: Revision, endsInitialEvents: boolean): Uint8Array | NotExact {
-    const { forms, shown } = this
-    return bookmarkFrame(forms, { revision, endsInitialEvents }, { shown, hasColumns: false })
+    const { encoder, shown } = this
+    return bookmarkFrame(encoder, { revision, endsInitialEvents }, { shown, hasColumns: false })
   }
 
   /** The end of a watch whose position is no longer kept, `oldest` being the first that is. */

@@ -4,11 +4,11 @@
 import type { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
 import { errorFrame, eventFrame } from '../../codec/output/frames.ts'
-import type { Forms, Shown } from '../../codec/served/object-encoder.ts'
-import { formName } from '../../codec/output/list-body.ts'
+import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import { segmentNameOf } from '../../codec/output/list-body.ts'
 import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { itemsOfRun, type ItemForm, type Run } from '../../codec/output/segments.ts'
+import { itemsOfRun, type ItemEncoder, type Run } from '../../codec/output/segments.ts'
 import { compileFilter, type Filter } from '../../kube/selectors/filter.ts'
 import { candidates } from '../../kube/selectors/index-choice.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
@@ -20,13 +20,13 @@ import type { RequestContext } from '../api/request-context.ts'
 import { writable } from '../server/respond.ts'
 import { WatchConnection } from './watch-connection.ts'
 import { framingOf } from './watch-framing.ts'
-import { selectionOf } from './watch-selection.ts'
+import { audienceSpecOf } from './audience-spec.ts'
 
 /** What a watch is answered from. */
 export interface WatchAnswer {
   readonly plan: WatchPlan
   readonly mediaType: MediaType
-  readonly forms: Forms
+  readonly encoder: ObjectEncoder
   readonly shown: Shown
   /** Of the plan's freshness; of any state for a watch that begins at a revision. */
   readonly snapshot: Snapshot
@@ -35,7 +35,7 @@ export interface WatchAnswer {
 /** Answers, until the watch follows the hub: from then on nothing of the request is held. Refusals are thrown as long as nothing was
  *  sent. */
 export async function answerWatch(context: RequestContext, answer: WatchAnswer): Promise<void> {
-  const { plan, forms, shown, snapshot, mediaType } = answer
+  const { plan, encoder, shown, snapshot, mediaType } = answer
   const { reply, exchange, options, state, signal } = context
   const { watches, clock } = options
   const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
@@ -54,7 +54,7 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   const response = reply.response(200, watchContentType(mediaType.encoding))
   exchange.respond(response.status, response.headers)
   exchange.flush()
-  const framing = framingOf(plan.resource, forms, shown)
+  const framing = framingOf(plan.resource, encoder, shown)
   const connection = new WatchConnection(exchange, framing, watches.outbox)
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
@@ -65,7 +65,7 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   }
   watches.follow(connection, {
     keyspace,
-    selection: selectionOf(context, { plan, framing, filter }),
+    audience: audienceSpecOf(context, { plan, framing, filter }),
     position: start.type === 'after' ? start.revision : snapshot.revision,
     timeoutSeconds,
     allowBookmarks,
@@ -95,8 +95,8 @@ export function refuseWatch(
 }
 
 /** Lists of one event's object cannot be made: upstream ends such a stream at its first event. */
-function isUnanswerable({ view }: Shown): boolean {
-  return view === 'PartialObjectMetadataList'
+function isUnanswerable({ rendering }: Shown): boolean {
+  return rendering === 'PartialObjectMetadataList'
 }
 
 type Frames = Iterator<Uint8Array | NotExact, void>
@@ -137,9 +137,9 @@ function* initialFrames(
   answer: WatchAnswer,
   filter: Filter | undefined,
 ): Generator<Uint8Array | NotExact, void> {
-  const form = addedForm(answer)
+  const encoder = addedItemEncoder(answer)
   for (const run of initialRuns(answer, filter)) {
-    yield run instanceof NotExact ? run : itemsOfRun(run, form, context.options.segments)
+    yield run instanceof NotExact ? run : itemsOfRun(run, encoder, context.options.segments)
   }
 }
 
@@ -165,12 +165,12 @@ function* initialRuns(
 }
 
 /** How initial events are written. Rows show ages, so they are never kept. */
-function addedForm({ forms, shown }: WatchAnswer): ItemForm {
+function addedItemEncoder({ encoder, shown }: WatchAnswer): ItemEncoder {
   const options = { shown, hasColumns: false }
   return {
     append(out, entry) {
       const frame = eventFrame(
-        forms,
+        encoder,
         { type: 'ADDED', entry, revision: entry.modRevision },
         options,
       )
@@ -178,6 +178,6 @@ function addedForm({ forms, shown }: WatchAnswer): ItemForm {
       out.append(frame)
       return undefined
     },
-    segmentName: shown.view === 'Table' ? undefined : `added ${formName(forms, shown)}`,
+    segmentName: shown.rendering === 'Table' ? undefined : `added ${segmentNameOf(encoder, shown)}`,
   }
 }

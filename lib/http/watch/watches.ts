@@ -5,7 +5,7 @@ import type { Key } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import type { Selection } from '../../watch/audience.ts'
+import type { AudienceSpec } from '../../watch/audience.ts'
 import { bookmarkDueMs } from '../../watch/bookmarks.ts'
 import { FrameCache } from '../../watch/frame-cache.ts'
 import { Schedule } from '../../watch/schedule.ts'
@@ -33,7 +33,7 @@ export interface WatchesOptions {
 /** What a watch that begins is to follow. */
 export interface Following {
   readonly keyspace: Key
-  readonly selection: Selection
+  readonly audience: AudienceSpec
   /** Everything up to here has been sent. */
   readonly position: Revision
   /** undefined or 0: the server decides. */
@@ -84,14 +84,14 @@ export class Watches {
 
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
   follow(connection: WatchConnection, following: Following): void {
-    const { keyspace, selection, position, timeoutSeconds = 0, allowBookmarks } = following
+    const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
     const { exchange } = connection
     const hub = this.source.hub(keyspace)
     if (this.#isExpired(connection, following, hub.oldest)) {
       connection.expired(hub.oldest, position)
       return
     }
-    const watcher = hub.add(selection, position, connection)
+    const watcher = hub.add(audience, position, connection)
     connection.follow(hub, watcher)
     const nowMs = this.#clock.monotonicMs()
     const timeoutMs =

@@ -4,12 +4,13 @@
  *  and the aggregated document names the group of a response only where it is another than the resource's own, but always for
  *  custom resources. One `Discovery` stands for one registry; its documents are made when first asked for. */
 
+import type { Subresource } from '../../codec/schema/schema.ts'
 import type { ApiService } from '../resources/api-services.ts'
 import { readDataFile } from '../../base/data-file.ts'
 import { goJsonString } from '../../go/text.ts'
 import type { Registry } from '../resources/registry.ts'
 import type { DiscoveryDocument } from '../request/routes.ts'
-import { groupVersionText, type Resource, type Subresource } from '../resources/resource.ts'
+import { groupVersionText, type Resource } from '../resources/resource.ts'
 import { compareVersions } from '../resources/versions.ts'
 
 /** Hashes, which the pure core does not have. */

@@ -1,13 +1,14 @@
 /** Schemas for OpenAPI, from the wire schema and from the schemas of CustomResourceDefinitions: types and fields, without the
  *  descriptions. What `kubectl explain` and generators of clients need. */
 
+import type { SelectableField } from '../../codec/fields/selectable.ts'
 import {
   type Field,
   findKind,
   findMessageType,
   type MessageType,
 } from '../../codec/schema/schema.ts'
-import type { FieldLabel, Resource } from '../resources/resource.ts'
+import type { Resource } from '../resources/resource.ts'
 import { groupVersionText } from '../resources/resource.ts'
 import { objectOf } from '../../base/untyped.ts'
 
@@ -196,7 +197,7 @@ function selectable({ fields }: Resource): Schema {
   return { 'x-kubernetes-selectable-fields': fields.map(selectableField) }
 }
 
-function selectableField({ label, paths, fallback }: FieldLabel): Schema {
+function selectableField({ label, paths, fallback }: SelectableField): Schema {
   const isOwnPath = paths.length === 1 && paths[0] === label
   return {
     fieldPath: label,

@@ -23,15 +23,6 @@ export interface ListOptions {
   readonly sendInitialEvents: boolean | undefined
 }
 
-/** What a read is to be answered from. This is all that the mirror's freshness gate needs to know. */
-export type Freshness =
-  /** Whatever there is. */
-  | { readonly type: 'any' }
-  /** The newest state that etcd had when the request came. */
-  | { readonly type: 'consistent' }
-  | { readonly type: 'not-older-than'; readonly revision: Revision }
-  | { readonly type: 'exact'; readonly revision: Revision }
-
 /** The parameters that mean something here; others are ignored upstream, or may be of a later version (see decide.ts). */
 export const knownParameters: ReadonlySet<string> = new Set([
   'labelSelector',

@@ -1,7 +1,8 @@
 /** The resources that kube-apiserver has built in, from the table of the schema. */
 
-import { allResources, type Resource as ResourceRow } from '../../codec/schema/schema.ts'
-import { defaultEtcdPrefix, type FieldLabel, type Resource } from './resource.ts'
+import type { SelectableField } from '../../codec/fields/selectable.ts'
+import { allResources, type BuiltInResource } from '../../codec/schema/schema.ts'
+import { defaultEtcdPrefix, type Resource } from './resource.ts'
 
 /** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a final slash), in the order of
  *  discovery. */
@@ -11,7 +12,7 @@ export function builtInResources(etcdPrefix: string = defaultEtcdPrefix): Resour
     .map(row => resourceFromRow(row, etcdPrefix))
 }
 
-function resourceFromRow(row: ResourceRow, etcdPrefix: string): Resource {
+function resourceFromRow(row: BuiltInResource, etcdPrefix: string): Resource {
   const { group, version, resource, storage } = row
   const unknownField = row.fieldLabelError ?? 'field label not supported: {label}'
   return {
@@ -31,7 +32,7 @@ function resourceFromRow(row: ResourceRow, etcdPrefix: string): Resource {
         ? undefined
         : { ...storage, prefix: etcdPrefix + storage.prefix.slice(defaultEtcdPrefix.length) },
     storageVersionHash: row.storageVersionHash,
-    fields: (row.fieldLabels ?? []).map(({ label, paths, default: fallback }): FieldLabel => ({
+    fields: (row.fieldLabels ?? []).map(({ label, paths, default: fallback }): SelectableField => ({
       label,
       paths,
       fallback,

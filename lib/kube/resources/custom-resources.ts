@@ -1,15 +1,10 @@
 /** Custom resources, from the CustomResourceDefinitions as they are stored: JSON of apiextensions.k8s.io/v1beta1, in which what
  *  all versions have in common stands at the top (a newer server may store v1, which this reads as well). */
 
+import type { Subresource } from '../../codec/schema/schema.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { KeyValue } from '../../store/event.ts'
-import type {
-  Conversion,
-  CustomVersion,
-  Resource,
-  ResourceStorage,
-  Subresource,
-} from './resource.ts'
+import type { Conversion, CustomVersion, Resource, ResourceStorage } from './resource.ts'
 import { metadataFields, selectableFields } from '../selectors/selectable-fields.ts'
 import { printerColumns } from './printer-columns.ts'
 import { compareVersions } from './versions.ts'

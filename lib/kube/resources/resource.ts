@@ -1,18 +1,12 @@
 /** What the API knows of one resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
 
+import type { SelectableField } from '../../codec/fields/selectable.ts'
+import type { Subresource } from '../../codec/schema/schema.ts'
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
 import { goQuote } from '../../go/text.ts'
 
 /** Where kube-apiserver keeps everything unless told otherwise. */
 export const defaultEtcdPrefix = '/registry'
-
-/** A field that selectors may name. Its value is that of the first path that is not empty, else `fallback`; the paths are those of
- *  the stored object. Without paths it is accepted and always the fallback. */
-export interface FieldLabel {
-  readonly label: string
-  readonly paths: readonly string[]
-  readonly fallback: string
-}
 
 /** How the stored object becomes the served one:
  *  - `same`: it is of the served kind and version
@@ -30,15 +24,6 @@ export interface ResourceStorage {
   readonly kind: string
   readonly encoding: 'protobuf' | 'json'
   readonly conversion: Conversion
-}
-
-export interface Subresource {
-  readonly name: string
-  readonly kind: string
-  readonly verbs: readonly string[]
-  /** Only when the body's kind is of another group and version. */
-  readonly group?: string | undefined
-  readonly version?: string | undefined
 }
 
 /** What only resources have that are not built in: custom ones, and configured ones. */
@@ -75,7 +60,7 @@ export interface Resource {
   /** undefined for resources that are computed, and never stored. */
   readonly storage: ResourceStorage | undefined
   readonly storageVersionHash: string | undefined
-  readonly fields: readonly FieldLabel[]
+  readonly fields: readonly SelectableField[]
   /** What is said of any other field label. */
   readonly unknownField: (label: string) => string
   /** Upstream keeps it in its watch cache, which shows: `resourceVersion=0` ignores a limit, future revisions are waited for. */

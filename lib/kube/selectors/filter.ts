@@ -1,28 +1,18 @@
 /** What a list or watch selects, compiled: a function from a stored entry to yes, no, or that we cannot tell. */
 
+import type { SelectableField, SelectableReader } from '../../codec/fields/selectable.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
 import { type Key, textFromKey } from '../../base/keys.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
-import type { FieldLabel, Resource } from '../resources/resource.ts'
-
-/** Reads labels and fields of stored objects, one at a time and without decoding the rest. It stands for one resource, in one
- *  version. */
-export interface SelectableReader {
-  /** Goes to an entry. A `NotExact` says that its value cannot be read: encrypted, malformed, of a kind that we do not know. */
-  read(entry: KeyValue): NotExact | undefined
-  /** The value of a label of that entry; undefined if it has no such label. */
-  label(key: string): string | undefined
-  /** The value of a field; the reader was made for the fields that are asked for. */
-  field(field: FieldLabel): string
-}
+import type { Resource } from '../resources/resource.ts'
 
 /** Makes a reader for the objects of a resource that needs only those fields, and labels if it says so. Readers may be shared: what
  *  is asked of an entry is asked before the next one is read. */
 export type MakeReader = (
   resource: Resource,
-  fields: readonly FieldLabel[],
+  fields: readonly SelectableField[],
   needsLabels: boolean,
 ) => SelectableReader
 
@@ -49,7 +39,7 @@ export function compileFilter(selection: Selection, makeReader: MakeReader): Fil
   const { resource, keyspace, labels, fields } = selection
   const fromKey: KeyTest[] = []
   const fromValue: {
-    readonly field: FieldLabel
+    readonly field: SelectableField
     readonly value: string
     readonly isEqual: boolean
   }[] = []

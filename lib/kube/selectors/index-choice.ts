@@ -3,15 +3,16 @@
  *  An index on a label or a field answers requirements of equality. Entries that cannot be read are found under every term, so that
  *  an index hides them no more than a scan does. */
 
+import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { KeyRange } from '../../base/keys.ts'
 import type { KeyValue } from '../../store/event.ts'
-import type { IndexView } from '../../store/index-view.ts'
+import type { IndexSnapshot } from '../../store/index-snapshot.ts'
 import type { TermsOf } from '../../store/index.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { type FieldRequirement, FieldSelector } from './field-selector.ts'
 import type { MakeReader, Selection } from './filter.ts'
 import { type LabelRequirement, LabelSelector } from './label-selector.ts'
-import { type FieldLabel, groupVersionText, type Resource } from '../resources/resource.ts'
+import { groupVersionText, type Resource } from '../resources/resource.ts'
 
 /** One requirement in terms of an index. */
 export interface IndexUse {
@@ -81,7 +82,7 @@ function labelTerms(key: string, resource: Resource, makeReader: MakeReader): Te
   }
 }
 
-function fieldTerms(field: FieldLabel, resource: Resource, makeReader: MakeReader): TermsOf {
+function fieldTerms(field: SelectableField, resource: Resource, makeReader: MakeReader): TermsOf {
   const reader = makeReader(resource, [field], false)
   return entry => {
     if (reader.read(entry) !== undefined) return [unreadableTerm]
@@ -123,7 +124,7 @@ export function entriesToLookAt(snapshot: Snapshot, range: KeyRange, selection: 
 }
 
 interface BestIndex {
-  readonly view: IndexView
+  readonly view: IndexSnapshot
   readonly use: IndexUse
   readonly count: number
 }
@@ -162,7 +163,7 @@ function without(selection: Selection, answered: IndexUse['requirement']): Selec
 /** The entries of several terms, each once, in the order of keys. An entry of a single-valued index has one term, so no entry comes
  *  twice. */
 function* mergeTerms(
-  view: IndexView,
+  view: IndexSnapshot,
   terms: readonly string[],
   range: KeyRange,
 ): Generator<KeyValue, void, undefined> {

@@ -2,20 +2,20 @@
  *  definition is written. A definition that got into etcd in another way may declare anything: what is not valid is reported and
  *  ignored, the rest works. */
 
-import type { FieldLabel } from '../resources/resource.ts'
+import type { SelectableField } from '../../codec/fields/selectable.ts'
 import { listOf, memberOf, objectOf, textOf } from '../../base/untyped.ts'
 
 /** As upstream's. */
 const selectableFieldsMax = 8
 
 export interface SelectableFields {
-  readonly fields: readonly FieldLabel[]
+  readonly fields: readonly SelectableField[]
   /** What was ignored, and why. */
   readonly problems: readonly string[]
 }
 
 /** The fields that every custom resource has. */
-export function metadataFields(isNamespaced: boolean): FieldLabel[] {
+export function metadataFields(isNamespaced: boolean): SelectableField[] {
   const labels = isNamespaced ? ['metadata.name', 'metadata.namespace'] : ['metadata.name']
   return labels.map(label => ({ label, paths: [label], fallback: '' }))
 }
@@ -25,7 +25,7 @@ export const anySchema: unique symbol = Symbol('any schema')
 
 /** The valid ones of `declared`, which is `selectableFields` as it stands in the definition. */
 export function selectableFields(declared: unknown, schema: unknown): SelectableFields {
-  const fields: FieldLabel[] = []
+  const fields: SelectableField[] = []
   const problems: string[] = []
   const seen = new Set<string>()
   for (const item of listOf(declared)) {

@@ -11,6 +11,7 @@
  *  who waits for progress; each wakes it, and it then looks again at everything from the start. A read that has waited for its
  *  limit is refused, and not sent to etcd: big reads from an etcd that is slow already are how API servers have fallen over. */
 
+import type { Freshness } from '../../base/freshness.ts'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -24,15 +25,6 @@ import { PendingRead } from './pending-read.ts'
 import type { Progress } from '../feed/progress.ts'
 import type { RevisionProbe } from './revision-probe.ts'
 import type { ProgressTrust } from '../feed/stream.ts'
-
-/** Which contents a read wants. */
-export type Freshness =
-  | { readonly type: 'any' }
-  | { readonly type: 'consistent' }
-  | { readonly type: 'not-older-than'; readonly revision: Revision }
-  | { readonly type: 'exact'; readonly revision: Revision }
-
-export type FreshnessType = Freshness['type']
 
 /** Why the mirror does not answer a read that somebody else may. */
 export type ElsewhereReason =

@@ -5,7 +5,7 @@ import { keyFromText, prefixRange, singleKey, type Key } from '../../../lib/base
 import { createRandom, randomInt } from '../../../lib/base/random.ts'
 import { revision, type Revision } from '../../../lib/base/revision.ts'
 import { type Change, type Event } from '../../../lib/store/event.ts'
-import type { Framed, Selection } from '../../../lib/watch/audience.ts'
+import type { Framed, AudienceSpec } from '../../../lib/watch/audience.ts'
 import type { Watcher } from '../../../lib/watch/watcher.ts'
 import {
   roomy,
@@ -13,7 +13,7 @@ import {
   textOf,
   put,
   frameOf,
-  selection,
+  spec,
   CountingSink,
   World,
   never,
@@ -38,14 +38,14 @@ t.test('a watcher is sent what comes after its position, and then what comes', a
 t.test('an event is offered only to audiences that it may concern', async t => {
   const world = new World()
   const offered: string[] = []
-  const noting = (id: string): Selection => ({
-    ...selection({ id }),
+  const noting = (id: string): AudienceSpec => ({
+    ...spec({ id }),
     frameOf: event => {
       offered.push(`${id}:${event.key}`)
       return undefined
     },
   })
-  const watch = (part: Partial<Selection> & { id: string }): Watcher =>
+  const watch = (part: Partial<AudienceSpec> & { id: string }): Watcher =>
     world.hub.add({ ...noting(part.id), ...part }, revision(0), new CountingSink())
   watch({ id: 'x', requires: beginsWith('x') })
   watch({ id: 'y', requires: beginsWith('y') })
@@ -211,7 +211,7 @@ function checkRandomWorld(seed: number): void {
   const random = createRandom(seed)
   const world = new World()
   const keys = ['a', 'b', 'b1', 'b2', 'c', 'd', 'd/1', 'd/2/3', 'd0']
-  const selections: (Partial<Selection> & { id: string; wants: (event: Event) => boolean })[] = [
+  const specs: (Partial<AudienceSpec> & { id: string; wants: (event: Event) => boolean })[] = [
     { id: 'all', wants: () => true },
     {
       id: 'key',
@@ -253,7 +253,7 @@ function checkRandomWorld(seed: number): void {
     if (changes.length > 0) world.apply(at, ...changes)
     else world.keyspace.advance(revision(at), at)
     if (random.next() < 0.15) {
-      const { wants, ...part } = selections[randomInt(random, 0, selections.length - 1)]!
+      const { wants, ...part } = specs[randomInt(random, 0, specs.length - 1)]!
       const framed = (event: Event, rev: Revision): Framed =>
         wants(event) ? frameOf(event, rev) : undefined
       const sink = new CountingSink(randomInt(random, 1, 4))

@@ -2,14 +2,14 @@ import t from 'tap'
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { revision, type Revision } from '../../../lib/base/revision.ts'
 import { type Event } from '../../../lib/store/event.ts'
-import type { Framed, Selection } from '../../../lib/watch/audience.ts'
+import type { Framed, AudienceSpec } from '../../../lib/watch/audience.ts'
 import type { Watcher } from '../../../lib/watch/watcher.ts'
 import { collector } from '../../support/program/collector.ts'
 import {
   roomy,
   put,
   frameOf,
-  selection,
+  spec,
   CountingSink,
   World,
   never,
@@ -36,8 +36,8 @@ t.test('watchers of one audience share their frames', async t => {
 t.test('a frame that nobody else can need is known as such', async t => {
   const world = new World()
   const seen: string[] = []
-  const noting = (id: string): Selection => ({
-    ...selection({ id }),
+  const noting = (id: string): AudienceSpec => ({
+    ...spec({ id }),
     frameOf: (event, at, isAlone) => {
       seen.push(`${id} ${event.key} ${isAlone ? 'alone' : 'shared'}`)
       return frameOf(event, at)

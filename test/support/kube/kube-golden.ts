@@ -1,5 +1,7 @@
 /** Answers recorded requests from the recorded history with nothing but the pure layer: what it refuses, and which objects it finds. */
 
+import type { Freshness } from '../../../lib/base/freshness.ts'
+import type { ListMeta } from '../../../lib/codec/output/list-body.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { revision, type Revision } from '../../../lib/base/revision.ts'
@@ -8,8 +10,7 @@ import { apiService } from '../../../lib/kube/resources/api-services.ts'
 import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import { customDefinition } from '../../../lib/kube/resources/custom-resources.ts'
 import { nameOfKey } from '../../../lib/kube/selectors/filter.ts'
-import { type ListMeta, listMeta, pageEntries, readPage } from '../../../lib/kube/list.ts'
-import type { Freshness } from '../../../lib/kube/request/list-options.ts'
+import { listMeta, pageEntries, readPage } from '../../../lib/kube/list.ts'
 import { requestTimeoutMs } from '../../../lib/kube/request/list-options.ts'
 import { isWatchRequest, planRead, type ReadPlan } from '../../../lib/kube/read-plan.ts'
 import { readFailure } from '../../../lib/kube/read-failure.ts'

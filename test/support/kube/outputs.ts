@@ -1,10 +1,10 @@
-/** Stored objects and the forms that they are shown in, for the tests of outputs. */
+/** Stored objects and the encodings that they are shown in, for the tests of outputs. */
 
 import { decode } from 'cborg'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { CustomKind } from '../../../lib/codec/served/custom/custom.ts'
-import { Forms, type Shown } from '../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-encoder.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import type { OutputKind, StoredKind } from '../../../lib/codec/output/output-kind.ts'
 import type { Run } from '../../../lib/codec/output/segments.ts'
@@ -21,8 +21,8 @@ export const created = '2026-01-01T00:00:00Z'
 export function shownAs(options: Partial<Shown> = {}): Shown {
   return {
     encoding: 'json',
-    view: 'object',
-    viewVersion: 'v1',
+    rendering: 'object',
+    renderingVersion: 'v1',
     includeObject: 'Metadata',
     now,
     ...options,
@@ -48,7 +48,7 @@ export function builtIn(
 export const configMaps: OutputKind = builtIn({ kind: 'ConfigMap' })
 
 /** Widgets of example.com/v1 with columns; undefined stands for a definition that declares none. */
-export function widgetForms(columns?: readonly Partial<CustomColumn>[]): Forms {
+export function widgetEncoder(columns?: readonly Partial<CustomColumn>[]): ObjectEncoder {
   const group = 'example.com'
   const kind: OutputKind = {
     ...builtIn({ group, kind: 'Widget' }, { encoding: 'json' }),
@@ -74,7 +74,7 @@ export function widgetForms(columns?: readonly Partial<CustomColumn>[]): Forms {
     preservesUnknownFields: false,
     conversion: 'none',
   })
-  return new Forms(kind, custom)
+  return new ObjectEncoder(kind, custom)
 }
 
 const slab = new SlabWriter()

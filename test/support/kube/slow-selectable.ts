@@ -9,7 +9,7 @@ import {
   type MessageType,
 } from '../../../lib/codec/schema/schema.ts'
 import type { MakeReader } from '../../../lib/kube/selectors/filter.ts'
-import type { KeyValue } from '../../../lib/store/event.ts'
+import type { StoredValue } from '../../../lib/codec/served/view.ts'
 
 /** A reader that parses JSON, or decodes protobuf by the schema, whole. */
 export const slowReader: MakeReader = resource => {
@@ -59,7 +59,7 @@ function asText(value: unknown): string {
 }
 
 /** The object of a stored value. Only texts, numbers, booleans, messages, lists and maps of text are decoded. */
-export function decodeStored({ bytes, start, end }: KeyValue): unknown {
+export function decodeStored({ bytes, start, end }: StoredValue): unknown {
   if (bytes[start] === 0x7b) return JSON.parse(Buffer.from(bytes.subarray(start, end)).toString())
   const envelope = readEnvelope(bytes, start, end)
   if (envelope instanceof NotExact) return envelope

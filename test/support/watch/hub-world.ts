@@ -6,7 +6,7 @@ import { type Revision, revision } from '../../../lib/base/revision.ts'
 import { type Change, type Event, KeyValue, noLease } from '../../../lib/store/event.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
-import type { Framed, RequiredTerms, Selection } from '../../../lib/watch/audience.ts'
+import type { Framed, RequiredTerms, AudienceSpec } from '../../../lib/watch/audience.ts'
 import { Hub } from '../../../lib/watch/hub.ts'
 import type { Watcher, WatcherSink } from '../../../lib/watch/watcher.ts'
 
@@ -45,7 +45,7 @@ export function frameOf(event: Event, at: Revision): Framed {
 }
 
 /** Of everything, unless it says otherwise. */
-export function selection(part: Partial<Selection> & { id: string }): Selection {
+export function spec(part: Partial<AudienceSpec> & { id: string }): AudienceSpec {
   return { range: allKeys, frameOf, ...part }
 }
 
@@ -85,8 +85,8 @@ export class World {
   apply(at: number, ...changes: Change[]): void {
     this.hub.publish(this.keyspace.apply(revision(at), changes, at))
   }
-  watch(sink: WatcherSink, part: Partial<Selection> & { id: string }, from = 0): Watcher {
-    return this.hub.add(selection(part), revision(from), sink)
+  watch(sink: WatcherSink, part: Partial<AudienceSpec> & { id: string }, from = 0): Watcher {
+    return this.hub.add(spec(part), revision(from), sink)
   }
 }
 

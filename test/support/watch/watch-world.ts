@@ -3,7 +3,7 @@
 import { type Key, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { type Revision, revision } from '../../../lib/base/revision.ts'
-import { Forms, type Shown } from '../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-encoder.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import type { WatchSource } from '../../../lib/http/api/api.ts'
@@ -61,8 +61,8 @@ export class WatchWorld {
     shown: Partial<Shown> = {},
     exchange: ScriptedExchange = new ScriptedExchange(),
   ): Promise<OpenedWatch> {
-    const forms = new Forms(configMaps, undefined)
-    const framing = new WatchFraming(builtIn('configmaps'), forms, shownAs(shown))
+    const encoder = new ObjectEncoder(configMaps, undefined)
+    const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(shown))
     const connection = new WatchConnection(exchange, framing, this.watches.outbox)
     this.watches.follow(connection, {
       keyspace: keyspaceKey,
@@ -70,7 +70,7 @@ export class WatchWorld {
       timeoutSeconds: undefined,
       allowBookmarks: false,
       ...following,
-      selection: {
+      audience: {
         id: JSON.stringify(shown),
         range: prefixRange(keyspaceKey),
         frameOf: (event, at) => {

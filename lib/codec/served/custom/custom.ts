@@ -2,20 +2,20 @@
  *
  *  The server decodes it into maps, puts the metadata through its own type, prunes and defaults by the schema of the stored
  *  version, relabels it for the served version and prunes again by that one's schema. Nearly always all of this changes nothing
- *  but resourceVersion and apiVersion: one pass proves it (json/skim.ts), and the text is spliced. Otherwise the same is done
+ *  but resourceVersion and apiVersion: one pass proves it (json/verify.ts), and the text is spliced. Otherwise the same is done
  *  to a tree. A definition is compiled once and kept by its owner, as compiling costs more than many objects. */
 
 import type { ByteWriter } from '../../output/byte-writer.ts'
 import { appendText } from '../../output/append.ts'
-import { Skeletons } from '../../json/verified-layouts.ts'
-import { JsonSkimmer, type SkimOptions } from '../../json/verify.ts'
+import { VerifiedLayouts } from '../../json/verified-layouts.ts'
+import { JsonVerifier, type VerifyOptions } from '../../json/verify.ts'
 import { appendSpliced } from '../../json/splice.ts'
 import { type JsonObject, parseTree, textFromTree } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 import { applyDefaults, coerceEmbedded, dropNulls, prune } from '../structural/apply.ts'
 import { rootMetadataNode } from '../structural/object-meta-node.ts'
 import { normaliseObjectMeta } from '../structural/object-meta.ts'
-import { type StructuralNode, compileRoot, skimNodeOf } from '../structural/schema.ts'
+import { type StructuralNode, compileRoot, verifyNodeOf } from '../structural/schema.ts'
 import { equalBytes, textFromBytes } from '../../text.ts'
 import type { StoredValue } from '../view.ts'
 
@@ -51,7 +51,7 @@ export class CustomKind {
   readonly #quotedKind: Uint8Array
   /** By apiVersion. */
   readonly #versions = new Map<string, Version>()
-  readonly #skimmer = new JsonSkimmer()
+  readonly #verifier = new JsonVerifier()
   /** The version that the last object was stored as; the next one nearly always is, too. */
   #likely: Version | undefined
   #lastServed: Version | undefined
@@ -69,8 +69,8 @@ export class CustomKind {
         apiVersion,
         quotedApiVersion: Buffer.from(`"${apiVersion}"`),
         root,
-        skim: skimRules(root),
-        skimRelabelled: skimRules(bare),
+        verify: verifyRules(root),
+        verifyRelabelled: verifyRules(bare),
       })
       this.#likely ??= this.#versions.get(apiVersion)
     }
@@ -84,7 +84,7 @@ export class CustomKind {
     const { resourceVersion } = options
     if (this.#isUnchanged(value, served)) {
       const apiVersion = this.#likely === served ? undefined : served.apiVersion
-      appendSpliced(out, this.#skimmer, { resourceVersion, apiVersion })
+      appendSpliced(out, this.#verifier, { resourceVersion, apiVersion })
       return undefined
     }
     const tree = this.#readTree(value, served)
@@ -127,11 +127,11 @@ export class CustomKind {
   }
 
   /** True if the server would change nothing but resourceVersion and apiVersion. Then `#likely` is the stored version, and the
-   *  skimmer knows the places. */
+   *  verifier knows the places. */
   #isUnchanged(value: StoredValue, served: Version): boolean {
     const guess = this.#likely
-    if (guess === undefined || !this.#skim(value, guess.skim)) return false
-    const { apiVersionStart, apiVersionEnd, kindStart, kindEnd } = this.#skimmer
+    if (guess === undefined || !this.#verify(value, guess.verify)) return false
+    const { apiVersionStart, apiVersionEnd, kindStart, kindEnd } = this.#verifier
     const { bytes } = value
     if (apiVersionStart < 0 || kindStart < 0) return false
     if (!equalBytes(bytes, kindStart, kindEnd, this.#quotedKind)) return false
@@ -140,16 +140,16 @@ export class CustomKind {
       const stored = this.#versions.get(apiVersion)
       if (stored === undefined) return false
       this.#likely = stored
-      if (!this.#skim(value, stored.skim)) return false
+      if (!this.#verify(value, stored.verify)) return false
     }
     if (this.#likely === served) return true
-    return this.#parts.conversion === 'none' && this.#skim(value, served.skimRelabelled)
+    return this.#parts.conversion === 'none' && this.#verify(value, served.verifyRelabelled)
   }
 
-  #skim({ bytes, start, end }: StoredValue, { options, skeletons }: SkimRules): boolean {
-    if (skeletons.match(this.#skimmer, bytes, start, end)) return true
-    if (!this.#skimmer.skim(bytes, start, end, options)) return false
-    skeletons.remember(this.#skimmer)
+  #verify({ bytes, start, end }: StoredValue, { options, layouts }: VerifyRules): boolean {
+    if (layouts.match(this.#verifier, bytes, start, end)) return true
+    if (!this.#verifier.verify(bytes, start, end, options)) return false
+    layouts.remember(this.#verifier)
     return true
   }
 
@@ -191,24 +191,24 @@ interface Version {
   /** As it stands in JSON. */
   readonly quotedApiVersion: Uint8Array
   readonly root: StructuralNode | undefined
-  readonly skim: SkimRules
+  readonly verify: VerifyRules
   /** For objects that are stored as another version: they get no defaults of this one. */
-  readonly skimRelabelled: SkimRules
+  readonly verifyRelabelled: VerifyRules
 }
 
 /** How objects are proven, and those that were, as proofs of their like. */
-interface SkimRules {
-  readonly options: SkimOptions
-  readonly skeletons: Skeletons
+interface VerifyRules {
+  readonly options: VerifyOptions
+  readonly layouts: VerifiedLayouts
 }
 
-function skimRules(root: StructuralNode | undefined): SkimRules {
-  const options: SkimOptions = {
+function verifyRules(root: StructuralNode | undefined): VerifyRules {
+  const options: VerifyOptions = {
     order: 'sorted',
-    root: root === undefined ? undefined : skimNodeOf(root),
+    root: root === undefined ? undefined : verifyNodeOf(root),
     metadata: rootMetadataNode,
   }
-  return { options, skeletons: new Skeletons() }
+  return { options, layouts: new VerifiedLayouts() }
 }
 
 /** What the server does whenever it decodes or converts. */

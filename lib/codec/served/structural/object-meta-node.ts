@@ -1,16 +1,16 @@
 /** Which metadata Go's typed ObjectMeta leaves alone. The API server decodes the metadata of custom resources into that type and
  *  writes it again: unknown fields, empty values and wrong types go, and times get their one form. */
 
-import { type ScalarForm, SkimNode } from '../../json/verify-node.ts'
+import { type ScalarForm, VerifyNode } from '../../json/verify-node.ts'
 
 const text = scalar('text')
 const filled = scalar('non-empty text')
 const time = scalar('time')
 const integer = scalar('integer')
 const boolean = scalar('boolean')
-const always = new SkimNode({ form: 'text', isExpected: true })
-const textMap = new SkimNode({ additional: text, container: 'object' })
-const anything = new SkimNode({ isPreserving: true })
+const always = new VerifyNode({ form: 'text', isExpected: true })
+const textMap = new VerifyNode({ additional: text, container: 'object' })
+const anything = new VerifyNode({ isPreserving: true })
 
 const ownerReference = object({
   apiVersion: always,
@@ -49,25 +49,25 @@ const members = {
 }
 
 /** Metadata of a stored object. One without a generation gets one. */
-export const rootMetadataNode: SkimNode = object({
+export const rootMetadataNode: VerifyNode = object({
   ...members,
-  generation: new SkimNode({ form: 'non-zero integer', isExpected: true }),
+  generation: new VerifyNode({ form: 'non-zero integer', isExpected: true }),
 })
 
 /** Metadata of an embedded resource. */
-export const embeddedMetadataNode: SkimNode = object({
+export const embeddedMetadataNode: VerifyNode = object({
   ...members,
   generation: scalar('non-zero integer'),
 })
 
-function scalar(form: ScalarForm): SkimNode {
-  return new SkimNode({ form })
+function scalar(form: ScalarForm): VerifyNode {
+  return new VerifyNode({ form })
 }
 
-function list(items: SkimNode): SkimNode {
-  return new SkimNode({ items, container: 'list' })
+function list(items: VerifyNode): VerifyNode {
+  return new VerifyNode({ items, container: 'list' })
 }
 
-function object(members: Readonly<Record<string, SkimNode>>): SkimNode {
-  return new SkimNode({ members })
+function object(members: Readonly<Record<string, VerifyNode>>): VerifyNode {
+  return new VerifyNode({ members })
 }

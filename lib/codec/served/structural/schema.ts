@@ -2,7 +2,7 @@
  *  formats and validations are checked on writes, and mean nothing here; neither does int-or-string. */
 
 import { JsonNumber, type JsonValue } from '../../json/tree.ts'
-import { SkimNode } from '../../json/verify-node.ts'
+import { VerifyNode } from '../../json/verify-node.ts'
 import { embeddedMetadataNode } from './object-meta-node.ts'
 
 /** One level of a schema. */
@@ -46,18 +46,18 @@ export function compileRoot(
   return { ...node, properties, isEmbedded: false }
 }
 
-/** The same schema for the skimmer, which proves objects unchanged by it. */
-export function skimNodeOf(node: StructuralNode, isProperty = false): SkimNode {
-  const members: Record<string, SkimNode> = Object.create(null) as Record<string, SkimNode>
-  for (const [name, property] of node.properties) members[name] = skimNodeOf(property, true)
+/** The same schema for the verifier, which proves objects unchanged by it. */
+export function verifyNodeOf(node: StructuralNode, isProperty = false): VerifyNode {
+  const members: Record<string, VerifyNode> = Object.create(null) as Record<string, VerifyNode>
+  for (const [name, property] of node.properties) members[name] = verifyNodeOf(property, true)
   if (node.isEmbedded) {
     Object.assign(members, { apiVersion: text, kind: text, metadata: embeddedMetadataNode })
   }
   const hasDefault = node.defaultValue !== null
-  return new SkimNode({
+  return new VerifyNode({
     members,
-    additional: node.additional === undefined ? undefined : skimNodeOf(node.additional),
-    items: node.items === undefined ? undefined : skimNodeOf(node.items),
+    additional: node.additional === undefined ? undefined : verifyNodeOf(node.additional),
+    items: node.items === undefined ? undefined : verifyNodeOf(node.items),
     isPreserving: node.isPreserving,
     isNullable: node.isNullable,
     isExpected: isProperty && hasDefault,
@@ -65,7 +65,7 @@ export function skimNodeOf(node: StructuralNode, isProperty = false): SkimNode {
   })
 }
 
-const text = new SkimNode({ form: 'text' })
+const text = new VerifyNode({ form: 'text' })
 
 /** What an embedded resource always has. */
 export const typeAndObjectMeta: readonly string[] = ['apiVersion', 'kind', 'metadata']

@@ -2,7 +2,8 @@
  *  those have checked on their own level only. Anything malformed further in is found when it is written. */
 
 import { messageType } from '../../schema/schema.ts'
-import { type Conversion, giveUp } from '../../transcode/decode/state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState } from '../../transcode/decode/state.ts'
 import { WireReader, wireBytes, wireVarint } from '../../../wire/reader.ts'
 
 /** A window of the input; -1 where there is none. */
@@ -18,7 +19,7 @@ export function numberOf(typeName: string, jsonName: string): number {
 }
 
 /** True if the bytes say exactly this ASCII text. */
-export function isText(out: Conversion, start: number, end: number, text: string): boolean {
+export function isText(out: DecodeState, start: number, end: number, text: string): boolean {
   if (end - start !== text.length) return false
   for (let i = 0; i < text.length; i++) {
     if (out.input[start + i] !== text.charCodeAt(i)) return false
@@ -27,12 +28,12 @@ export function isText(out: Conversion, start: number, end: number, text: string
 }
 
 /** True if two windows hold the same bytes. */
-export function isSame(out: Conversion, a: Window, b: Window): boolean {
+export function isSame(out: DecodeState, a: Window, b: Window): boolean {
   return a.end - a.start === b.end - b.start && hasSameBytes(out, a.start, b.start, a.end - a.start)
 }
 
 /** The windows of a length-delimited field, every occurrence. */
-export function windowsOf(out: Conversion, message: Window, number: number): Window[] {
+export function windowsOf(out: DecodeState, message: Window, number: number): Window[] {
   const found: Window[] = []
   reader.reset(out.input, message.start, message.end)
   while (reader.nextField()) {
@@ -43,7 +44,7 @@ export function windowsOf(out: Conversion, message: Window, number: number): Win
 }
 
 /** The last occurrence of a length-delimited field, if there is one. */
-export function windowOf(out: Conversion, message: Window, number: number): Window | undefined {
+export function windowOf(out: DecodeState, message: Window, number: number): Window | undefined {
   let start = -1
   let end = -1
   reader.reset(out.input, message.start, message.end)
@@ -57,7 +58,7 @@ export function windowOf(out: Conversion, message: Window, number: number): Wind
 }
 
 /** The varint in a field, zero if it is absent; only whether it is zero is exact. */
-export function varintOf(out: Conversion, message: Window, number: number): number {
+export function varintOf(out: DecodeState, message: Window, number: number): number {
   let value = 0
   reader.reset(out.input, message.start, message.end)
   while (reader.nextField()) {
@@ -68,13 +69,13 @@ export function varintOf(out: Conversion, message: Window, number: number): numb
 }
 
 /** The keys of a map field. */
-export function keysOf(out: Conversion, message: Window, number: number): Window[] {
+export function keysOf(out: DecodeState, message: Window, number: number): Window[] {
   return windowsOf(out, message, number).map(entry => windowOf(out, entry, 1) ?? nothing)
 }
 
 /** The value of a text key in a map field. */
 export function valueOf(
-  out: Conversion,
+  out: DecodeState,
   message: Window,
   number: number,
   key: string,
@@ -89,7 +90,7 @@ export function valueOf(
 /** Whether one map field of a message has a key that another has not. Asked of every container of every pod, so nothing is
  *  allocated. */
 export function missesKey(
-  out: Conversion,
+  out: DecodeState,
   message: Window,
   fields: { readonly from: number; readonly to: number },
 ): boolean {
@@ -112,7 +113,7 @@ export function missesKey(
 }
 
 /** ASCII text of a window, for names that are compared with others: what is longer than any such name is cut. */
-export function textOf(out: Conversion, window: Window | undefined): string {
+export function textOf(out: DecodeState, window: Window | undefined): string {
   let text = ''
   if (window === undefined) return text
   for (let at = window.start; at < window.end && at < window.start + 500; at++) {
@@ -128,7 +129,7 @@ const inner = new WireReader()
 const key = new WireReader()
 
 /** The length of an entry's key, which ends at `key.at`. */
-function readKey(out: Conversion, start: number, end: number): number {
+function readKey(out: DecodeState, start: number, end: number): number {
   let at = start
   let length = 0
   key.reset(out.input, start, end)
@@ -142,7 +143,7 @@ function readKey(out: Conversion, start: number, end: number): number {
   return length
 }
 
-function hasSameBytes(out: Conversion, a: number, b: number, length: number): boolean {
+function hasSameBytes(out: DecodeState, a: number, b: number, length: number): boolean {
   for (let i = 0; i < length; i++) {
     if (out.input[a + i] !== out.input[b + i]) return false
   }

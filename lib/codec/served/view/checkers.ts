@@ -10,13 +10,14 @@ import { isRecursive, runtime } from '../../transcode/decode/runtime.ts'
 import { scanSource, variablesSource } from '../../transcode/decode/scan-source.ts'
 import { lengthSource, tagOf, tagTestSource } from '../../transcode/decode/source.ts'
 import { canonicalQuantity, isPlainQuantity } from '../../../go/quantity.ts'
-import { type Conversion, giveUp } from '../../transcode/decode/state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState } from '../../transcode/decode/state.ts'
 import { wireBytes } from '../../../wire/reader.ts'
 import { viewAdditions } from './additions.ts'
 import { textOf, windowOf } from './check-functions.ts'
 
 /** Gives up if the API server would change the message that lies in the window. */
-export type CheckMessage = (out: Conversion, start: number, end: number) => void
+export type CheckMessage = (out: DecodeState, start: number, end: number) => void
 
 /** The function for a type, or `undefined` when nothing in it can be changed. `except` names fields, as `type.field`, whose
  *  defaults the caller applies. */
@@ -168,13 +169,13 @@ function eachSource(field: Field, call: string): string {
 }
 
 /** The value of a map's entry. */
-function checkEntry(out: Conversion, start: number, end: number, check: CheckMessage): void {
+function checkEntry(out: DecodeState, start: number, end: number, check: CheckMessage): void {
   const value = windowOf(out, { start, end }, 2) ?? { start: -1, end: -1 }
   check(out, value.start, value.end)
 }
 
 /** A quantity that is written in another form than it is stored in. */
-function checkQuantity(out: Conversion, start: number, end: number): void {
+function checkQuantity(out: DecodeState, start: number, end: number): void {
   const window = windowOf(out, { start, end }, 1)
   if (window === undefined || isPlainQuantity(out.input, window.start, window.end)) return
   const text = textOf(out, window)
@@ -182,7 +183,7 @@ function checkQuantity(out: Conversion, start: number, end: number): void {
 }
 
 /** In lists of resources the API server rounds up to thousandths. */
-function checkRounded(out: Conversion, start: number, end: number): void {
+function checkRounded(out: DecodeState, start: number, end: number): void {
   checkQuantity(out, start, end)
   const text = textOf(out, windowOf(out, { start, end }, 1))
   if (/(?:[nu]|e-[69])$/.test(text)) giveUp('a quantity is smaller than a thousandth')

@@ -3,7 +3,7 @@
  *  rule before it wrote. Rules that a view does apply are in presets.ts, and `jobLabels` below. */
 
 import type { MessageType } from '../../schema/schema.ts'
-import type { Conversion } from '../../transcode/decode/state.ts'
+import type { DecodeState } from '../../transcode/decode/state.ts'
 import { WireReader } from '../../../wire/reader.ts'
 import {
   type Window,
@@ -31,7 +31,7 @@ export interface Check {
 }
 
 /** The message that a compiled function is writing: `s` to `e`. */
-type Predicate = (out: Conversion, start: number, end: number) => boolean
+type Predicate = (out: DecodeState, start: number, end: number) => boolean
 
 const set = (type: MessageType, field: string): string => `!(${zeroSource(type, field)})`
 const zero = zeroSource
@@ -157,7 +157,7 @@ const lacksAffinityTimeout: Predicate = (out, start, end) => {
 }
 
 /** Whether the first of a pod's addresses is another than its address, which is the window. */
-const isOtherAddress = (out: Conversion, address: Window, start: number, end: number): boolean => {
+const isOtherAddress = (out: DecodeState, address: Window, start: number, end: number): boolean => {
   if (start === -1) return address.end > address.start
   addresses.reset(out.input, start, end)
   addresses.nextField()
@@ -355,7 +355,7 @@ export const checks: readonly Check[] = [
 
 /** A job without labels takes those of its template, which its writer gets to see only after it has written it. The compiled
  *  function of the job's metadata finds them in the conversion. */
-export function findTemplateLabels(out: Conversion, start: number, end: number): void {
+export function findTemplateLabels(out: DecodeState, start: number, end: number): void {
   const spec = windowOf(out, { start, end }, numberOf('batch/v1.Job', 'spec'))
   const template = spec && windowOf(out, spec, numberOf('batch/v1.JobSpec', 'template'))
   const metadata =

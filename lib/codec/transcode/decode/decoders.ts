@@ -12,7 +12,7 @@ import { createMapWriter } from './maps.ts'
 import { createNumbersWriter } from './number-lists.ts'
 import { isRecursive, mapValueWriters, runtime } from './runtime.ts'
 import { tagOf } from './source.ts'
-import { Conversion, type WriteValue } from './state.ts'
+import { DecodeState, type WriteValue } from './state.ts'
 
 /** What distinguishes the functions of one message type. */
 export interface Variant {
@@ -115,7 +115,7 @@ export class Decoders {
       ...links.map((_, i) => `L${i} = links[${i}]`),
       ...writers.map((_, i) => `M${i} = writers[${i}]`),
     ]
-    // In brackets, a function is compiled at once instead of being skimmed first.
+    // In brackets, a function is compiled at once instead of being parsed lightly first.
     const source = `
       const { ${Object.keys(this.#helpers).join(', ')} } = helpers;
       ${names.length === 0 ? '' : `const ${names.join(', ')};`}
@@ -191,7 +191,7 @@ export class Decoders {
     const write = this.writerOf(type, { shape: 'value', scope })
     const texts = (Array.isArray(value) ? value : [value]).map(element => {
       const bytes = encodeValue(type, element)
-      const out = new Conversion()
+      const out = new DecodeState()
       out.setInput(bytes)
       out.length = write(out, 0, bytes.length, 0)
       return Buffer.from(out.copy()).toString()

@@ -1,7 +1,7 @@
 /** Texts and bytes as Go's JSON encoder writes them (FORMAT.md, section 3). All are `WriteValue`s, and rely on the room that
  *  those are promised. */
 
-import type { Conversion } from './state.ts'
+import type { DecodeState } from './state.ts'
 
 /** What becomes of a byte in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to a UTF-8 sequence; otherwise
  *  the letter that follows a backslash. */
@@ -11,7 +11,7 @@ const escapes: Uint8Array = escapeTable()
  *
  *  Four bytes at a time as long as none of them needs a change: one test finds that out for all four, and reads of the input
  *  are not checked one by one. On texts of 12 bytes and more this takes half the time (bench/codec). */
-export function writeText(out: Conversion, start: number, end: number, position: number): number {
+export function writeText(out: DecodeState, start: number, end: number, position: number): number {
   const { inputView, view } = out
   let from = start
   let to = position
@@ -49,7 +49,7 @@ export function needsChange(word: number): boolean {
 }
 
 /** Writes bytes up to and with the first that needs a change; `out.at` is the position of the next. */
-function writeToEscape(out: Conversion, start: number, end: number, position: number): number {
+function writeToEscape(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
   let from = start
   let to = position
@@ -77,7 +77,7 @@ function writeToEscape(out: Conversion, start: number, end: number, position: nu
 
 /** One character of more than one byte: as it is, but for U+2028 and U+2029, and for bytes that are no UTF-8, each of which Go
  *  writes as the six characters `\ufffd`. */
-function writeSequence(out: Conversion, start: number, end: number, position: number): number {
+function writeSequence(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
   const length = sequenceLength(input, start, end)
   if (length === 0) {
@@ -128,7 +128,12 @@ function hexDigit(value: number): number {
 }
 
 /** Writes the bytes as standard base64 with padding, without quotes. */
-export function writeBase64(out: Conversion, start: number, end: number, position: number): number {
+export function writeBase64(
+  out: DecodeState,
+  start: number,
+  end: number,
+  position: number,
+): number {
   const { input, bytes } = out
   let to = position
   let from = start
@@ -156,7 +161,7 @@ export function writeBase64(out: Conversion, start: number, end: number, positio
 }
 
 /** Writes ASCII text that needs no change. */
-export function writeAscii(out: Conversion, position: number, text: string): number {
+export function writeAscii(out: DecodeState, position: number, text: string): number {
   const { bytes } = out
   for (let i = 0; i < text.length; i++) bytes[position + i] = text.charCodeAt(i)
   return position + text.length

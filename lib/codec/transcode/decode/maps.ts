@@ -3,7 +3,8 @@
 
 import { writeText } from './json-text.ts'
 import { readLength } from './numbers.ts'
-import { type Conversion, type WriteValue, giveUp, slackBytes } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState, type WriteValue, slackBytes } from './state.ts'
 
 /** A function that writes the map whose entries carry `tag`: from the first entry's tag to the last one's end. */
 export function createMapWriter(tag: number, writeValue: WriteValue): WriteValue {
@@ -36,7 +37,7 @@ export function createMapWriter(tag: number, writeValue: WriteValue): WriteValue
 
 /** The value of a map of texts. */
 export function writeQuotedText(
-  out: Conversion,
+  out: DecodeState,
   start: number,
   end: number,
   position: number,
@@ -48,7 +49,7 @@ export function writeQuotedText(
 }
 
 /** The position of the next field with this tag, which was seen before and so is well-formed; `end` if there is none. */
-export function seekTag(out: Conversion, start: number, end: number, tag: number): number {
+export function seekTag(out: DecodeState, start: number, end: number, tag: number): number {
   const { input } = out
   let at = start
   while (at < end) {
@@ -90,7 +91,7 @@ interface MapWindow {
 const entry: Entry = { keyStart: 0, keyEnd: 0, valueStart: 0, valueEnd: 0 }
 
 /** Where the next entry's message begins, its length in `out.at`; -1 when there is none. */
-function nextEntry(out: Conversion, start: number, end: number, tag: number): number {
+function nextEntry(out: DecodeState, start: number, end: number, tag: number): number {
   const { input } = out
   const low = tag > 0x7f ? (tag & 0x7f) | 0x80 : tag
   let at = start
@@ -105,7 +106,7 @@ function nextEntry(out: Conversion, start: number, end: number, tag: number): nu
   return from
 }
 
-function readEntry(out: Conversion, start: number, end: number): void {
+function readEntry(out: DecodeState, start: number, end: number): void {
   const { input } = out
   entry.keyStart = entry.keyEnd = entry.valueStart = entry.valueEnd = start
   let at = start
@@ -128,7 +129,7 @@ function readEntry(out: Conversion, start: number, end: number): void {
 
 /** `"key":value,` */
 function writeMember(
-  out: Conversion,
+  out: DecodeState,
   { keyStart, keyEnd, valueStart, valueEnd }: Entry,
   writeValue: WriteValue,
   position: number,
@@ -142,7 +143,7 @@ function writeMember(
 
 /** The same map, sorted; of entries with the same key the last counts. */
 function writeSorted(
-  out: Conversion,
+  out: DecodeState,
   { start, end, tag, writeValue }: MapWindow,
   position: number,
 ): number {

@@ -6,7 +6,8 @@ import { appendVarint } from '../../output/append.ts'
 import { ByteWriter } from '../../output/byte-writer.ts'
 import { type Field, type MessageType, findMessageType } from '../../schema/schema.ts'
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
-import { giveUp, maxDepth } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { maxDepth } from './state.ts'
 
 /** The same message with every single message field in one piece, at all levels. Takes time and space in proportion to the
  *  message's size and depth. */

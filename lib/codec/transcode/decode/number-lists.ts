@@ -4,7 +4,8 @@
 import type { Field } from '../../schema/schema.ts'
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
 import { isNonZero64, skipVarint, writeFloat64, writeInt32, writeInt64 } from './numbers.ts'
-import { type Conversion, type WriteValue, giveUp } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState, type WriteValue } from './state.ts'
 
 /** A function that writes the elements, with commas between them: from the first one's tag to the last one's end. */
 export function createNumbersWriter({ type, number }: Field): WriteValue {
@@ -36,7 +37,7 @@ export function createNumbersWriter({ type, number }: Field): WriteValue {
   }
 }
 
-type WriteNumber = (out: Conversion, at: number, position: number) => number
+type WriteNumber = (out: DecodeState, at: number, position: number) => number
 
 const writers: Readonly<Record<string, WriteNumber>> = {
   int32: writeInt32,

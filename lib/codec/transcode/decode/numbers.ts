@@ -1,10 +1,11 @@
 /** Varints, fixed-width numbers and lengths, read where they lie and written as decimal text. Positions were checked against
  *  the end of the message when its fields were found, so the writers here need no end. */
 
-import { type Conversion, giveUp } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState } from './state.ts'
 
 /** Reads a length and sets `out.at` to the position after it; gives up if that many bytes do not follow before `end`. */
-export function readLength(out: Conversion, at: number, end: number): number {
+export function readLength(out: DecodeState, at: number, end: number): number {
   const { input } = out
   let length = 0
   let scale = 1
@@ -23,7 +24,7 @@ export function readLength(out: Conversion, at: number, end: number): number {
 }
 
 /** The position after the varint that begins at `start`. */
-export function skipVarint(out: Conversion, start: number, end: number): number {
+export function skipVarint(out: DecodeState, start: number, end: number): number {
   const { input } = out
   for (let at = start; at < end && at < start + 10; at++) {
     if ((input[at] as number) < 0x80) return at + 1
@@ -32,7 +33,7 @@ export function skipVarint(out: Conversion, start: number, end: number): number 
 }
 
 /** The low 32 bits of the varint at `at`, as Go reads an int32; `readHigh` gives the other half. */
-export function readLow(out: Conversion, at: number): number {
+export function readLow(out: DecodeState, at: number): number {
   const { input } = out
   let value = 0
   for (let shift = 0, from = at; shift < 35; shift += 7, from++) {
@@ -44,7 +45,7 @@ export function readLow(out: Conversion, at: number): number {
 }
 
 /** The high 32 bits of the varint at `at`. */
-export function readHigh(out: Conversion, at: number): number {
+export function readHigh(out: DecodeState, at: number): number {
   const { input } = out
   let value = 0
   for (let shift = 0, from = at; shift < 70; shift += 7, from++) {
@@ -57,30 +58,30 @@ export function readHigh(out: Conversion, at: number): number {
 }
 
 /** An int64 as a number: exact up to 2^53 on either side of zero, and beyond that still on the same side. */
-export function readSafe(out: Conversion, at: number): number {
+export function readSafe(out: DecodeState, at: number): number {
   const byte = out.input[at] as number
   if (byte < 0x80) return byte
   return readHigh(out, at) * 0x1_0000_0000 + (readLow(out, at) >>> 0)
 }
 
-export function isNonZero32(out: Conversion, at: number): boolean {
+export function isNonZero32(out: DecodeState, at: number): boolean {
   const byte = out.input[at] as number
   return byte < 0x80 ? byte !== 0 : readLow(out, at) !== 0
 }
 
-export function isNonZero64(out: Conversion, at: number): boolean {
+export function isNonZero64(out: DecodeState, at: number): boolean {
   const byte = out.input[at] as number
   return byte < 0x80 ? byte !== 0 : readLow(out, at) !== 0 || readHigh(out, at) !== 0
 }
 
 /** Writes the varint at `at` as an int32. */
-export function writeInt32(out: Conversion, at: number, position: number): number {
+export function writeInt32(out: DecodeState, at: number, position: number): number {
   const byte = out.input[at] as number
   return writeSafe(out, byte < 0x80 ? byte : readLow(out, at), position)
 }
 
 /** Writes the varint at `at` as an int64, exact over its whole range. */
-export function writeInt64(out: Conversion, at: number, position: number): number {
+export function writeInt64(out: DecodeState, at: number, position: number): number {
   const byte = out.input[at] as number
   if (byte < 0x80) return writeSafe(out, byte, position)
   const high = readHigh(out, at)
@@ -94,7 +95,7 @@ export function writeInt64(out: Conversion, at: number, position: number): numbe
 }
 
 /** Writes a whole number up to 2^53 on either side of zero. */
-export function writeSafe(out: Conversion, value: number, position: number): number {
+export function writeSafe(out: DecodeState, value: number, position: number): number {
   const { bytes } = out
   let to = position
   let rest = value
@@ -118,7 +119,7 @@ export function writeSafe(out: Conversion, value: number, position: number): num
 }
 
 /** Writes the eight bytes at `at` as Go writes a float64: the shortest text that reads back the same, as JavaScript does. */
-export function writeFloat64(out: Conversion, at: number, position: number): number {
+export function writeFloat64(out: DecodeState, at: number, position: number): number {
   const value = out.inputView.getFloat64(at, true)
   if (!Number.isFinite(value)) giveUp('a number is not finite')
   const text = Object.is(value, -0) ? '-0' : String(value)

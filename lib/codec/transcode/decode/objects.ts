@@ -1,10 +1,10 @@
 /** Writes one whole object as JSON by a compiled function, with what stands before its fields, and turns giving up into a result. */
 
 import type { ByteWriter } from '../../output/byte-writer.ts'
-import { NotExact } from '../../not-exact.ts'
+import { GiveUp, NotExact } from '../../not-exact.ts'
 import type { MessageType } from '../../schema/schema.ts'
 import { mergeRepeated } from './merge.ts'
-import { Conversion, GiveUp, type WriteValue } from './state.ts'
+import { DecodeState, type WriteValue } from './state.ts'
 
 /** A message and where it lies. */
 export interface ObjectSource {
@@ -39,34 +39,34 @@ function appendOnce(
   source: ObjectSource,
   text: ObjectText,
 ): NotExact | 'repeated' | undefined {
-  conversion.borrow(out, source.bytes)
+  state.borrow(out, source.bytes)
   try {
     writeObject(source, text)
-    out.length = conversion.length
+    out.length = state.length
     return undefined
   } catch (error) {
     if (!(error instanceof GiveUp)) throw error
     return error.isRepeated ? 'repeated' : new NotExact(error.reason)
   } finally {
-    conversion.giveBack(out)
+    state.giveBack(out)
   }
 }
 
-const conversion = new Conversion(0)
+const state = new DecodeState(0)
 
 function writeObject(
   source: ObjectSource,
   { write, header, trailer, resourceVersion }: ObjectText,
 ): void {
-  conversion.resourceVersion = resourceVersion
-  const from = conversion.length
-  conversion.appendAscii(header)
-  const to = write(conversion, source.start, source.end, conversion.length)
-  conversion.length = to
+  state.resourceVersion = resourceVersion
+  const from = state.length
+  state.appendAscii(header)
+  const to = write(state, source.start, source.end, state.length)
+  state.length = to
   // Every member has a comma before it, and the first one's becomes the brace.
-  if (to === from) conversion.appendAscii('{')
-  else conversion.bytes[from] = 0x7b
-  conversion.appendAscii(trailer)
+  if (to === from) state.appendAscii('{')
+  else state.bytes[from] = 0x7b
+  state.appendAscii(trailer)
 }
 
 /** Tries again with a message that repeats nothing. */

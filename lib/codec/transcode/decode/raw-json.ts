@@ -3,11 +3,12 @@
  *  the syntax on the way, and so do we, as a text that is no JSON would break the object around it. */
 
 import { needsChange } from './json-text.ts'
-import { type Conversion, giveUp } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState } from './state.ts'
 
 /** Writes the text from `start` to `end`, which must be one JSON value. */
 export function writeRawJson(
-  out: Conversion,
+  out: DecodeState,
   start: number,
   end: number,
   position: number,
@@ -103,7 +104,7 @@ function skipSpace(input: Uint8Array, start: number, end: number): number {
 }
 
 /** A member's name with its colon; `out.at` becomes the position where the value begins. */
-function writeKey(out: Conversion, start: number, end: number, position: number): number {
+function writeKey(out: DecodeState, start: number, end: number, position: number): number {
   const { input } = out
   if (start >= end || input[start] !== quote) malformed()
   const to = writeRawText(out, start, end, position)
@@ -115,7 +116,7 @@ function writeKey(out: Conversion, start: number, end: number, position: number)
 }
 
 /** A text with its quotes. Bytes that are no UTF-8 stay: Go does not look at them here. */
-function writeRawText(out: Conversion, start: number, end: number, position: number): number {
+function writeRawText(out: DecodeState, start: number, end: number, position: number): number {
   const { input, inputView, bytes, view } = out
   let at = start + 1
   let to = position
@@ -147,7 +148,7 @@ function writeRawText(out: Conversion, start: number, end: number, position: num
 }
 
 /** What the byte before `at` begins, when it is not simply copied. */
-function writeSpecial(out: Conversion, at: number, end: number, position: number): number {
+function writeSpecial(out: DecodeState, at: number, end: number, position: number): number {
   const { input, bytes } = out
   const byte = input[at - 1] as number
   out.at = at
@@ -169,7 +170,7 @@ function writeSpecial(out: Conversion, at: number, end: number, position: number
 }
 
 /** An escape of the source, checked and kept as it is. */
-function writeBackslash(out: Conversion, at: number, end: number, position: number): number {
+function writeBackslash(out: DecodeState, at: number, end: number, position: number): number {
   const { input, bytes } = out
   const letter = at < end ? (input[at] as number) : 0
   const length = letter === 0x75 ? 5 : 1
@@ -184,7 +185,7 @@ function writeBackslash(out: Conversion, at: number, end: number, position: numb
   return position + 1 + length
 }
 
-function writeUnicodeEscape(out: Conversion, code: number, position: number): number {
+function writeUnicodeEscape(out: DecodeState, code: number, position: number): number {
   const text = `\\u${code.toString(16).padStart(4, '0')}`
   for (let i = 0; i < text.length; i++) out.bytes[position + i] = text.charCodeAt(i)
   return position + text.length
@@ -196,7 +197,7 @@ function isHexDigit(byte: number): boolean {
 }
 
 /** A number, `true`, `false` or `null`, copied. */
-function writeScalar(out: Conversion, start: number, end: number, position: number): number {
+function writeScalar(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
   const after = scalarEnd(input, start, end)
   for (let i = start; i < after; i++) bytes[position + i - start] = input[i] as number

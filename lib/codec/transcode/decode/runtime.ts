@@ -6,7 +6,8 @@ import { writeAscii, writeBase64, writeText } from './json-text.ts'
 import { seekTag, writeQuotedText } from './maps.ts'
 import * as numbers from './numbers.ts'
 import { writeIntOrString, writeJson, writeQuantity, writeRawExtension } from './specials.ts'
-import { type Conversion, type WriteValue, giveUp, giveUpOnRepetition, maxDepth } from './state.ts'
+import { giveUp, giveUpOnRepetition } from '../../not-exact.ts'
+import { type DecodeState, type WriteValue, maxDepth } from './state.ts'
 import { isZeroTime, writeMicroTime, writeTime } from './times.ts'
 
 /** The writers of a map's values that are no messages. */
@@ -49,7 +50,7 @@ export const runtime: Readonly<Record<string, unknown>> = {
 }
 
 /** Says why a field was not expected where it is. */
-function unknownField(type: string, out: Conversion, at: number, end: number): never {
+function unknownField(type: string, out: DecodeState, at: number, end: number): never {
   const reader = new WireReader()
   reader.reset(out.input, at, end)
   if (!reader.nextField()) return giveUp(`${type} is malformed`)

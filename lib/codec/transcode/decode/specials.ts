@@ -5,11 +5,12 @@ import { writeText } from './json-text.ts'
 import { isNonZero64, readLength, readLow, readSafe, skipVarint, writeSafe } from './numbers.ts'
 import { canonicalQuantity, isPlainQuantity } from '../../../go/quantity.ts'
 import { writeRawJson } from './raw-json.ts'
-import { type Conversion, giveUp } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState } from './state.ts'
 
 /** Writes a quantity with its quotes, in canonical form. */
 export function writeQuantity(
-  out: Conversion,
+  out: DecodeState,
   start: number,
   end: number,
   position: number,
@@ -31,7 +32,7 @@ export function writeQuantity(
 
 /** Writes an IntOrString: a number, or a text with its quotes. */
 export function writeIntOrString(
-  out: Conversion,
+  out: DecodeState,
   start: number,
   end: number,
   position: number,
@@ -66,7 +67,7 @@ export function writeIntOrString(
 }
 
 /** Writes raw JSON, of which none at all is `null`: managed fields, and values in schemas. */
-export function writeJson(out: Conversion, start: number, end: number, position: number): number {
+export function writeJson(out: DecodeState, start: number, end: number, position: number): number {
   const from = onlyText(out, start, end, 'raw JSON')
   if (from === -1 || from === out.at) return writeNull(out, position)
   return writeRawJson(out, from, out.at, position)
@@ -74,7 +75,7 @@ export function writeJson(out: Conversion, start: number, end: number, position:
 
 /** Writes a RawExtension: absent is `null`, but empty is no JSON. */
 export function writeRawExtension(
-  out: Conversion,
+  out: DecodeState,
   start: number,
   end: number,
   position: number,
@@ -85,7 +86,7 @@ export function writeRawExtension(
 }
 
 /** Where the one field of such a message begins, -1 if it is absent; it ends at `out.at`. The last occurrence counts. */
-function onlyText(out: Conversion, start: number, end: number, what: string): number {
+function onlyText(out: DecodeState, start: number, end: number, what: string): number {
   const { input } = out
   let from = -1
   let to = start
@@ -101,7 +102,7 @@ function onlyText(out: Conversion, start: number, end: number, what: string): nu
 }
 
 /** Rarely longer than what it is read from, and never six times. */
-function writeOddQuantity(out: Conversion, start: number, end: number, position: number): number {
+function writeOddQuantity(out: DecodeState, start: number, end: number, position: number): number {
   let text = ''
   if (end - start > 100) giveUp('a quantity is too long')
   for (let i = start; i < end; i++) text += String.fromCharCode(out.input[i] as number)
@@ -110,7 +111,7 @@ function writeOddQuantity(out: Conversion, start: number, end: number, position:
   return position + canonical.length
 }
 
-function writeNull(out: Conversion, position: number): number {
+function writeNull(out: DecodeState, position: number): number {
   out.view.setInt32(position, 0x6c6c756e, true)
   return position + 4
 }

@@ -6,7 +6,7 @@ const noInput = new Uint8Array(0)
 const noInputView = new DataView(noInput.buffer)
 
 /** A conversion under way: its output, its input, and what its functions pass around beside positions. */
-export class Conversion extends ByteWriter {
+export class DecodeState extends ByteWriter {
   input: Uint8Array = noInput
   inputView: DataView = noInputView
   /** A second result of readers that return one number: the position after what they read. */
@@ -49,31 +49,7 @@ export class Conversion extends ByteWriter {
 
 /** Writes what the input holds from `start` to `end` at `position` of the output, and returns the position after it. There is
  *  room for six bytes of output for each byte of input, and `slackBytes` more; what may need beyond that reserves it. */
-export type WriteValue = (out: Conversion, start: number, end: number, position: number) => number
-
-/** Thrown inside a conversion, and always caught at its entry, which returns `NotExact`. An exception spares every call a
- *  check; a single instance spares the stack trace. */
-export class GiveUp extends Error {
-  reason = ''
-  /** The input repeats a message that decoders merge: merged first, it can be converted. */
-  isRepeated = false
-}
-
-const signal = new GiveUp('conversion is not exact')
-
-/** Ends the conversion as not exact. */
-export function giveUp(reason: string): never {
-  signal.reason = reason
-  signal.isRepeated = false
-  throw signal
-}
-
-/** Ends the conversion because a field that holds one message occurs again. */
-export function giveUpOnRepetition(typeName: string): never {
-  signal.reason = `${typeName} repeats a message`
-  signal.isRepeated = true
-  throw signal
-}
+export type WriteValue = (out: DecodeState, start: number, end: number, position: number) => number
 
 /** More than any value needs beside its own bytes: a time, a number, a few brackets. */
 export const slackBytes = 64

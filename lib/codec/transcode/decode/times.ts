@@ -2,7 +2,8 @@
  *  second of year 1, are Go's zero time, which is `null`. */
 
 import { readLow, readSafe, skipVarint } from './numbers.ts'
-import { type Conversion, giveUp } from './state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { type DecodeState } from './state.ts'
 import { zeroSeconds } from '../../../go/time-text.ts'
 
 /** The first second of year 10000, which RFC 3339 cannot write. */
@@ -10,7 +11,7 @@ const endSeconds = 253_402_300_800
 const firstYearSeconds = -62_167_219_200
 
 /** Writes a `Time`: whole seconds, whatever the nanoseconds. */
-export function writeTime(out: Conversion, start: number, end: number, position: number): number {
+export function writeTime(out: DecodeState, start: number, end: number, position: number): number {
   const seconds = readSeconds(out, start, end)
   if (seconds === zeroSeconds) return writeNull(out, position)
   const to = writeSeconds(out, seconds, position)
@@ -21,7 +22,7 @@ export function writeTime(out: Conversion, start: number, end: number, position:
 
 /** Writes a `MicroTime`: always six digits. */
 export function writeMicroTime(
-  out: Conversion,
+  out: DecodeState,
   start: number,
   end: number,
   position: number,
@@ -44,7 +45,7 @@ export function writeMicroTime(
 }
 
 /** True if the message is a `Time` that Go calls zero. */
-export function isZeroTime(out: Conversion, start: number, end: number): boolean {
+export function isZeroTime(out: DecodeState, start: number, end: number): boolean {
   return readSeconds(out, start, end) === zeroSeconds
 }
 
@@ -52,7 +53,7 @@ export function isZeroTime(out: Conversion, start: number, end: number): boolean
 let readNanos = 0
 
 /** The seconds of a time message. What decoders would merge or drop is not a time that anybody writes. */
-function readSeconds(out: Conversion, start: number, end: number): number {
+function readSeconds(out: DecodeState, start: number, end: number): number {
   readNanos = 0
   if (start === end) return zeroSeconds
   const { input } = out
@@ -69,13 +70,13 @@ function readSeconds(out: Conversion, start: number, end: number): number {
   return seconds
 }
 
-function writeNull(out: Conversion, position: number): number {
+function writeNull(out: DecodeState, position: number): number {
   out.view.setInt32(position, 0x6c6c756e, true)
   return position + 4
 }
 
 /** Writes `"2006-01-02T15:04:05`. */
-function writeSeconds(out: Conversion, seconds: number, position: number): number {
+function writeSeconds(out: DecodeState, seconds: number, position: number): number {
   const isInRange = seconds >= firstYearSeconds && seconds < endSeconds
   if (!isInRange) giveUp('a time is not in the years 0 to 9999')
   const days = Math.floor(seconds / 86_400)

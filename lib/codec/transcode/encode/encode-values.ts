@@ -2,7 +2,7 @@
  *  length-delimited values write the bytes without the length. */
 
 import { canonicalQuantity } from '../../../go/quantity.ts'
-import type { Encoding } from './encoding.ts'
+import type { EncodeState } from './state.ts'
 import {
   jsonArray,
   jsonFalse,
@@ -12,52 +12,52 @@ import {
   jsonText,
   jsonTrue,
 } from './json-tape.ts'
-import { giveUp } from '../decode/state.ts'
+import { giveUp } from '../../not-exact.ts'
 import { secondsFromText, zeroSeconds } from '../../../go/time-text.ts'
 
 /** Writes the value of a node; node -1 stands for a value that is not there. */
-export type EncodeValue = (encoding: Encoding, node: number) => void
+export type EncodeValue = (state: EncodeState, node: number) => void
 
 /** True if the member is there and not `null`. */
-export function isPresent(encoding: Encoding, node: number): boolean {
-  return node !== -1 && encoding.tape.kind(node) !== jsonNull
+export function isPresent(state: EncodeState, node: number): boolean {
+  return node !== -1 && state.tape.kind(node) !== jsonNull
 }
 
 /** Scalars that are no length-delimited values. Absent is zero. */
 export const scalarEncoders: Readonly<Record<string, EncodeValue>> = {
-  bool: (encoding, node) => {
-    const kind = isPresent(encoding, node) ? encoding.tape.kind(node) : jsonFalse
+  bool: (state, node) => {
+    const kind = isPresent(state, node) ? state.tape.kind(node) : jsonFalse
     if (kind !== jsonTrue && kind !== jsonFalse) giveUp('a member is not true or false')
-    encoding.appendByte(kind === jsonTrue ? 1 : 0)
+    state.appendByte(kind === jsonTrue ? 1 : 0)
   },
-  int32: (encoding, node) => {
-    if (isPresent(encoding, node)) writeInt32(encoding, node)
-    else encoding.appendByte(0)
+  int32: (state, node) => {
+    if (isPresent(state, node)) writeInt32(state, node)
+    else state.appendByte(0)
   },
-  int64: (encoding, node) => {
-    if (!isPresent(encoding, node)) encoding.appendByte(0)
-    else if (!writeSmall(encoding, node)) writeWhole(encoding, wholeOf(encoding, node))
+  int64: (state, node) => {
+    if (!isPresent(state, node)) state.appendByte(0)
+    else if (!writeSmall(state, node)) writeWhole(state, wholeOf(state, node))
   },
-  float64: (encoding, node) => {
+  float64: (state, node) => {
     let value = 0
-    if (isPresent(encoding, node)) {
-      if (encoding.tape.kind(node) !== jsonNumber) giveUp('a member is not a number')
-      value = Number(encoding.asciiOf(node))
+    if (isPresent(state, node)) {
+      if (state.tape.kind(node) !== jsonNumber) giveUp('a member is not a number')
+      value = Number(state.asciiOf(node))
       if (!Number.isFinite(value)) giveUp('a number is too large')
     }
-    encoding.reserve(encoding.length + 8)
-    encoding.view.setFloat64(encoding.length, value, true)
-    encoding.length += 8
+    state.reserve(state.length + 8)
+    state.view.setFloat64(state.length, value, true)
+    state.length += 8
   },
 }
 
 /** Length-delimited values that are no messages of the schema. */
 export const windowEncoders: Readonly<Record<string, EncodeValue>> = {
-  string: (encoding, node) => {
-    if (isPresent(encoding, node)) encoding.writeTextBytes(node)
+  string: (state, node) => {
+    if (isPresent(state, node)) state.writeTextBytes(node)
   },
-  bytes: (encoding, node) => {
-    if (isPresent(encoding, node)) writeBase64Bytes(encoding, node)
+  bytes: (state, node) => {
+    if (isPresent(state, node)) writeBase64Bytes(state, node)
   },
   quantity: writeQuantity,
   time: writeTime,
@@ -69,8 +69,8 @@ export const windowEncoders: Readonly<Record<string, EncodeValue>> = {
 }
 
 /** Writes a whole number of a few digits, as nearly all are; false if it is another. */
-function writeSmall(encoding: Encoding, node: number): boolean {
-  const { tape } = encoding
+function writeSmall(state: EncodeState, node: number): boolean {
+  const { tape } = state
   const end = tape.end(node)
   let at = tape.start(node)
   if (tape.kind(node) !== jsonNumber || end - at > 9) return false
@@ -80,99 +80,99 @@ function writeSmall(encoding: Encoding, node: number): boolean {
     if (!(digit >= 0 && digit <= 9)) return false
     value = value * 10 + digit
   }
-  encoding.writeVarint(value)
+  state.writeVarint(value)
   return true
 }
 
-function writeInt32(encoding: Encoding, node: number): void {
-  if (writeSmall(encoding, node)) return
-  const value = wholeOf(encoding, node)
+function writeInt32(state: EncodeState, node: number): void {
+  if (writeSmall(state, node)) return
+  const value = wholeOf(state, node)
   if (value > 0x7fff_ffffn || value < -0x8000_0000n) giveUp('a number is not one of 32 bits')
-  writeWhole(encoding, value)
+  writeWhole(state, value)
 }
 
-function writeWhole(encoding: Encoding, value: bigint): void {
-  if (value >= 0n && value < 0x1_0000_0000n) encoding.writeVarint(Number(value))
-  else encoding.writeSigned(value)
+function writeWhole(state: EncodeState, value: bigint): void {
+  if (value >= 0n && value < 0x1_0000_0000n) state.writeVarint(Number(value))
+  else state.writeSigned(value)
 }
 
-function wholeOf(encoding: Encoding, node: number): bigint {
-  const text = encoding.tape.kind(node) === jsonNumber ? encoding.asciiOf(node) : ''
+function wholeOf(state: EncodeState, node: number): bigint {
+  const text = state.tape.kind(node) === jsonNumber ? state.asciiOf(node) : ''
   if (!/^-?\d+$/.test(text)) giveUp('a member is not a whole number')
   const value = BigInt(text)
   if (BigInt.asIntN(64, value) !== value) giveUp('a number is not one of 64 bits')
   return value
 }
 
-function writeQuantity(encoding: Encoding, node: number): void {
+function writeQuantity(state: EncodeState, node: number): void {
   let canonical: string | undefined = '0'
-  if (isPresent(encoding, node)) {
-    canonical = canonicalQuantity(encoding.asciiOf(node).trim())
+  if (isPresent(state, node)) {
+    canonical = canonicalQuantity(state.asciiOf(node).trim())
     if (canonical === undefined) giveUp('a quantity is not one that we can read')
   }
-  encoding.appendByte(0x0a)
-  encoding.writeVarint(canonical.length)
-  encoding.appendAscii(canonical)
+  state.appendByte(0x0a)
+  state.writeVarint(canonical.length)
+  state.appendAscii(canonical)
 }
 
 /** A zero time is an empty message. */
-function writeTime(encoding: Encoding, node: number): void {
-  writeSecondsAndNanos(encoding, node, 0)
+function writeTime(state: EncodeState, node: number): void {
+  writeSecondsAndNanos(state, node, 0)
 }
 
-function writeMicroTime(encoding: Encoding, node: number): void {
-  writeSecondsAndNanos(encoding, node, 6)
+function writeMicroTime(state: EncodeState, node: number): void {
+  writeSecondsAndNanos(state, node, 6)
 }
 
-function writeSecondsAndNanos(encoding: Encoding, node: number, digits: number): void {
-  if (!isPresent(encoding, node)) return
-  if (encoding.tape.kind(node) === jsonNumber) giveUp('a time is not a text')
-  const time = secondsFromText(encoding.asciiOf(node))
+function writeSecondsAndNanos(state: EncodeState, node: number, digits: number): void {
+  if (!isPresent(state, node)) return
+  if (state.tape.kind(node) === jsonNumber) giveUp('a time is not a text')
+  const time = secondsFromText(state.asciiOf(node))
   if (time === undefined) giveUp('a time is not one of RFC 3339')
   const nanos = digits === 0 ? 0 : time.micros * 1000
   if (time.seconds === zeroSeconds && nanos === 0) return
-  encoding.appendByte(0x08)
-  if (time.seconds >= 0) encoding.writeVarint(time.seconds)
-  else encoding.writeSigned(BigInt(time.seconds))
-  encoding.appendByte(0x10)
-  encoding.writeVarint(nanos)
+  state.appendByte(0x08)
+  if (time.seconds >= 0) state.writeVarint(time.seconds)
+  else state.writeSigned(BigInt(time.seconds))
+  state.appendByte(0x10)
+  state.writeVarint(nanos)
 }
 
-function writeIntOrString(encoding: Encoding, node: number): void {
-  const kind = isPresent(encoding, node) ? encoding.tape.kind(node) : jsonNull
+function writeIntOrString(state: EncodeState, node: number): void {
+  const kind = isPresent(state, node) ? state.tape.kind(node) : jsonNull
   const isText = kind === jsonPlainText || kind === jsonText
   if (!isText && kind !== jsonNumber && kind !== jsonNull) {
     giveUp('a member is neither a number nor a text')
   }
-  encoding.appendByte(0x08)
-  encoding.appendByte(isText ? 1 : 0)
-  encoding.appendByte(0x10)
-  if (kind === jsonNumber) writeInt32(encoding, node)
-  else encoding.appendByte(0)
-  encoding.appendByte(0x1a)
-  if (isText) encoding.writeText(node)
-  else encoding.appendByte(0)
+  state.appendByte(0x08)
+  state.appendByte(isText ? 1 : 0)
+  state.appendByte(0x10)
+  if (kind === jsonNumber) writeInt32(state, node)
+  else state.appendByte(0)
+  state.appendByte(0x1a)
+  if (isText) state.writeText(node)
+  else state.appendByte(0)
 }
 
 /** The source text of the value, as it stands. */
-function writeRaw(encoding: Encoding, node: number): void {
-  if (!isPresent(encoding, node)) return
-  const { tape } = encoding
+function writeRaw(state: EncodeState, node: number): void {
+  if (!isPresent(state, node)) return
+  const { tape } = state
   const kind = tape.kind(node)
   const quotes = kind === jsonPlainText || kind === jsonText ? 1 : 0
   const start = tape.start(node) - quotes
   const end = tape.end(node) + quotes
-  encoding.appendByte(0x0a)
-  encoding.writeVarint(end - start)
-  encoding.append(tape.input, start, end)
+  state.appendByte(0x0a)
+  state.writeVarint(end - start)
+  state.append(tape.input, start, end)
 }
 
 /** Writes the text first and then decodes it where it stands, as base64 is longer than what it says. */
-function writeBase64Bytes(encoding: Encoding, node: number): void {
-  const start = encoding.length
-  encoding.writeTextBytes(node)
-  const { bytes } = encoding
-  const end = encoding.length
+function writeBase64Bytes(state: EncodeState, node: number): void {
+  const start = state.length
+  state.writeTextBytes(node)
+  const { bytes } = state
+  const end = state.length
   if ((end - start) % 4 !== 0) notBase64()
   let to = start
   for (let at = start; at < end; at += 4) {
@@ -187,7 +187,7 @@ function writeBase64Bytes(encoding: Encoding, node: number): void {
     if (padding < 2) bytes[to++] = (group >> 8) & 0xff
     if (padding < 1) bytes[to++] = group & 0xff
   }
-  encoding.length = to
+  state.length = to
 }
 
 function digitOf(byte: number | undefined): number {
@@ -207,8 +207,8 @@ for (const [i, digit] of Array.from(
 }
 
 /** Gives up unless the node is of the kind, an array or an object, that its field needs. */
-export function expectKind(encoding: Encoding, node: number, kind: number): void {
-  if (encoding.tape.kind(node) !== kind) {
+export function expectKind(state: EncodeState, node: number, kind: number): void {
+  if (state.tape.kind(node) !== kind) {
     giveUp(kind === jsonArray ? 'a member is not an array' : 'a member is not an object')
   }
 }

@@ -14,10 +14,11 @@ import {
   scalarEncoders,
   windowEncoders,
 } from './encode-values.ts'
-import { Encoding } from './encoding.ts'
+import { EncodeState } from './state.ts'
 import { jsonArray, jsonFalse, jsonObject, jsonPlainText, jsonText, jsonTrue } from './json-tape.ts'
 import { tagOf } from '../decode/source.ts'
-import { giveUp, maxDepth } from '../decode/state.ts'
+import { giveUp } from '../../not-exact.ts'
+import { maxDepth } from '../decode/state.ts'
 
 /** The function that writes the fields of a message of this type from the object that a node is; none for node -1. */
 export function encoderOf(type: MessageType): EncodeValue {
@@ -31,17 +32,17 @@ export function encoderOf(type: MessageType): EncodeValue {
 
 /** The message of this type that a JSON value says. Used for values of our own, when functions are compiled. */
 export function encodeValue(type: MessageType, value: unknown): Uint8Array {
-  const encoding = new Encoding()
+  const state = new EncodeState()
   const json = Buffer.from(JSON.stringify(value))
-  encoding.tape.parse(json, 0, json.length)
-  encoderOf(type)(encoding, 0)
-  return encoding.copy()
+  state.tape.parse(json, 0, json.length)
+  encoderOf(type)(state, 0)
+  return state.copy()
 }
 
 const encoders = new Map<string, EncodeValue>()
 
 /** Writes the fields of a message from the slots that begin at `base`. */
-type EncodeFields = (encoding: Encoding, base: number) => void
+type EncodeFields = (state: EncodeState, base: number) => void
 
 /** Writes one field, its tag included, from the node in a slot. */
 type EncodeField = EncodeValue
@@ -58,13 +59,13 @@ function createObjectEncoder(type: MessageType): EncodeValue {
   // The type's own name and version are no fields of a message inside another.
   if (type.hasTypeMeta) members.push(memberOf('kind', false), memberOf('apiVersion', false))
   const encodeFields = createFieldsEncoder(type, members)
-  return (encoding, node) => {
-    if (++encoding.depth > maxDepth) giveUp('JSON is nested too deep')
-    const base = encoding.takeSlots(members.length)
-    if (isPresent(encoding, node)) findMembers(encoding, node, { type, members, base })
-    encodeFields(encoding, base)
-    encoding.slotCount = base
-    encoding.depth--
+  return (state, node) => {
+    if (++state.depth > maxDepth) giveUp('JSON is nested too deep')
+    const base = state.takeSlots(members.length)
+    if (isPresent(state, node)) findMembers(state, node, { type, members, base })
+    encodeFields(state, base)
+    state.slotCount = base
+    state.depth--
   }
 }
 
@@ -77,11 +78,11 @@ function createFieldsEncoder(type: MessageType, members: Member[]): EncodeFields
       const tag = tagOf(field.number, wireBytes)
       parts.push({
         number: field.number,
-        encode: (encoding, base) => {
-          encoding.writeVarint(tag)
-          const start = encoding.begin(smallMessage)
-          encodeInner(encoding, base)
-          encoding.finish(start, smallMessage)
+        encode: (state, base) => {
+          state.writeVarint(tag)
+          const start = state.begin(smallMessage)
+          encodeInner(state, base)
+          state.finish(start, smallMessage)
         },
       })
       continue
@@ -91,12 +92,12 @@ function createFieldsEncoder(type: MessageType, members: Member[]): EncodeFields
     const encodeField = createFieldEncoder(field)
     parts.push({
       number: field.number,
-      encode: (encoding, base) => encodeField(encoding, encoding.slots[base + slot] as number),
+      encode: (state, base) => encodeField(state, state.slots[base + slot] as number),
     })
   }
   parts.sort((a, b) => a.number - b.number)
-  return (encoding, base) => {
-    for (const { encode } of parts) encode(encoding, base)
+  return (state, base) => {
+    for (const { encode } of parts) encode(state, base)
   }
 }
 
@@ -115,27 +116,27 @@ interface Target {
 
 /** Puts the nodes of an object's members into the slots. Members mostly come in the schema's order, so the search for each
  *  begins behind the one before. */
-function findMembers(encoding: Encoding, node: number, { type, members, base }: Target): void {
-  const { tape } = encoding
-  expectKind(encoding, node, jsonObject)
+function findMembers(state: EncodeState, node: number, { type, members, base }: Target): void {
+  const { tape } = state
+  expectKind(state, node, jsonObject)
   const end = tape.next(node)
   let expected = 0
   for (let key = node + 1; key < end; key = tape.next(key + 1)) {
     let found = -1
     for (let i = 0; i < members.length && found === -1; i++) {
       const candidate = expected + i < members.length ? expected + i : expected + i - members.length
-      if (isNamed(encoding, key, (members[candidate] as Member).name)) found = candidate
+      if (isNamed(state, key, (members[candidate] as Member).name)) found = candidate
     }
-    if (found === -1) giveUp(`${type.name} has no field "${nameForPeople(encoding, key)}"`)
-    if (encoding.slots[base + found] !== -1 && members[found]?.isMerged === true) {
-      giveUp(`${type.name} repeats the member "${nameForPeople(encoding, key)}"`)
+    if (found === -1) giveUp(`${type.name} has no field "${nameForPeople(state, key)}"`)
+    if (state.slots[base + found] !== -1 && members[found]?.isMerged === true) {
+      giveUp(`${type.name} repeats the member "${nameForPeople(state, key)}"`)
     }
-    encoding.slots[base + found] = key + 1
+    state.slots[base + found] = key + 1
     expected = found + 1
   }
 }
 
-function isNamed({ tape }: Encoding, key: number, name: Uint8Array): boolean {
+function isNamed({ tape }: EncodeState, key: number, name: Uint8Array): boolean {
   const start = tape.start(key)
   if (tape.end(key) - start !== name.length || tape.kind(key) !== jsonPlainText) return false
   const { input } = tape
@@ -145,7 +146,7 @@ function isNamed({ tape }: Encoding, key: number, name: Uint8Array): boolean {
   return true
 }
 
-function nameForPeople({ tape }: Encoding, key: number): string {
+function nameForPeople({ tape }: EncodeState, key: number): string {
   const end = Math.min(tape.end(key), tape.start(key) + 60)
   let name = ''
   for (let at = tape.start(key); at < end; at++) {
@@ -169,13 +170,13 @@ function createFieldEncoder(field: Field): EncodeField {
 /** Lists are written element by element, never packed. */
 function createListEncoder(field: Field): EncodeField {
   const encodeElement = createTaggedEncoder(field)
-  return (encoding, node) => {
-    if (!isPresent(encoding, node)) return
-    expectKind(encoding, node, jsonArray)
-    const { tape } = encoding
+  return (state, node) => {
+    if (!isPresent(state, node)) return
+    expectKind(state, node, jsonArray)
+    const { tape } = state
     const end = tape.next(node)
     for (let element = node + 1; element < end; element = tape.next(element)) {
-      encodeElement(encoding, element)
+      encodeElement(state, element)
     }
   }
 }
@@ -184,8 +185,8 @@ function createSingleEncoder(field: Field): EncodeField {
   const encode = createTaggedEncoder(field)
   const isWrap = field.type.includes('.') && messageType(field.type).form === 'wrap'
   if (!field.isPointer && field.type !== 'bytes' && !isWrap) return encode
-  return (encoding, node) => {
-    if (isPresent(encoding, node)) encode(encoding, node)
+  return (state, node) => {
+    if (isPresent(state, node)) encode(state, node)
   }
 }
 
@@ -194,21 +195,21 @@ function createTaggedEncoder({ number, type }: Field): EncodeField {
   const scalar = scalarEncoders[type]
   if (scalar !== undefined) {
     const tag = tagOf(number, type === 'float64' ? wireFixed64 : wireVarint)
-    return (encoding, node) => {
-      encoding.writeVarint(tag)
-      scalar(encoding, node)
+    return (state, node) => {
+      state.writeVarint(tag)
+      scalar(state, node)
     }
   }
   const tag = tagOf(number, wireBytes)
   const encode = valueEncoderOf(type)
-  return (encoding, node) => {
-    encoding.writeVarint(tag)
-    const { tape } = encoding
+  return (state, node) => {
+    state.writeVarint(tag)
+    const { tape } = state
     const size = node === -1 ? 0 : tape.end(node) - tape.start(node)
     const guess = type === 'string' ? size : Math.floor(size * 0.6)
-    const start = encoding.begin(guess)
-    encode(encoding, node)
-    encoding.finish(start, guess)
+    const start = state.begin(guess)
+    encode(state, node)
+    state.finish(start, guess)
   }
 }
 
@@ -217,9 +218,9 @@ function valueEncoderOf(type: string): EncodeValue {
   const known = windowEncoders[type]
   if (known !== undefined) return known
   let encode: EncodeValue | undefined
-  return (encoding, node) => {
+  return (state, node) => {
     encode ??= encoderOf(messageType(type))
-    encode(encoding, node)
+    encode(state, node)
   }
 }
 
@@ -233,34 +234,34 @@ function createFormEncoder(type: MessageType): EncodeValue {
   if (type.form === 'wrap') return encoderNamed('items')
   const encodeSchema = encoderNamed('schema')
   if (type.form === 'orbool') {
-    return (encoding, node) => {
-      const kind = isPresent(encoding, node) ? encoding.tape.kind(node) : jsonFalse
+    return (state, node) => {
+      const kind = isPresent(state, node) ? state.tape.kind(node) : jsonFalse
       if (kind !== jsonTrue && kind !== jsonFalse && kind !== jsonObject) {
         giveUp(`${type.name} is neither true nor false nor an object`)
       }
-      encoding.appendByte(tagOf(1, wireVarint))
-      encoding.appendByte(kind === jsonFalse ? 0 : 1)
-      if (kind === jsonObject) encodeSchema(encoding, node)
+      state.appendByte(tagOf(1, wireVarint))
+      state.appendByte(kind === jsonFalse ? 0 : 1)
+      if (kind === jsonObject) encodeSchema(state, node)
     }
   }
   const encodeList = encoderNamed(type.form === 'orarray' ? 'jSONSchemas' : 'property')
-  return (encoding, node) => {
-    if (!isPresent(encoding, node)) return
-    if (encoding.tape.kind(node) === jsonArray) encodeList(encoding, node)
-    else encodeSchema(encoding, node)
+  return (state, node) => {
+    if (!isPresent(state, node)) return
+    if (state.tape.kind(node) === jsonArray) encodeList(state, node)
+    else encodeSchema(state, node)
   }
 }
 
 /** The text of a member of the root object, for its name and version; empty if it is not there. */
-export function rootText(encoding: Encoding, name: string): string {
-  const { tape } = encoding
+export function rootText(state: EncodeState, name: string): string {
+  const { tape } = state
   const wanted = Buffer.from(name)
   let text = ''
   for (let key = 1; key < tape.next(0); key = tape.next(key + 1)) {
     const kind = tape.kind(key + 1)
-    if (!isNamed(encoding, key, wanted)) continue
+    if (!isNamed(state, key, wanted)) continue
     if (kind !== jsonPlainText && kind !== jsonText) giveUp(`${name} is not a text`)
-    text = nameForPeople(encoding, key + 1)
+    text = nameForPeople(state, key + 1)
   }
   return text
 }

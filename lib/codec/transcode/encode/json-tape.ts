@@ -8,7 +8,7 @@
 
 import { needsChange } from '../decode/json-text.ts'
 import { numberEnd } from '../decode/raw-json.ts'
-import { giveUp } from '../decode/state.ts'
+import { giveUp } from '../../not-exact.ts'
 
 /** The kinds of nodes. A plain text is ASCII without escapes: its bytes are what it says. */
 export const jsonNull = 0

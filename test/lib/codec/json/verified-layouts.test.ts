@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
-import { Skeletons } from '../../../../lib/codec/json/verified-layouts.ts'
-import { JsonSkimmer } from '../../../../lib/codec/json/verify.ts'
+import { VerifiedLayouts } from '../../../../lib/codec/json/verified-layouts.ts'
+import { JsonVerifier } from '../../../../lib/codec/json/verify.ts'
 import { rootMetadataNode } from '../../../../lib/codec/served/structural/object-meta-node.ts'
 import { kindOf, viewText } from '../../../support/kube/custom.ts'
 
@@ -97,18 +97,18 @@ t.test('an object is served the same whatever was served before it', async () =>
 })
 
 t.test('like objects are recognised, and unlike ones are not', async t => {
-  const skeletons = new Skeletons()
-  const skimmer = new JsonSkimmer()
+  const layouts = new VerifiedLayouts()
+  const verifier = new JsonVerifier()
   const object = (spec: string, name = 'a'): Uint8Array =>
     Buffer.from(
       `{"apiVersion":"g/v1","kind":"W","metadata":{"generation":1,"name":"${name}","uid":"u"},"spec":${spec}}`,
     )
   const first = object('{"a":1,"b":[true,"x"],"c":null}')
   const options = { order: 'sorted', root: undefined, metadata: rootMetadataNode } as const
-  t.notOk(skeletons.match(skimmer, first, 0, first.length), 'nothing is known yet')
-  t.ok(skimmer.skim(first, 0, first.length, options))
-  skeletons.remember(skimmer)
-  const isLike = (text: Uint8Array): boolean => skeletons.match(skimmer, text, 0, text.length)
+  t.notOk(layouts.match(verifier, first, 0, first.length), 'nothing is known yet')
+  t.ok(verifier.verify(first, 0, first.length, options))
+  layouts.remember(verifier)
+  const isLike = (text: Uint8Array): boolean => layouts.match(verifier, text, 0, text.length)
   t.ok(isLike(first))
   t.ok(isLike(object('{"a":22,"b":[false,"longer"],"c":null}', 'another')))
   t.notOk(isLike(object('{"a":22.5,"b":[false,"x"],"c":null}')), 'integers stay integers')

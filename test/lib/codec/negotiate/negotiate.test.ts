@@ -39,9 +39,9 @@ function decision(accept: string | undefined, offer: Offer = object): string {
 
 function textOf(decided: ReturnType<typeof negotiate>): string {
   if ('refusal' in decided) return decided.refusal
-  const { encoding, view, viewVersion, isPretty } = decided
-  const version = view === 'object' ? '' : ` ${viewVersion}`
-  return `${encoding} ${view}${version}${isPretty ? ' pretty' : ''}`
+  const { encoding, rendering, renderingVersion, isPretty } = decided
+  const version = rendering === 'object' ? '' : ` ${renderingVersion}`
+  return `${encoding} ${rendering}${version}${isPretty ? ' pretty' : ''}`
 }
 
 const routed =
@@ -109,7 +109,7 @@ t.test('the router refuses names that it does not know, and lists say more', asy
   t.equal(decision('application/json;as=table;v=v1;g=meta.k8s.io'), handled)
 })
 
-t.test('custom resources have no router, and protobuf only for views', async t => {
+t.test('custom resources have no router, and protobuf only for renderings', async t => {
   t.equal(decision('application/vnd.kubernetes.protobuf', custom), handled)
   t.equal(decision('application/*', custom), 'json object')
   t.equal(decision('application/vnd.kubernetes.protobuf,*/*', custom), 'json object')
@@ -254,15 +254,15 @@ function checkErrorForm(t: Test, recorded: Recorded, name: string): void {
 
 function checkView(
   t: Test,
-  { encoding, view, viewVersion, isPretty }: MediaType,
+  { encoding, rendering, renderingVersion, isPretty }: MediaType,
   body: string,
   name: string,
 ): void {
   if (encoding !== 'json' || /\n\{/.test(body) || body === '') return
   t.equal(body.startsWith('{\n'), isPretty, name)
   const { kind, apiVersion } = JSON.parse(body) as { kind: string; apiVersion: string }
-  if (view === 'object') t.notMatch(kind, /^(Table|Partial)/, name)
-  else t.strictSame([kind, apiVersion], [view, `meta.k8s.io/${viewVersion}`], name)
+  if (rendering === 'object') t.notMatch(kind, /^(Table|Partial)/, name)
+  else t.strictSame([kind, apiVersion], [rendering, `meta.k8s.io/${renderingVersion}`], name)
 }
 
 type Test = Pick<typeof t, 'ok' | 'equal' | 'match' | 'notMatch' | 'strictSame'>

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Forms, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
 import {
   type FrameEvent,
   bookmarkFrame,
@@ -17,20 +17,20 @@ import {
   exact,
   shownAs,
   widget,
-  widgetForms,
+  widgetEncoder,
   decodedCbor,
 } from '../../../support/kube/outputs.ts'
 
-const forms = new Forms(configMaps, undefined)
+const encoder = new ObjectEncoder(configMaps, undefined)
 const added: FrameEvent = { type: 'ADDED', entry: configMap('a'), revision: 12 }
 const status =
   '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}\n'
 
-function frame(shown: Partial<Shown> = {}, hasColumns = false, of = forms): Buffer {
+function frame(shown: Partial<Shown> = {}, hasColumns = false, of = encoder): Buffer {
   return exact(eventFrame(of, added, { shown: shownAs(shown), hasColumns }))
 }
 
-function bookmark(shown: Partial<Shown>, endsInitialEvents = false, of = forms): Buffer {
+function bookmark(shown: Partial<Shown>, endsInitialEvents = false, of = encoder): Buffer {
   const options = { shown: shownAs(shown), hasColumns: false }
   return exact(bookmarkFrame(of, { revision: 30, endsInitialEvents }, options))
 }
@@ -53,24 +53,24 @@ t.test('a frame of protobuf says its length first, and holds a whole object', as
 })
 
 t.test('frames of CBOR follow each other, each a tagged map', async t => {
-  for (const view of ['object', 'Table', 'PartialObjectMetadata'] as const) {
-    const { type, object } = decodedCbor(frame({ encoding: 'cbor', view })) as Event
+  for (const rendering of ['object', 'Table', 'PartialObjectMetadata'] as const) {
+    const { type, object } = decodedCbor(frame({ encoding: 'cbor', rendering })) as Event
     t.equal(type, 'ADDED')
-    t.same(object, (JSON.parse(frame({ view }).toString()) as Event).object, view)
+    t.same(object, (JSON.parse(frame({ rendering }).toString()) as Event).object, rendering)
   }
   const { object } = decodedCbor(bookmark({ encoding: 'cbor' })) as Event
   t.same(object, (JSON.parse(bookmark({}).toString()) as Event).object)
 })
 
 t.test('a Table tells its columns only when asked, or when a shared frame gets them', async t => {
-  const with_ = frame({ view: 'Table' }, true).toString()
-  const without = frame({ view: 'Table' })
+  const with_ = frame({ rendering: 'Table' }, true).toString()
+  const without = frame({ rendering: 'Table' })
   t.match(with_, '"columnDefinitions":[{"name":"Name"')
   t.match(without.toString(), '"columnDefinitions":null')
-  t.equal(Buffer.from(frameWithColumns(without, forms, shownAs())).toString(), with_)
-  t.equal(frameWithColumns(frame(), forms, shownAs()).toString(), frame().toString())
-  const cbor = { view: 'Table', encoding: 'cbor' } as const
-  const shared = frameWithColumns(frame(cbor), forms, shownAs(cbor))
+  t.equal(Buffer.from(frameWithColumns(without, encoder, shownAs())).toString(), with_)
+  t.equal(frameWithColumns(frame(), encoder, shownAs()).toString(), frame().toString())
+  const cbor = { rendering: 'Table', encoding: 'cbor' } as const
+  const shared = frameWithColumns(frame(cbor), encoder, shownAs(cbor))
   t.same(decodedCbor(shared), decodedCbor(frame(cbor, true)))
   t.same(decodedCbor(shared), JSON.parse(with_))
 })
@@ -81,15 +81,15 @@ t.test('a bookmark is an object with nothing in it but where it stands', async t
     '{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"30","annotations":{"k8s.io/initial-events-end":"true"}}}}\n',
   )
   t.equal(
-    bookmark({ view: 'PartialObjectMetadata', viewVersion: 'v1beta1' }).toString(),
+    bookmark({ rendering: 'PartialObjectMetadata', renderingVersion: 'v1beta1' }).toString(),
     '{"type":"BOOKMARK","object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1beta1","metadata":{"resourceVersion":"30"}}}\n',
   )
   t.equal(
-    bookmark({}, false, widgetForms()).toString(),
+    bookmark({}, false, widgetEncoder()).toString(),
     '{"type":"BOOKMARK","object":{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"resourceVersion":"30"}}}\n',
   )
   const table = (includeObject: Shown['includeObject']): unknown => {
-    const event = JSON.parse(bookmark({ view: 'Table', includeObject }).toString()) as {
+    const event = JSON.parse(bookmark({ rendering: 'Table', includeObject }).toString()) as {
       object: { rows: { cells: unknown[]; object: { kind: string } | null }[] }
     }
     return event.object.rows.map(({ cells, object }) => [...cells, object?.kind])
@@ -113,16 +113,16 @@ t.test('an error is a Status, in every encoding', async t => {
 t.test('what cannot be told exactly is not told', async t => {
   const options = { shown: shownAs(), hasColumns: false }
   const broken = { ...added, entry: entryOf('x', Buffer.from('k8s\0broken')) }
-  t.type(eventFrame(forms, broken, options), NotExact)
+  t.type(eventFrame(encoder, broken, options), NotExact)
   t.type(
-    eventFrame(forms, broken, { ...options, shown: shownAs({ encoding: 'protobuf' }) }),
+    eventFrame(encoder, broken, { ...options, shown: shownAs({ encoding: 'protobuf' }) }),
     NotExact,
   )
-  const list = shownAs({ view: 'PartialObjectMetadataList' })
-  t.type(eventFrame(forms, added, { shown: list, hasColumns: false }), NotExact)
+  const list = shownAs({ rendering: 'PartialObjectMetadataList' })
+  t.type(eventFrame(encoder, added, { shown: list, hasColumns: false }), NotExact)
   const protobuf = shownAs({ encoding: 'protobuf' })
   const custom = { ...added, entry: widget('w') }
-  t.type(eventFrame(widgetForms(), custom, { shown: protobuf, hasColumns: false }), NotExact)
+  t.type(eventFrame(widgetEncoder(), custom, { shown: protobuf, hasColumns: false }), NotExact)
   // None of that leaves anything behind.
   t.match(frame().toString(), /^\{"type":"ADDED","object":\{"kind":"ConfigMap"/)
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { Forms, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
-import { formName, listBody } from '../../../../lib/codec/output/list-body.ts'
+import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
+import { segmentNameOf, listBody } from '../../../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import type { Run, Segment } from '../../../../lib/codec/output/segments.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
@@ -19,15 +19,15 @@ import {
   shownAs,
   stored,
   widget,
-  widgetForms,
+  widgetEncoder,
   decodedCbor,
 } from '../../../support/kube/outputs.ts'
 
-const forms = new Forms(configMaps, undefined)
+const encoder = new ObjectEncoder(configMaps, undefined)
 const entries = ['a', 'b', 'c', 'd', 'e'].map((name, i) => configMap(name, {}, i + 11))
 const meta = { resourceVersion: '99' }
 
-function made(shown: Partial<Shown>, runs: readonly Run[], of: Forms = forms) {
+function made(shown: Partial<Shown>, runs: readonly Run[], of: ObjectEncoder = encoder) {
   return drained(listBody(of, { shown: shownAs(shown), isPretty: false, meta, runs }))
 }
 
@@ -50,14 +50,14 @@ t.test('a page says how to go on, in the order of the kind', async t => {
   const page = { resourceVersion: '99', continue: 'a<b', remainingItemCount: 3 }
   const request = { shown: shownAs(), isPretty: false, meta: page, runs: [] }
   t.equal(
-    drained(listBody(forms, request)).text,
+    drained(listBody(encoder, request)).text,
     '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"99","continue":"a\\u003cb","remainingItemCount":3},"items":[]}\n',
   )
   t.equal(
-    drained(listBody(widgetForms(), request)).text,
+    drained(listBody(widgetEncoder(), request)).text,
     '{"apiVersion":"example.com/v1","items":[],"kind":"WidgetList","metadata":{"continue":"a\\u003cb","remainingItemCount":3,"resourceVersion":"99"}}\n',
   )
-  const protobuf = listBody(forms, { ...request, shown: shownAs({ encoding: 'protobuf' }) })
+  const protobuf = listBody(encoder, { ...request, shown: shownAs({ encoding: 'protobuf' }) })
   const json = jsonFromProtobuf(drained(protobuf).bytes)
   t.match(
     json instanceof NotExact ? json.reason : Buffer.from(json).toString(),
@@ -71,10 +71,10 @@ t.test('a list of nothing is well formed in every form', async t => {
     made({ encoding: 'yaml' }, empty).text,
     'apiVersion: v1\nitems: []\nkind: ConfigMapList\nmetadata:\n  resourceVersion: "99"\n',
   )
-  t.match(made({ encoding: 'yaml', view: 'Table' }, empty).text, /\nrows: \[\]\n$/)
-  t.match(made({ view: 'Table' }, empty).text, /,"rows":\[\]\}\n$/)
+  t.match(made({ encoding: 'yaml', rendering: 'Table' }, empty).text, /\nrows: \[\]\n$/)
+  t.match(made({ rendering: 'Table' }, empty).text, /,"rows":\[\]\}\n$/)
   t.match(
-    made({ view: 'PartialObjectMetadataList', viewVersion: 'v1beta1' }, empty).text,
+    made({ rendering: 'PartialObjectMetadataList', renderingVersion: 'v1beta1' }, empty).text,
     /^\{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io\/v1beta1","metadata":\{"resourceVersion":"99"\},"items":\[\]\}\n$/,
   )
   const protobuf = jsonFromProtobuf(made({ encoding: 'protobuf' }, empty).bytes)
@@ -100,7 +100,7 @@ t.test('runs are parts of leaves, and a pretty list has the same content', async
     plain.items.map(({ metadata }) => metadata.name),
     ['b', 'd', 'e'],
   )
-  const pretty = drained(listBody(forms, { shown: shownAs(), isPretty: true, meta, runs }))
+  const pretty = drained(listBody(encoder, { shown: shownAs(), isPretty: true, meta, runs }))
   t.equal(pretty.text, JSON.stringify(plain, undefined, 2))
 })
 
@@ -116,16 +116,16 @@ t.test('what is exact is sent before an object that is not, and the reason comes
   const { pieces, problem } = made({ encoding: 'protobuf' }, runs)
   t.equal(pieces.length, 0)
   t.type(problem, 'string')
-  const pretty = drained(listBody(forms, { shown: shownAs(), isPretty: true, meta, runs }))
+  const pretty = drained(listBody(encoder, { shown: shownAs(), isPretty: true, meta, runs }))
   t.type(pretty.problem, 'string')
 })
 
 t.test('custom resources have no protobuf form but their metadata', async t => {
-  const of = widgetForms()
+  const of = widgetEncoder()
   const runs = runsOf([widget('w')])
   t.match(made({ encoding: 'protobuf' }, runs, of).problem, 'protobuf')
-  const view = 'PartialObjectMetadataList'
-  const json = jsonFromProtobuf(made({ encoding: 'protobuf', view }, runs, of).bytes)
+  const rendering = 'PartialObjectMetadataList'
+  const json = jsonFromProtobuf(made({ encoding: 'protobuf', rendering }, runs, of).bytes)
   t.equal(
     json instanceof NotExact ? json.reason : Buffer.from(json).toString(),
     '{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"99"},"items":[{"metadata":{"name":"w","namespace":"team","resourceVersion":"7","generation":1,"creationTimestamp":"2026-01-01T00:00:00Z"}}]}\n',
@@ -134,10 +134,10 @@ t.test('custom resources have no protobuf form but their metadata', async t => {
 
 t.test('a CBOR list holds the same as a JSON list', async t => {
   const runs = runsOf(entries)
-  for (const view of ['object', 'PartialObjectMetadataList'] as const) {
+  for (const rendering of ['object', 'PartialObjectMetadataList'] as const) {
     t.same(
-      decodedCbor(made({ encoding: 'cbor', view }, runs).bytes),
-      JSON.parse(made({ view }, runs).text),
+      decodedCbor(made({ encoding: 'cbor', rendering }, runs).bytes),
+      JSON.parse(made({ rendering }, runs).text),
     )
   }
   const binary = [
@@ -147,15 +147,15 @@ t.test('a CBOR list holds the same as a JSON list', async t => {
     items: { binaryData: { blob: unknown } }[]
   }
   t.equal(list.items[0]?.binaryData.blob, 'bytes')
-  const table = decodedCbor(made({ encoding: 'cbor', view: 'Table' }, runs).bytes)
-  t.same(table, JSON.parse(made({ view: 'Table' }, runs).text))
+  const table = decodedCbor(made({ encoding: 'cbor', rendering: 'Table' }, runs).bytes)
+  t.same(table, JSON.parse(made({ rendering: 'Table' }, runs).text))
 })
 
 t.test('segments are made once and shared by all lists of one form', async t => {
   const segments = new SegmentCache<Segment>(1_000_000)
   const runs = runsOf(entries)
   const body = (shown: Partial<Shown>, of: readonly Run[]) =>
-    drained(listBody(forms, { shown: shownAs(shown), isPretty: false, meta, runs: of, segments }))
+    drained(listBody(encoder, { shown: shownAs(shown), isPretty: false, meta, runs: of, segments }))
   const first = body({}, runs)
   t.equal(segments.count, 3)
   const second = body({}, runs)
@@ -171,7 +171,7 @@ t.test('segments are made once and shared by all lists of one form', async t => 
     `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"99"},"items":[${named('b', 12)},${named('c', 13)}]}\n`,
   )
   t.equal(segments.count, 3)
-  body({ view: 'PartialObjectMetadataList' }, runs)
+  body({ rendering: 'PartialObjectMetadataList' }, runs)
   body({ encoding: 'yaml' }, runs)
   t.equal(segments.count, 9)
 })
@@ -185,8 +185,8 @@ t.test('rows are kept, but for those that have aged', async t => {
   const runs = runsOf([...old, young], 5)
   const table = (at: number, includeObject: Shown['includeObject'] = 'Metadata') =>
     drained(
-      listBody(forms, {
-        shown: shownAs({ view: 'Table', includeObject, now: at }),
+      listBody(encoder, {
+        shown: shownAs({ rendering: 'Table', includeObject, now: at }),
         isPretty: false,
         meta,
         runs,
@@ -221,13 +221,13 @@ t.test('a Table out of what is kept is the Table that would be made', async () =
       const runs = runsOf(all, 4)
       const segments = new SegmentCache<Segment>(budget)
       for (const { atSeconds, from, isPicked } of asked) {
-        const shown = shownAs({ view: 'Table', now: now + atSeconds * 1000 })
+        const shown = shownAs({ rendering: 'Table', now: now + atSeconds * 1000 })
         const part = isPicked
           ? [{ entries: all, from: 0, to: all.length, leaf: undefined, isKept: true }]
           : runs.map(run => ({ ...run, from: Math.min(from, run.to) }))
         const request = { shown, isPretty: false, meta, runs: part }
-        const kept = drained(listBody(forms, { ...request, segments }))
-        assert.equal(kept.text, drained(listBody(forms, request)).text)
+        const kept = drained(listBody(encoder, { ...request, segments }))
+        assert.equal(kept.text, drained(listBody(encoder, request)).text)
       }
     }),
   )
@@ -238,8 +238,8 @@ t.test('entries that are picked again come in one piece, while they are the same
   const body = (picked: readonly KeyValue[]) => {
     const runs = [{ entries: picked, from: 0, to: picked.length, leaf: undefined, isKept: true }]
     const request = { shown: shownAs(), isPretty: false, meta, runs }
-    const made = drained(listBody(forms, { ...request, segments }))
-    t.equal(made.text, drained(listBody(forms, request)).text)
+    const made = drained(listBody(encoder, { ...request, segments }))
+    t.equal(made.text, drained(listBody(encoder, request)).text)
     return made.pieces.length
   }
   t.equal(body(entries), 7)
@@ -255,18 +255,24 @@ t.test('a part of a leaf is not kept', async t => {
   const segments = new SegmentCache<Segment>(1_000_000)
   const [run] = runsOf(entries, 5)
   const runs = [{ ...(run as Run), from: 1 }]
-  drained(listBody(forms, { shown: shownAs(), isPretty: false, meta, runs, segments }))
+  drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs, segments }))
   t.equal(segments.count, 0)
 })
 
 t.test('whatever changes the bytes of items changes their name', async t => {
   const names = [
-    formName(forms, shownAs()),
-    formName(forms, shownAs({ encoding: 'yaml' })),
-    formName(forms, shownAs({ view: 'PartialObjectMetadataList' })),
-    formName(forms, shownAs({ view: 'PartialObjectMetadataList', viewVersion: 'v1beta1' })),
-    formName(widgetForms(), shownAs()),
-    formName(new Forms(builtIn({ group: 'apps', kind: 'ConfigMap' }), undefined), shownAs()),
+    segmentNameOf(encoder, shownAs()),
+    segmentNameOf(encoder, shownAs({ encoding: 'yaml' })),
+    segmentNameOf(encoder, shownAs({ rendering: 'PartialObjectMetadataList' })),
+    segmentNameOf(
+      encoder,
+      shownAs({ rendering: 'PartialObjectMetadataList', renderingVersion: 'v1beta1' }),
+    ),
+    segmentNameOf(widgetEncoder(), shownAs()),
+    segmentNameOf(
+      new ObjectEncoder(builtIn({ group: 'apps', kind: 'ConfigMap' }), undefined),
+      shownAs(),
+    ),
   ]
   t.equal(new Set(names).size, names.length)
 })
@@ -289,7 +295,7 @@ t.test('a protobuf list that is too large to be held is the same as a small one'
     runs: runsOf(large, 1),
     segments: kept,
   }
-  t.ok(drained(listBody(forms, request)).bytes.equals(whole.bytes))
+  t.ok(drained(listBody(encoder, request)).bytes.equals(whole.bytes))
   t.equal(kept.count, 6)
 })
 
@@ -305,12 +311,12 @@ t.test('flow schemas are shown in the order in which they match', async t => {
         spec: { matchingPrecedence, priorityLevelConfiguration: { name: 'x' } },
       }),
     )
-  const of = new Forms(
+  const of = new ObjectEncoder(
     { ...builtIn({ group, kind: 'FlowSchema' }), resource: 'flowschemas' },
     undefined,
   )
   const runs = runsOf([schema('a', 900), schema('b', 100), schema('c', 900)])
-  const table = JSON.parse(made({ view: 'Table', includeObject: 'None' }, runs, of).text) as {
+  const table = JSON.parse(made({ rendering: 'Table', includeObject: 'None' }, runs, of).text) as {
     rows: { cells: string[]; object: null }[]
   }
   t.same(

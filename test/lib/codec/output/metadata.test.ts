@@ -2,7 +2,7 @@ import { strictEqual } from 'node:assert'
 import t from 'tap'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { readEnvelope } from '../../../../lib/codec/transcode/envelope.ts'
-import { Forms, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
 import { appendMetadataProtobuf, findMetadata } from '../../../../lib/codec/output/metadata.ts'
 import { findJsonMetadata, protobufMetadata } from '../../../../lib/codec/output/metadata-json.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
@@ -17,17 +17,17 @@ import {
   shownAs,
   stored,
   widget,
-  widgetForms,
+  widgetEncoder,
 } from '../../../support/kube/outputs.ts'
 import { loadVectors } from '../transcode/vectors.ts'
 
-const partial = shownAs({ view: 'PartialObjectMetadata' })
+const partial = shownAs({ rendering: 'PartialObjectMetadata' })
 const head = '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":'
 
 const filledIn = ['Job', 'Namespace', 'ReplicationController']
 
-function shown(forms: Forms, entry: KeyValue, as: Shown = partial): string {
-  const body = objectBody(forms, entry, { shown: as, isPretty: false })
+function shown(encoder: ObjectEncoder, entry: KeyValue, as: Shown = partial): string {
+  const body = objectBody(encoder, entry, { shown: as, isPretty: false })
   if (body instanceof NotExact) return body.reason
   if (as.encoding === 'json') return Buffer.from(body).toString()
   const json = jsonFromProtobuf(body)
@@ -53,15 +53,15 @@ t.test(
       ]
       // Some annotations of these are not shown with their metadata alone.
       if (['DaemonSet', 'Deployment', 'HorizontalPodAutoscaler'].includes(kind)) continue
-      const forms = new Forms(builtIn({ group, version, kind }), undefined)
+      const encoder = new ObjectEncoder(builtIn({ group, version, kind }), undefined)
       const entry = entryOf('x', pb)
-      const whole = shown(forms, entry, shownAs())
+      const whole = shown(encoder, entry, shownAs())
       if (!whole.startsWith('{')) continue
       const expected = `${head}${metadataOf(whole)}}\n`
-      strictEqual(shown(forms, entry), expected)
+      strictEqual(shown(encoder, entry), expected)
       // What goes by way of JSON cannot tell a time that is null from one that is not there.
       if (!filledIn.includes(kind) || !expected.includes(':null')) {
-        strictEqual(shown(forms, entry, { ...partial, encoding: 'protobuf' }), expected)
+        strictEqual(shown(encoder, entry, { ...partial, encoding: 'protobuf' }), expected)
       }
       compared++
     }
@@ -102,9 +102,9 @@ t.test(
     const expected =
       '{"name":"w","resourceVersion":"7","generation":2,"creationTimestamp":"2026-01-01T00:00:00Z","deletionTimestamp":"2026-01-01T01:00:00Z","deletionGracePeriodSeconds":0,"labels":{"a":"b"},"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"u","blockOwnerDeletion":false}],"finalizers":["a/b"],"managedFields":[{"manager":"m","operation":"Update","apiVersion":"v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{}}}]}'
     const entry = entryOf('w', Buffer.from(`${JSON.stringify(object)}\n`))
-    const forms = widgetForms()
-    t.equal(shown(forms, entry), `${head}${expected}}\n`)
-    t.equal(shown(forms, entry, { ...partial, encoding: 'protobuf' }), `${head}${expected}}\n`)
+    const encoder = widgetEncoder()
+    t.equal(shown(encoder, entry), `${head}${expected}}\n`)
+    t.equal(shown(encoder, entry, { ...partial, encoding: 'protobuf' }), `${head}${expected}}\n`)
   },
 )
 
@@ -117,15 +117,15 @@ t.test('metadata that the server fills in from the rest of the object is filled 
       metadata: { name: 'j', labels },
       spec: { template, completions: 1, parallelism: 1, backoffLimit: 6 },
     }
-    const forms = new Forms(builtIn({ group: 'batch', kind: 'Job' }), undefined)
-    return shown(forms, entryOf('j', stored(object)))
+    const encoder = new ObjectEncoder(builtIn({ group: 'batch', kind: 'Job' }), undefined)
+    return shown(encoder, entryOf('j', stored(object)))
   }
   t.equal(job(), `${head}{"name":"j","resourceVersion":"7","labels":{"from":"template"}}}\n`)
   t.equal(
     job({ its: 'own' }),
     `${head}{"name":"j","resourceVersion":"7","labels":{"its":"own"}}}\n`,
   )
-  const namespaces = new Forms(builtIn({ kind: 'Namespace' }), undefined)
+  const namespaces = new ObjectEncoder(builtIn({ kind: 'Namespace' }), undefined)
   const bare = { kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'n' } }
   t.notMatch(
     shown(namespaces, entryOf('n', stored(bare))),
@@ -143,20 +143,23 @@ t.test('annotations that the server holds elsewhere are not shown with metadata 
       annotations: { a: 'b', 'deprecated.daemonset.template.generation': '3' },
     },
   }
-  const forms = new Forms(builtIn({ group: 'apps', kind: 'DaemonSet' }), undefined)
+  const encoder = new ObjectEncoder(builtIn({ group: 'apps', kind: 'DaemonSet' }), undefined)
   const expected = `${head}{"name":"d","resourceVersion":"7","annotations":{"a":"b"}}}\n`
-  t.equal(shown(forms, entryOf('d', stored(object))), expected)
+  t.equal(shown(encoder, entryOf('d', stored(object))), expected)
   t.equal(
-    shown(forms, entryOf('d', stored(object)), { ...partial, encoding: 'protobuf' }),
+    shown(encoder, entryOf('d', stored(object)), { ...partial, encoding: 'protobuf' }),
     expected,
   )
-  const table = shownAs({ view: 'Table' })
-  t.match(shown(forms, entryOf('d', stored(object)), table), '"annotations":{"a":"b"}')
+  const table = shownAs({ rendering: 'Table' })
+  t.match(shown(encoder, entryOf('d', stored(object)), table), '"annotations":{"a":"b"}')
   const only = {
     ...object,
     metadata: { name: 'd', annotations: { 'deprecated.daemonset.template.generation': '3' } },
   }
-  t.equal(shown(forms, entryOf('d', stored(only))), `${head}{"name":"d","resourceVersion":"7"}}\n`)
+  t.equal(
+    shown(encoder, entryOf('d', stored(only))),
+    `${head}{"name":"d","resourceVersion":"7"}}\n`,
+  )
 })
 
 t.test(
@@ -220,9 +223,9 @@ t.test('an object without anything still has metadata', async t => {
   const value = stored({ kind: 'ConfigMap', apiVersion: 'v1' })
   const envelope = readEnvelope(value, 0, value.length)
   if (envelope instanceof NotExact) throw new Error(envelope.reason)
-  const forms = new Forms(builtIn({ kind: 'ConfigMap' }), undefined)
-  t.equal(shown(forms, entryOf('x', value)), `${head}{"resourceVersion":"7"}}\n`)
+  const encoder = new ObjectEncoder(builtIn({ kind: 'ConfigMap' }), undefined)
+  t.equal(shown(encoder, entryOf('x', value)), `${head}{"resourceVersion":"7"}}\n`)
   t.ok(
-    exact(objectBody(widgetForms(), widget('w'), { shown: partial, isPretty: false })).length > 0,
+    exact(objectBody(widgetEncoder(), widget('w'), { shown: partial, isPretty: false })).length > 0,
   )
 })

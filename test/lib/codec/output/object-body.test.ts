@@ -1,12 +1,12 @@
 import t from 'tap'
-import { Forms, includedObject } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, includedObject } from '../../../../lib/codec/served/object-encoder.ts'
 import type { MediaType } from '../../../../lib/codec/negotiate/negotiate.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import {
   invalidIncludeObject,
   objectBody,
   statusBody,
-  viewMismatch,
+  renderingMismatch,
 } from '../../../../lib/codec/output/object-body.ts'
 import { goTypeOf } from '../../../../lib/codec/output/output-kind.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
@@ -20,22 +20,22 @@ import {
   exact,
   shownAs,
   widget,
-  widgetForms,
+  widgetEncoder,
 } from '../../../support/kube/outputs.ts'
 
-const forms = new Forms(configMaps, undefined)
+const encoder = new ObjectEncoder(configMaps, undefined)
 const json = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"team","resourceVersion":"7","creationTimestamp":"${created}"},"data":{"a":"b"}}\n`
 
 t.test('an object is a line of JSON, or is indented without a line feed', async t => {
-  const plain = objectBody(forms, configMap('a'), { shown: shownAs(), isPretty: false })
+  const plain = objectBody(encoder, configMap('a'), { shown: shownAs(), isPretty: false })
   t.equal(exact(plain).toString(), json)
-  const pretty = objectBody(forms, configMap('a'), { shown: shownAs(), isPretty: true })
+  const pretty = objectBody(encoder, configMap('a'), { shown: shownAs(), isPretty: true })
   t.equal(exact(pretty).toString(), JSON.stringify(JSON.parse(json), undefined, 2))
 })
 
 t.test('an object says the same in every encoding', async t => {
   const body = (encoding: 'yaml' | 'protobuf' | 'cbor'): Buffer =>
-    exact(objectBody(forms, configMap('a'), { shown: shownAs({ encoding }), isPretty: false }))
+    exact(objectBody(encoder, configMap('a'), { shown: shownAs({ encoding }), isPretty: false }))
   const protobuf = jsonFromProtobuf(body('protobuf'))
   t.equal(protobuf instanceof NotExact ? protobuf.reason : Buffer.from(protobuf).toString(), json)
   t.same(decodedCbor(body('cbor')), JSON.parse(json))
@@ -46,8 +46,8 @@ t.test('an object says the same in every encoding', async t => {
 })
 
 t.test('one object has a Table of one row', async t => {
-  const shown = shownAs({ view: 'Table', includeObject: 'Object' })
-  const body = objectBody(forms, configMap('a'), { shown, isPretty: false })
+  const shown = shownAs({ rendering: 'Table', includeObject: 'Object' })
+  const body = objectBody(encoder, configMap('a'), { shown, isPretty: false })
   const table = JSON.parse(exact(body).toString()) as {
     metadata: object
     rows: { cells: unknown[]; object: object }[]
@@ -57,17 +57,17 @@ t.test('one object has a Table of one row', async t => {
 })
 
 t.test('metadata alone is its own kind of object, of protobuf and of JSON objects', async t => {
-  const shown = shownAs({ view: 'PartialObjectMetadata' })
+  const shown = shownAs({ rendering: 'PartialObjectMetadata' })
   const metadata = `{"name":"a","namespace":"team","resourceVersion":"7","creationTimestamp":"${created}"}`
-  const body = exact(objectBody(forms, configMap('a'), { shown, isPretty: false })).toString()
+  const body = exact(objectBody(encoder, configMap('a'), { shown, isPretty: false })).toString()
   t.equal(
     body,
     `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":${metadata}}\n`,
   )
   const protobuf = { ...shown, encoding: 'protobuf' } as const
   for (const [of, entry] of [
-    [forms, configMap('a')],
-    [widgetForms(), widget('a')],
+    [encoder, configMap('a')],
+    [widgetEncoder(), widget('a')],
   ] as const) {
     const text = exact(objectBody(of, entry, { shown, isPretty: false })).toString()
     const bytes = exact(objectBody(of, entry, { shown: protobuf, isPretty: false }))
@@ -79,10 +79,14 @@ t.test('metadata alone is its own kind of object, of protobuf and of JSON object
 t.test('an object that cannot be read has no body', async t => {
   const broken = entryOf('x', Buffer.from('k8s\0broken'))
   for (const encoding of ['json', 'yaml', 'protobuf', 'cbor'] as const) {
-    for (const view of ['object', 'Table', 'PartialObjectMetadata'] as const) {
-      if (view === 'Table' && encoding === 'protobuf') continue
-      const shown = shownAs({ encoding, view })
-      t.type(objectBody(forms, broken, { shown, isPretty: false }), NotExact, `${encoding} ${view}`)
+    for (const rendering of ['object', 'Table', 'PartialObjectMetadata'] as const) {
+      if (rendering === 'Table' && encoding === 'protobuf') continue
+      const shown = shownAs({ encoding, rendering })
+      t.type(
+        objectBody(encoder, broken, { shown, isPretty: false }),
+        NotExact,
+        `${encoding} ${rendering}`,
+      )
     }
   }
 })
@@ -94,7 +98,12 @@ t.test(
       '{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":"NotFound","details":{"name":"x","kind":"pods"},"code":404}\n'
     const asked = (encoding: MediaType['encoding'], isPretty = false): Buffer =>
       Buffer.from(
-        statusBody(status, { encoding, view: 'object', viewVersion: 'v1', isPretty } as MediaType),
+        statusBody(status, {
+          encoding,
+          rendering: 'object',
+          renderingVersion: 'v1',
+          isPretty,
+        } as MediaType),
       )
     const indented = JSON.stringify(JSON.parse(status), undefined, 2)
     t.equal(asked('json').toString(), status)
@@ -111,25 +120,28 @@ t.test(
     const odd = status.replace('"no"', '"\u007f"')
     const media = {
       encoding: 'yaml',
-      view: 'object',
-      viewVersion: 'v1',
+      rendering: 'object',
+      renderingVersion: 'v1',
       isPretty: false,
     } as MediaType
     t.equal(Buffer.from(statusBody(odd, media)).toString(), odd)
   },
 )
 
-t.test('views of lists are for lists', async t => {
+t.test('renderings of lists are for lists', async t => {
   t.equal(
-    viewMismatch(configMaps, { view: 'PartialObjectMetadata' }, true),
+    renderingMismatch(configMaps, { rendering: 'PartialObjectMetadata' }, true),
     'you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)',
   )
   t.equal(
-    viewMismatch(configMaps, { view: 'PartialObjectMetadataList' }, false),
+    renderingMismatch(configMaps, { rendering: 'PartialObjectMetadataList' }, false),
     'you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)',
   )
-  t.equal(viewMismatch(configMaps, { view: 'Table' }, true), undefined)
-  t.equal(viewMismatch(configMaps, { view: 'PartialObjectMetadataList' }, true), undefined)
+  t.equal(renderingMismatch(configMaps, { rendering: 'Table' }, true), undefined)
+  t.equal(
+    renderingMismatch(configMaps, { rendering: 'PartialObjectMetadataList' }, true),
+    undefined,
+  )
 })
 
 t.test('Go types are named by their internal package', async t => {
@@ -143,7 +155,7 @@ t.test('Go types are named by their internal package', async t => {
     goTypeOf(builtIn({ group: 'internal.apiserver.k8s.io', kind: 'StorageVersion' }), false),
     '*apiserverinternal.StorageVersion',
   )
-  const { kind: widgets } = widgetForms()
+  const { kind: widgets } = widgetEncoder()
   t.equal(goTypeOf(widgets, false), '*unstructured.Unstructured')
   t.equal(goTypeOf(widgets, true), '*unstructured.UnstructuredList')
 })

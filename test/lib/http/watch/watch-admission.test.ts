@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { silentLogger } from '../../../../lib/base/logger.ts'
-import { Forms } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
 import { answerWatch } from '../../../../lib/http/watch/watch.ts'
 import type { RequestContext } from '../../../../lib/http/api/request-context.ts'
@@ -105,7 +105,7 @@ function stream(world: WatchWorld, exchange: ScriptedExchange, log: Log): void {
     plan,
     snapshot: world.store.latest(),
     mediaType: { ...shownAs(), isPretty: false, unknownParameters: [] },
-    forms: new Forms(configMaps, undefined),
+    encoder: new ObjectEncoder(configMaps, undefined),
     shown: shownAs(),
   })
 }

@@ -336,9 +336,9 @@ t.test('watches of a keyspace whose objects are written otherwise end', async t 
 
 t.test('a Table tells its columns in the first event of each watch, and in no other', async t => {
   const world = new WatchWorld()
-  const early = await world.open({}, { view: 'Table' })
+  const early = await world.open({}, { rendering: 'Table' })
   await world.put(1, 'a')
-  const late = await world.open({}, { view: 'Table' })
+  const late = await world.open({}, { rendering: 'Table' })
   await world.put(2, 'b')
   const columns = (stream: { text: string }): boolean[] =>
     eventsOf(stream).map(({ object }) => Array.isArray(object.columnDefinitions))

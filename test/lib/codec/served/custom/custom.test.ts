@@ -2,10 +2,10 @@ import { strict as assert } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
 import { customKindOf } from '../../../../../lib/codec/served/custom/custom-definition.ts'
-import { JsonSkimmer } from '../../../../../lib/codec/json/verify.ts'
+import { JsonVerifier } from '../../../../../lib/codec/json/verify.ts'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
 import { rootMetadataNode } from '../../../../../lib/codec/served/structural/object-meta-node.ts'
-import { compileRoot, skimNodeOf } from '../../../../../lib/codec/served/structural/schema.ts'
+import { compileRoot, verifyNodeOf } from '../../../../../lib/codec/served/structural/schema.ts'
 import {
   type TestObject,
   kindOf,
@@ -202,11 +202,11 @@ t.test('what a schema says of apiVersion, kind and metadata changes nothing', as
   const stored = objectWith({ spec: { a: 1 } })
   t.equal(viewText(kind, goJson(stored)), served(stored))
   t.equal(viewText(kind, goJson({ ...stored, extra: 1 })), served(stored))
-  const skimmer = new JsonSkimmer()
-  const root = skimNodeOf(compileRoot({ properties: { ...described } }))
+  const verifier = new JsonVerifier()
+  const root = verifyNodeOf(compileRoot({ properties: { ...described } }))
   const bytes = Buffer.from(goJson(objectWith({})))
   const options = { order: 'sorted', root, metadata: rootMetadataNode } as const
-  t.ok(skimmer.skim(bytes, 0, bytes.length, options))
+  t.ok(verifier.verify(bytes, 0, bytes.length, options))
 })
 
 t.test('embedded resources keep their type and have typed metadata', async t => {

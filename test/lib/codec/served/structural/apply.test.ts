@@ -1,9 +1,9 @@
 import { strict as assert } from 'node:assert'
 import t from 'tap'
 import fc from 'fast-check'
-import { JsonSkimmer } from '../../../../../lib/codec/json/verify.ts'
+import { JsonVerifier } from '../../../../../lib/codec/json/verify.ts'
 import { rootMetadataNode } from '../../../../../lib/codec/served/structural/object-meta-node.ts'
-import { compileRoot, skimNodeOf } from '../../../../../lib/codec/served/structural/schema.ts'
+import { compileRoot, verifyNodeOf } from '../../../../../lib/codec/served/structural/schema.ts'
 import { kindOf, objectWith, served, viewText } from '../../../../support/kube/custom.ts'
 import { goJson } from '../../../../support/kube/go-json.ts'
 import { type Parsed, type Schema, readValue } from './oracle.ts'
@@ -69,9 +69,9 @@ t.test(
 )
 
 t.test(
-  'the skimmer proves exactly those objects unchanged that the oracle leaves alone',
+  'the verifier proves exactly those objects unchanged that the oracle leaves alone',
   async t => {
-    const skimmer = new JsonSkimmer()
+    const verifier = new JsonVerifier()
     let unchanged = 0
     fc.assert(
       fc.property(anySchema, smallValue, (schema, value) => {
@@ -79,9 +79,9 @@ t.test(
         const object = objectWith({ spec: value })
         const bytes = Buffer.from(goJson(object))
         const isLeftAlone = goJson(readValue({ spec: value }, v1)) === goJson({ spec: value })
-        const root = skimNodeOf(compileRoot(v1))
+        const root = verifyNodeOf(compileRoot(v1))
         const options = { order: 'sorted', root, metadata: rootMetadataNode } as const
-        assert.equal(skimmer.skim(bytes, 0, bytes.length, options), isLeftAlone)
+        assert.equal(verifier.verify(bytes, 0, bytes.length, options), isLeftAlone)
         if (isLeftAlone) unchanged++
       }),
       { numRuns: 2000 },

@@ -10,7 +10,7 @@ import {
   now,
   shownAs,
   widget,
-  widgetForms,
+  widgetEncoder,
 } from '../../../../support/kube/outputs.ts'
 
 function column(jsonPath: string, type = 'string'): CustomColumn {
@@ -182,9 +182,9 @@ interface CustomTable {
 }
 
 function tableOf(columns: readonly Partial<CustomColumn>[] | undefined): CustomTable {
-  const shown = shownAs({ view: 'Table' })
+  const shown = shownAs({ rendering: 'Table' })
   const entry = widget('w', { size: 3 })
-  const body = objectBody(widgetForms(columns), entry, { shown, isPretty: false })
+  const body = objectBody(widgetEncoder(columns), entry, { shown, isPretty: false })
   return JSON.parse(exact(body).toString()) as CustomTable
 }
 

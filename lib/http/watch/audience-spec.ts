@@ -7,7 +7,7 @@ import { type Filter, nameOfKey } from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { watchEvent } from '../../kube/watch-events.ts'
-import type { RequiredTerms, Selection } from '../../watch/audience.ts'
+import type { RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { WatchFraming } from './watch-framing.ts'
@@ -19,7 +19,7 @@ export interface SelectedWatch {
 }
 
 /** What the hub has to know about a watch. It outlives the request, so it holds none of it. */
-export function selectionOf(context: RequestContext, watch: SelectedWatch): Selection {
+export function audienceSpecOf(context: RequestContext, watch: SelectedWatch): AudienceSpec {
   const { plan, framing, filter } = watch
   const { range } = plan
   const { query } = context.target
@@ -43,7 +43,7 @@ interface Making {
 function frameMaker(
   { options }: RequestContext,
   { framing, filter, name, keyspace }: Making,
-): Selection['frameOf'] {
+): AudienceSpec['frameOf'] {
   const { clock, logger, proxy } = options
   const frames: FrameCache | undefined = framing.canKeep ? options.watches.frames : undefined
   const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }

@@ -3,10 +3,10 @@
 import { ByteWriter } from '../../output/byte-writer.ts'
 import { sequenceLength } from '../decode/json-text.ts'
 import { JsonTape, jsonNumber, jsonPlainText, jsonText } from './json-tape.ts'
-import { giveUp } from '../decode/state.ts'
+import { giveUp } from '../../not-exact.ts'
 
 /** A conversion under way: the input as a tape, the output, and where members were found. */
-export class Encoding extends ByteWriter {
+export class EncodeState extends ByteWriter {
   readonly tape: JsonTape = new JsonTape()
   /** For each message that is being written, the nodes of its members, -1 where there is none. */
   slots: Int32Array = new Int32Array(1024)

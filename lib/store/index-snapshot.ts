@@ -24,7 +24,7 @@ export class IndexEntry {
 /** The trees of all complete indexes by name. Never changed: a change makes another map. */
 export type IndexTrees = ReadonlyMap<string, BTree<IndexEntry>>
 
-export class IndexView {
+export class IndexSnapshot {
   readonly #index: BTree<IndexEntry>
   readonly #contents: BTree<KeyValue>
 

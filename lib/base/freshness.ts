@@ -1,0 +1,14 @@
+/** Which contents a read wants: what the API's resourceVersion and resourceVersionMatch become, and all that the mirror needs to know of
+ *  them. */
+
+import type { Revision } from './revision.ts'
+
+export type Freshness =
+  /** Whatever there is. */
+  | { readonly type: 'any' }
+  /** The newest state that etcd had when the request came. */
+  | { readonly type: 'consistent' }
+  | { readonly type: 'not-older-than'; readonly revision: Revision }
+  | { readonly type: 'exact'; readonly revision: Revision }
+
+export type FreshnessType = Freshness['type']
