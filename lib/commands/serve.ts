@@ -11,7 +11,7 @@ import type { OptionValues } from '../config/load.ts'
 import { listed } from '../config/upstream.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
-import { readSeal } from '../http/api/token-encryption.ts'
+import { readTokenEncryption } from '../http/api/token-encryption.ts'
 import { readTls } from '../http/server/tls.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
@@ -115,7 +115,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     excluded: etcd.excluded,
     isKept: keptOf(etcd),
     adminListen: adminListenOf(values),
-    seal: keyFile === undefined ? undefined : readSeal(keyFile),
+    tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),

@@ -7,7 +7,7 @@ import type { Client } from '../etcd/client.ts'
 import type { AuditLog } from '../http/audit/audit.ts'
 import type { Listen } from '../http/server/server.ts'
 import type { TlsFiles } from '../http/server/tls.ts'
-import type { ContinuationSeal } from '../kube/continuation.ts'
+import type { TokenEncryption } from '../kube/continuation.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { AuthorizationOptions } from './authorization.ts'
@@ -36,7 +36,7 @@ export interface ServiceOptions {
   /** Where our own paths are, beside `listen`. */
   readonly adminListen?: Listen | undefined
   /** Encrypts continue tokens. */
-  readonly seal?: ContinuationSeal | undefined
+  readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
   /** Who may read; everybody who can connect if it is left out. */

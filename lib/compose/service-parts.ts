@@ -16,7 +16,7 @@ import { ruleKeyspaces } from './authorization.ts'
 import { declaringKeyspaces, LiveRegistry } from './live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
 import type { MemoryFigures } from './memory-keeper.ts'
-import { UpstreamFace, type UpstreamParts } from './upstream-side.ts'
+import { UpstreamSide, type UpstreamParts } from './upstream-side.ts'
 
 /** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
 const history: HistoryBounds = {
@@ -47,31 +47,31 @@ export function createRegistry(
 export interface AdminParts {
   readonly health: Health
   readonly metrics: Metrics
-  readonly face: UpstreamFace | undefined
+  readonly upstreamSide: UpstreamSide | undefined
 }
 
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
   { adminListen: listen, logger, clock = systemClock }: ServiceOptions,
-  { health, metrics, face }: AdminParts,
+  { health, metrics, upstreamSide }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
     health,
     metrics,
     version: versionBody(),
-    readSwitch: face?.readSwitch,
+    readSwitch: upstreamSide?.readSwitch,
     onFailure: ({ message }) => logger.error('an admin request failed', { reason: message }),
   })
   return Server.listen({ listen, handler, clock })
 }
 
 /** What there is in front of an upstream; undefined without one. */
-export function createFace(
+export function createUpstreamSide(
   { upstream, isKept = () => true }: ServiceOptions,
   parts: Omit<UpstreamParts, 'isKept'>,
-): UpstreamFace | undefined {
-  return upstream === undefined ? undefined : new UpstreamFace(upstream, { ...parts, isKept })
+): UpstreamSide | undefined {
+  return upstream === undefined ? undefined : new UpstreamSide(upstream, { ...parts, isKept })
 }
 
 /** What declares resources or rules is mirrored even where it is not kept for clients. */
@@ -89,18 +89,18 @@ interface Watched {
   readonly segments: SegmentCache<Segment>
   readonly mirrors: MirrorSet
   readonly watches: Watches
-  readonly face: UpstreamFace | undefined
+  readonly upstreamSide: UpstreamSide | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
 }
 
 /** Shows what there is. */
 export function watchAll(metrics: Metrics, shown: Watched): void {
-  const { segments, mirrors, watches, face, memory } = shown
+  const { segments, mirrors, watches, upstreamSide, memory } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   metrics.watchProcess()
   metrics.watchSegments(segments)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   metrics.watchKeyspaces(() => mirrors.statuses())
-  if (face !== undefined) metrics.upstream.watch(() => face.facts())
+  if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())
 }

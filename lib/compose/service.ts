@@ -5,6 +5,7 @@ import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
+import type { HealthCheck } from '../http/admin/health.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler } from '../http/server/exchange.ts'
@@ -31,12 +32,12 @@ import { createMemoryKeeper, type MemoryKeeper, withoutDropped } from './memory-
 import { MirrorReads } from './mirror-reads.ts'
 import { MirrorWatches } from './mirror-watches.ts'
 import { createMirrors } from './mirrors.ts'
-import { createFace, createRegistry, listenForAdmin, watchAll } from './service-parts.ts'
+import { createUpstreamSide, createRegistry, listenForAdmin, watchAll } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { type Followers, sinkOf } from './sink.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
-import type { UpstreamFace } from './upstream-side.ts'
+import type { UpstreamSide } from './upstream-side.ts'
 import type { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 /** The encoded objects of some hundred thousand pods. Beyond it, what was not asked for the longest is made again. */
@@ -60,7 +61,7 @@ export class Service {
   #stopped: Promise<void> | undefined
   readonly #ready: Promise<void>
   readonly #memory: MemoryKeeper | undefined
-  readonly #face: UpstreamFace | undefined
+  readonly #upstreamSide: UpstreamSide | undefined
   readonly #admin: Server | undefined
   /** For whoever has a listener of his own. */
   readonly handler: Handler
@@ -71,7 +72,7 @@ export class Service {
     stopTls: CancelTimer,
     stopDelayMs = 0,
   ) {
-    this.#face = parts.face
+    this.#upstreamSide = parts.upstreamSide
     this.#admin = admin
     this.handler = parts.handler
     this.#clock = parts.clock
@@ -126,7 +127,7 @@ export class Service {
           })
     parts.registry.start(parts.mirrors)
     parts.mirrors.start()
-    parts.face?.start()
+    parts.upstreamSide?.start()
     parts.memory?.start()
     return new Service(parts, { server, admin }, stopTls, options.stopDelayMs)
   }
@@ -143,12 +144,12 @@ export class Service {
 
   /** By which all reads pass to the upstream; undefined if there is none. */
   get readSwitch(): ReadSwitch | undefined {
-    return this.#face?.readSwitch
+    return this.#upstreamSide?.readSwitch
   }
 
   /** What is known of the upstream; undefined if there is none. */
   get knowledge(): UpstreamKnowledge | undefined {
-    return this.#face?.knowledge
+    return this.#upstreamSide?.knowledge
   }
 
   /** What there is of each kind, for whoever wants to say so. */
@@ -204,7 +205,7 @@ export class Service {
     await drained
     cancel()
     this.#admin?.close()
-    await this.#face?.stop()
+    await this.#upstreamSide?.stop()
     await this.#mirrors.stop()
   }
 }
@@ -215,7 +216,7 @@ interface ServiceServers {
 }
 
 interface ServiceParts {
-  readonly face: UpstreamFace | undefined
+  readonly upstreamSide: UpstreamSide | undefined
   readonly metrics: Metrics
   readonly clock: Clock
   readonly watches: Watches
@@ -252,14 +253,14 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const registry = createRegistry(kept, serverAddress, keyspaces => {
     upkeep.indexes.forget(keyspaces)
     watches.endAll(keyspaces)
-    face?.knowledge.redefined()
+    upstreamSide?.knowledge.redefined()
   })
   let onReady = (): void => {}
   const ready = new Promise<void>(resolve => (onReady = resolve))
   const watchSource = new MirrorWatches(() => mirrors, clock)
   const watches = new Watches({ source: watchSource, clock, random: systemRandom })
   const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
-  const face = createFace(kept, {
+  const upstreamSide = createUpstreamSide(kept, {
     clock,
     logger,
     metrics: metrics.upstream,
@@ -282,7 +283,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const sink = sinkOf({
     memory,
     isRuleKeyspace: ruleKeyspaces(prefix),
-    face,
+    upstreamSide,
     registry,
     ...upkeep,
     watchSource,
@@ -303,12 +304,18 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     keyspaceOf: registry.keyspaceOf,
     compactRevisionKey,
   })
-  const checks = [...(face?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
-  const health = new ServiceHealth(mirrors, checks)
-  watchAll(metrics, { segments, mirrors, watches, face, memory })
-  const common = { clock, mirrors, registry, authorizer, watches, health, face, metrics }
+  const health = new ServiceHealth(mirrors, checksOf(upstreamSide, memory))
+  watchAll(metrics, { segments, mirrors, watches, upstreamSide, memory })
+  const common = { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics }
   const handler = handlerOf(options, { ...common, indexes: upkeep.indexes, segments })
   return { ...common, handler, ready, memory }
+}
+
+function checksOf(
+  upstreamSide: UpstreamSide | undefined,
+  memory: MemoryKeeper | undefined,
+): HealthCheck[] {
+  return [...(upstreamSide?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
 }
 
 interface HandlerParts extends Omit<ServiceParts, 'handler' | 'ready' | 'memory'> {
@@ -317,15 +324,15 @@ interface HandlerParts extends Omit<ServiceParts, 'handler' | 'ready' | 'memory'
 }
 
 function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
-  const { clock, mirrors, registry, authorizer, watches, health, face, metrics } = parts
+  const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments } = parts
   return createHandler({
     state: () => registry.state,
-    reads: new MirrorReads(mirrors, face !== undefined),
-    proxy: face?.proxy,
+    reads: new MirrorReads(mirrors, upstreamSide !== undefined),
+    proxy: upstreamSide?.proxy,
     watches,
     segments,
-    seal: options.seal,
+    tokenEncryption: options.tokenEncryption,
     hasCbor: options.hasCbor ?? false,
     authorizer,
     fairness: new Fairness({ clock, metrics: metrics.access }),

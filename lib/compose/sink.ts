@@ -8,12 +8,12 @@ import type { LiveRegistry } from './live-registry.ts'
 import type { MemoryKeeper } from './memory-keeper.ts'
 import type { MirrorWatches } from './mirror-watches.ts'
 import type { SlabKeeper } from '../upkeep/slab-keeper.ts'
-import type { UpstreamFace } from './upstream-side.ts'
+import type { UpstreamSide } from './upstream-side.ts'
 import type { ViewKeeper } from '../upkeep/view-keeper.ts'
 
 /** Who follows. */
 export interface Followers {
-  readonly face: UpstreamFace | undefined
+  readonly upstreamSide: UpstreamSide | undefined
   readonly memory: MemoryKeeper | undefined
   readonly authorizer: Authorizer | undefined
   /** Holds rules of who may do what. */
@@ -30,7 +30,7 @@ export interface Followers {
 /** What the mirror is given. */
 export function sinkOf(followers: Followers): MirrorSink {
   const { registry, indexes, slabs, watchSource, authorizer, isRuleKeyspace, onState } = followers
-  const { face, memory, views } = followers
+  const { upstreamSide, memory, views } = followers
   return {
     applied(keyspace, batch) {
       if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
@@ -39,7 +39,7 @@ export function sinkOf(followers: Followers): MirrorSink {
       slabs.applied(batch)
       views.applied(keyspace)
       memory?.applied(keyspace as Key, batch)
-      face?.knowledge.changed(keyspace as Key)
+      upstreamSide?.knowledge.changed(keyspace as Key)
     },
     progressed: () => {},
     reset: keyspace => {
@@ -54,7 +54,7 @@ export function sinkOf(followers: Followers): MirrorSink {
       if (isRuleKeyspace(keyspace)) authorizer?.rulesChanged()
       memory?.replaced(keyspace as Key)
       registry.changed(keyspace)
-      face?.knowledge.served()
+      upstreamSide?.knowledge.served()
       onState()
     },
   }

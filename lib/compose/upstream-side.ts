@@ -9,7 +9,7 @@ import { InexactEvents } from '../http/api/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
 import { ReadSwitch } from '../http/api/read-switch.ts'
 import { answerRead } from '../http/api/read.ts'
-import { Shadow, type ShadowOptions } from '../http/proxy/comparison.ts'
+import { Comparison, type ComparisonOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import type { UpstreamServers } from '../upstream/servers.ts'
@@ -38,7 +38,7 @@ export interface UpstreamOptions {
 export interface UpstreamParts {
   readonly clock: Clock
   readonly logger: Logger
-  readonly metrics: PassMetrics & ShadowOptions['metrics']
+  readonly metrics: PassMetrics & ComparisonOptions['metrics']
   readonly registry: () => Registry
   /** Known only after what it is told of. */
   readonly mirrors: () => MirrorSet
@@ -48,18 +48,18 @@ export interface UpstreamParts {
   readonly discovered: (listed: UpstreamResources) => void
 }
 
-function shadowOf(
+function comparisonOf(
   { compareShare: share = 0 }: UpstreamOptions,
-  metrics: ShadowOptions['metrics'],
-): Shadow | undefined {
+  metrics: ComparisonOptions['metrics'],
+): Comparison | undefined {
   if (share === 0) return undefined
-  return new Shadow({ share, random: systemRandom, metrics, answer: answerRead })
+  return new Comparison({ share, random: systemRandom, metrics, answer: answerRead })
 }
 
 /** Reads that the mirror lacks and that are with the upstream at once (lib/ARCHITECTURE.md). */
 const elsewhereMax = 8
 
-export class UpstreamFace {
+export class UpstreamSide {
   readonly proxy: ProxyOptions
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
@@ -106,7 +106,7 @@ export class UpstreamFace {
       isIdentityHeader,
       inexact: new InexactEvents(),
       slots: new Slots(elsewhereMax),
-      shadow: shadowOf(options, metrics),
+      comparison: comparisonOf(options, metrics),
       metrics,
     }
   }
@@ -123,12 +123,12 @@ export class UpstreamFace {
 
   /** For metrics. */
   facts(): UpstreamFacts {
-    const { isVersionCovered, proofs } = this.knowledge
+    const { isVersionCovered, storageStates } = this.knowledge
     return {
       isUp: this.#servers.problem() === undefined,
       isSwitchedOff: this.readSwitch.isOff,
       isVersionCovered,
-      proofs,
+      storageStates,
     }
   }
 

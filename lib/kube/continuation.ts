@@ -2,8 +2,8 @@
  *  `{"v":"meta.k8s.io/v1","rv":534,"start":"/m-c\u0000"}` in base64url without padding.
  *
  *  A token is what a client sends, so nothing in it is believed: `start` is appended to the prefix that the request itself may read,
- *  and must be a clean path, so that it cannot lead out of it. Tokens can be sealed, so that clients do not see the key in them;
- *  sealing needs keys and randomness, and is handed in. */
+ *  and must be a clean path, so that it cannot lead out of it. Tokens can be encrypted, so that clients do not see the key in them;
+ *  encryption needs keys and randomness, and is handed in. */
 
 import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
 import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
@@ -20,19 +20,19 @@ export interface Continuation {
   readonly revisionText: string
 }
 
-/** Hides tokens from clients. */
-export interface ContinuationSeal {
+/** Hides the contents of tokens from clients. */
+export interface TokenEncryption {
   /** Makes an opaque token. */
-  seal(token: string): string
-  /** The token in a sealed one; undefined if it is not sealed, or not by us. */
-  open(sealed: string): string | undefined
+  encrypt(token: string): string
+  /** The plain token; undefined if it is not encrypted, or not with our keys. */
+  decrypt(encrypted: string): string | undefined
 }
 
 const tokenVersion = 'meta.k8s.io/v1'
 
 /** Decodes what a client sent; refuses with upstream's 400 whatever is not as it should be. */
-export function decodeContinuation(token: string, seal?: ContinuationSeal): Continuation {
-  const { version, revision, start } = decodeFields(seal?.open(token) ?? token)
+export function decodeContinuation(token: string, encryption?: TokenEncryption): Continuation {
+  const { version, revision, start } = decodeFields(encryption?.decrypt(token) ?? token)
   if (version !== tokenVersion) {
     throw invalid(
       `continue key is not valid: server does not recognize this encoded version ${version}`,
@@ -67,15 +67,15 @@ export interface NextPage {
 }
 
 /** The token for the page after `last`. */
-export function encodeContinuation(page: NextPage, seal?: ContinuationSeal): string {
+export function encodeContinuation(page: NextPage, encryption?: TokenEncryption): string {
   const { last, prefix, revision, hasSlash } = page
   const rest = textFromKey(keyAfter(last).slice(prefix.length) as Key)
-  return encodeToken(revision, hasSlash ? `/${rest}` : rest, seal)
+  return encodeToken(revision, hasSlash ? `/${rest}` : rest, encryption)
 }
 
 /** The token that goes on where an expired one would have, but at the newest state. */
-export function inconsistentToken(expired: Continuation, seal?: ContinuationSeal): string {
-  return encodeToken(-1, expired.start, seal)
+export function inconsistentToken(expired: Continuation, encryption?: TokenEncryption): string {
+  return encodeToken(-1, expired.start, encryption)
 }
 
 /** The key at which a page begins. */
@@ -83,10 +83,14 @@ export function startKey(continuation: Continuation, prefix: Key): Key {
   return (prefix + keyFromText(continuation.start)) as Key
 }
 
-function encodeToken(revision: number, start: string, seal: ContinuationSeal | undefined): string {
+function encodeToken(
+  revision: number,
+  start: string,
+  encryption: TokenEncryption | undefined,
+): string {
   const json = `{"v":"${tokenVersion}","rv":${revision},"start":${goJsonString(start)}}`
   const token = Buffer.from(json).toString('base64url')
-  return seal === undefined ? token : seal.seal(token)
+  return encryption === undefined ? token : encryption.encrypt(token)
 }
 
 interface TokenFields {

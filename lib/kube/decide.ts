@@ -27,7 +27,7 @@ export type PassReason =
   | 'other-server'
   | 'not-a-resource'
   | 'unknown-resource'
-  // The upstream has another version, does not list the resource, or has not been found to have the same objects:
+  // The upstream has another version, does not list the resource, or the storage check has not found the same objects there:
   | 'version'
   | 'not-listed'
   | 'unproven'

@@ -11,7 +11,7 @@ import type { Revision } from '../base/revision.ts'
 import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
-import { type ContinuationSeal, encodeContinuation } from './continuation.ts'
+import { type TokenEncryption, encodeContinuation } from './continuation.ts'
 import {
   compileFilter,
   type Filter,
@@ -155,7 +155,7 @@ export function* pageEntries({ content }: Page): Generator<KeyValue, void, undef
 }
 
 /** What stands in the metadata of the list that a page becomes. */
-export function listMeta(plan: ListPlan, page: Page, seal?: ContinuationSeal): ListMeta {
+export function listMeta(plan: ListPlan, page: Page, encryption?: TokenEncryption): ListMeta {
   const { last, revision, remaining } = page
   return {
     resourceVersion: String(revision),
@@ -164,7 +164,7 @@ export function listMeta(plan: ListPlan, page: Page, seal?: ContinuationSeal): L
         ? undefined
         : encodeContinuation(
             { last, prefix: plan.prefix, revision, hasSlash: plan.resource.isWatchCached },
-            seal,
+            encryption,
           ),
     remainingItemCount: remaining,
   }

@@ -1,7 +1,7 @@
 /** What a read that could not be answered is to its client: the same failure has other words for a list, a page and a watch. */
 
 import { type CacheError } from '../base/errors.ts'
-import { type ContinuationSeal, inconsistentToken } from './continuation.ts'
+import { type TokenEncryption, inconsistentToken } from './continuation.ts'
 import type { ReadPlan } from './read-plan.ts'
 import {
   continuationExpired,
@@ -18,14 +18,14 @@ import {
 export function readFailure(
   plan: ReadPlan,
   error: CacheError,
-  seal?: ContinuationSeal,
+  encryption?: TokenEncryption,
 ): CacheError {
   if (error instanceof StatusError) return error
   if (error.code === 'future_revision') {
     const retryAfterSeconds = plan.resource.isWatchCached ? 1 : undefined
     return resourceVersionTooLarge(requestedOf(plan), error.details.latest ?? 0, retryAfterSeconds)
   }
-  if (error.code === 'expired') return expiredOf(plan, error.details.oldest ?? 0, seal)
+  if (error.code === 'expired') return expiredOf(plan, error.details.oldest ?? 0, encryption)
   if (error.code === 'not_found' && plan.type === 'get') {
     return objectNotFound(plan.resource, plan.name)
   }
@@ -35,7 +35,7 @@ export function readFailure(
 function expiredOf(
   plan: ReadPlan,
   oldest: number,
-  seal: ContinuationSeal | undefined,
+  encryption: TokenEncryption | undefined,
 ): StatusError {
   if (plan.type === 'watch') {
     return plan.resource.isWatchCached
@@ -43,7 +43,7 @@ function expiredOf(
       : uncachedWatchExpired()
   }
   if (plan.type === 'list' && plan.continuation !== undefined) {
-    return continuationExpired(inconsistentToken(plan.continuation, seal))
+    return continuationExpired(inconsistentToken(plan.continuation, encryption))
   }
   return listExpired()
 }

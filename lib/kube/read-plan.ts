@@ -6,7 +6,7 @@ import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '..
 import type { Revision } from '../base/revision.ts'
 import {
   type Continuation,
-  type ContinuationSeal,
+  type TokenEncryption,
   decodeContinuation,
   startKey,
 } from './continuation.ts'
@@ -77,7 +77,7 @@ export type ReadPlan = ListPlan | GetPlan | WatchPlan
 export function planRead(
   { resource, verb, namespace, name }: ResourceRoute,
   query: Query,
-  seal?: ContinuationSeal,
+  encryption?: TokenEncryption,
 ): ReadPlan {
   if (verb === 'get') return planGet({ resource, namespace, name }, query)
   const options = parseListOptions(query)
@@ -85,7 +85,7 @@ export function planRead(
   const isWatch = verb === 'watch' || options.watch
   if (isWatch && !resource.verbs.includes('watch')) throw verbNotSupported(resource, 'watch')
   const target: Target = { resource, namespace, options, fields }
-  return isWatch ? planWatch(target) : planList(target, seal)
+  return isWatch ? planWatch(target) : planList(target, encryption)
 }
 
 /** True if the request is a watch: by its path, or by its query. Never fails, for it is asked before the query is checked. */
@@ -139,11 +139,11 @@ interface Target {
   readonly fields: FieldSelector
 }
 
-function planList(target: Target, seal: ContinuationSeal | undefined): ListPlan {
+function planList(target: Target, encryption: TokenEncryption | undefined): ListPlan {
   const { resource, options } = target
   const scope = scopeOf(target)
   const isSingle = options.continue === '' && singleName(target) !== undefined
-  const continuation = options.continue === '' ? undefined : continuationOf(options, seal)
+  const continuation = options.continue === '' ? undefined : continuationOf(options, encryption)
   const freshness =
     continuation === undefined
       ? freshnessOfList(options, isSingle)
@@ -160,8 +160,11 @@ function planList(target: Target, seal: ContinuationSeal | undefined): ListPlan 
   }
 }
 
-function continuationOf(options: ListOptions, seal: ContinuationSeal | undefined): Continuation {
-  const continuation = decodeContinuation(options.continue, seal)
+function continuationOf(
+  options: ListOptions,
+  encryption: TokenEncryption | undefined,
+): Continuation {
+  const continuation = decodeContinuation(options.continue, encryption)
   if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue')
   }

@@ -6,7 +6,7 @@ import type { Key, KeyRange } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Segment } from '../../codec/output/segments.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { ContinuationSeal } from '../../kube/continuation.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { SegmentCache } from '../../store/segments.ts'
@@ -100,7 +100,7 @@ export interface ApiOptions {
   readonly reads: Reads
   readonly watches: Watches
   readonly segments: SegmentCache<Segment>
-  readonly seal?: ContinuationSeal | undefined
+  readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean
   /** A list was asked for that indexes might have helped. */

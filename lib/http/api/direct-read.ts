@@ -112,7 +112,7 @@ function isSelected(entry: KeyValue, filter: Filter | undefined, plan: ListPlan)
 }
 
 function failureOf(context: RequestContext, plan: ReadPlan, error: unknown): CacheError {
-  return readFailure(plan, CacheError.from(error, 'source_failed'), context.options.seal)
+  return readFailure(plan, CacheError.from(error, 'source_failed'), context.options.tokenEncryption)
 }
 
 /** The entries of a list without a limit, as far as they have come. */
@@ -270,7 +270,7 @@ async function* pagePieces(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const { plan, context } = read
   const page = await directPage(read)
-  const meta = listMeta(plan, page, context.options.seal)
+  const meta = listMeta(plan, page, context.options.tokenEncryption)
   const body = listBody(encoder, {
     shown,
     isPretty,

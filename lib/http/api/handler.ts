@@ -104,7 +104,7 @@ async function answer(context: RequestContext): Promise<void> {
     case 'mirror':
       if (route.type === 'resource') {
         await answerOrPass(context, () => shared(context, () => answerRead(context, route)))
-        proxy?.shadow?.answered(context, route)
+        proxy?.comparison?.answered(context, route)
       }
       return
     case 'own':

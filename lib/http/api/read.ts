@@ -67,7 +67,7 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
   reply.warnings = resource.warnings
   const mediaType = (isWatch ? negotiateWatch : negotiate)(reply.preference, reply.offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
-  const plan = planRead(route, target.query, options.seal)
+  const plan = planRead(route, target.query, options.tokenEncryption)
   context.facts = {
     ...context.facts,
     verb: plan.type,
@@ -145,7 +145,7 @@ async function contentsFor(
   plan: ReadPlan,
   timeoutMs: number | undefined,
 ): Promise<Snapshot | DirectSource | 'timed out'> {
-  const { reads, seal } = context.options
+  const { reads, tokenEncryption } = context.options
   try {
     // The mirror has a limit of its own, far below that of requests.
     if (timeoutMs === undefined) return await reads.read(new PlannedRead(plan, context))
@@ -153,7 +153,7 @@ async function contentsFor(
       reads.read(new PlannedRead(plan, { signal })),
     )
   } catch (error) {
-    throw readFailure(plan, CacheError.from(error, 'source_failed'), seal)
+    throw readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
   }
 }
 
@@ -226,7 +226,7 @@ async function answerList(
   if (page === undefined) return
   const { encoder, shown } = encoderFor(context, plan, mediaType)
   const { isPretty, encoding } = mediaType
-  const meta = listMeta(plan, page, options.seal)
+  const meta = listMeta(plan, page, options.tokenEncryption)
   const { segments } = options
   const isZipped = reply.takesGzip
   const makeBody = (): Body =>

@@ -5,13 +5,13 @@
  *  wg1. base64url( nonce (12 bytes) | ciphertext | tag (16 bytes) )        AES-256-GCM
  *  ```
  *
- *  The first key seals, all of them open: a new key is added at the end everywhere, then moved to the front, and the old one removed
- *  when its tokens have expired. Plain tokens are still taken, since kube-apiserver makes them. */
+ *  The first key encrypts, and every key decrypts. To change keys, add the new one at the end on every replica, then move it to the
+ *  front, and remove the old one when its tokens have expired. Plain tokens are accepted too, because kube-apiserver makes them. */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { CacheError } from '../../base/errors.ts'
-import type { ContinuationSeal } from '../../kube/continuation.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
 
 const mark = 'wg1.'
 const cipherName = 'aes-256-gcm'
@@ -19,8 +19,8 @@ const keyBytes = 32
 const nonceBytes = 12
 const tagBytes = 16
 
-/** The seal with the keys of a file: base64 of 32 bytes a line, `#` begins a comment. */
-export function readSeal(file: string): ContinuationSeal {
+/** Reads the keys from a file: base64 of 32 bytes on each line; `#` begins a comment. */
+export function readTokenEncryption(file: string): TokenEncryption {
   let text: string
   try {
     text = readFileSync(file, 'utf8')
@@ -28,24 +28,24 @@ export function readSeal(file: string): ContinuationSeal {
     const { message } = CacheError.from(error, 'invalid_request')
     throw new CacheError('invalid_request', `--continue-key-file cannot be read: ${message}`)
   }
-  return createSeal(text)
+  return createTokenEncryption(text)
 }
 
-/** The same from the file's text. What is wrong with it is said without quoting it. */
-export function createSeal(text: string): ContinuationSeal {
+/** The same, from the file's text. Error messages never quote the text: it is secret. */
+export function createTokenEncryption(text: string): TokenEncryption {
   const lines = text.split('\n').map(line => line.replace(/#.*/, '').trim())
   const keys = lines.flatMap((line, i) => (line === '' ? [] : [keyOf(line, i + 1)]))
   const [first] = keys
   if (first === undefined) throw invalid('there is no key')
   return {
-    seal: token => seal(first, token),
-    open(sealed) {
-      if (!sealed.startsWith(mark)) return undefined
-      const bytes = Buffer.from(sealed.slice(mark.length), 'base64url')
+    encrypt: token => encrypt(first, token),
+    decrypt(encrypted) {
+      if (!encrypted.startsWith(mark)) return undefined
+      const bytes = Buffer.from(encrypted.slice(mark.length), 'base64url')
       if (bytes.length < nonceBytes + tagBytes) return undefined
       for (const key of keys) {
-        const opened = open(key, bytes)
-        if (opened !== undefined) return opened
+        const token = decrypt(key, bytes)
+        if (token !== undefined) return token
       }
       return undefined
     },
@@ -61,22 +61,27 @@ function keyOf(line: string, number: number): Buffer {
   return createHash('sha256').update('watchglass continue tokens\0').update(key).digest()
 }
 
-function seal(key: Buffer, token: string): string {
+function encrypt(key: Buffer, token: string): string {
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv(cipherName, key, nonce)
-  const sealed = Buffer.concat([nonce, cipher.update(token), cipher.final(), cipher.getAuthTag()])
-  return mark + sealed.toString('base64url')
+  const encrypted = Buffer.concat([
+    nonce,
+    cipher.update(token),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ])
+  return mark + encrypted.toString('base64url')
 }
 
 /** Undefined if the key does not fit, or the token is not as it was made. */
-function open(key: Buffer, bytes: Buffer): string | undefined {
+function decrypt(key: Buffer, bytes: Buffer): string | undefined {
   const decipher = createDecipheriv(cipherName, key, bytes.subarray(0, nonceBytes), {
     authTagLength: tagBytes,
   })
   decipher.setAuthTag(bytes.subarray(-tagBytes))
   try {
-    const sealed = bytes.subarray(nonceBytes, -tagBytes)
-    return Buffer.concat([decipher.update(sealed), decipher.final()]).toString()
+    const encrypted = bytes.subarray(nonceBytes, -tagBytes)
+    return Buffer.concat([decipher.update(encrypted), decipher.final()]).toString()
   } catch {
     return undefined
   }

@@ -12,7 +12,7 @@ import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { CollectedExchange } from '../server/collected-exchange.ts'
 import { firstDifference } from './difference.ts'
-import { withOpenedToken } from './opened-token.ts'
+import { withDecryptedToken } from './decrypted-token.ts'
 import { builtinOffer } from '../api/offers.ts'
 import { Reply } from '../api/reply.ts'
 import { RequestContext } from '../api/request-context.ts'
@@ -20,13 +20,13 @@ import type { UpstreamAnswer } from '../../upstream/upstream.ts'
 import { Zipper } from '../server/zipper.ts'
 
 /** What came of a comparison. */
-export type Compared = 'same' | 'differs' | 'moved' | 'failed'
+export type ComparisonOutcome = 'same' | 'differs' | 'moved' | 'failed'
 
-export interface ShadowOptions {
+export interface ComparisonOptions {
   /** Of the reads that the mirror answers: 0 to 1. */
   readonly share: number
   readonly random: Random
-  readonly metrics: { compared(outcome: Compared): void }
+  readonly metrics: { compared(outcome: ComparisonOutcome): void }
   /** Answers a read from the mirror. */
   readonly answer: (context: RequestContext, route: ResourceRoute) => Promise<void>
 }
@@ -36,12 +36,12 @@ const loggedMax = 20
 const answerMaxBytes = 64 * 1024 * 1024
 const timeoutMs = 30_000
 
-export class Shadow {
-  readonly #options: ShadowOptions
+export class Comparison {
+  readonly #options: ComparisonOptions
   #isBusy = false
   #logged = 0
 
-  constructor(options: ShadowOptions) {
+  constructor(options: ComparisonOptions) {
     this.#options = options
   }
 
@@ -51,14 +51,14 @@ export class Shadow {
     if (this.#isBusy || share === 0 || !isComparable(context) || random.next() >= share) return
     this.#isBusy = true
     void this.#compare(context, route)
-      .catch((): Compared => 'failed')
+      .catch((): ComparisonOutcome => 'failed')
       .then(outcome => {
         this.#isBusy = false
         metrics.compared(outcome)
       })
   }
 
-  async #compare(context: RequestContext, route: ResourceRoute): Promise<Compared> {
+  async #compare(context: RequestContext, route: ResourceRoute): Promise<ComparisonOutcome> {
     const target = exactTarget(context)
     if (target === undefined) return 'failed'
     const [ours, theirs] = await Promise.all([
@@ -142,7 +142,7 @@ function isComparable({ facts, reply, exchange }: RequestContext): boolean {
 /** The same request for the revision that was answered. */
 function exactTarget({ target, facts, reply, options }: RequestContext): RequestTarget | undefined {
   const revision = /revision=(\d+)/.exec(reply.origin ?? '')?.[1]
-  const raw = withOpenedToken(target, options.seal)
+  const raw = withDecryptedToken(target, options.tokenEncryption)
   if (facts.verb === 'get' || target.query.text('continue') !== '') return parseTarget(raw)
   const [path = '', query = ''] = raw.split('?')
   const kept = query.split('&').filter(pair => pair !== '' && !pair.startsWith('resourceVersion'))
@@ -192,7 +192,7 @@ async function upstreamAnswer(
 
 /** Tokens that are encrypted are never the same twice. */
 function comparable(body: Uint8Array, { options }: RequestContext): Uint8Array {
-  if (options.seal === undefined) return body
+  if (options.tokenEncryption === undefined) return body
   const text = Buffer.from(body).toString()
   return Buffer.from(text.replace(/"continue":"[^"]*"/, '"continue":""'))
 }

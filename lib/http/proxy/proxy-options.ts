@@ -31,7 +31,8 @@ export interface ProxyOptions {
   /** What watches cannot be told. */
   readonly inexact: InexactEvents
   /** Compares what the mirror answers with the upstream; undefined: nobody does. */
-  readonly shadow?: { answered(context: RequestContext, route: ResourceRoute): void } | undefined
+  readonly comparison?:
+    { answered(context: RequestContext, route: ResourceRoute): void } | undefined
   /** For reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -11,7 +11,7 @@ import {
   requestHeaders,
   requestTrailers,
 } from './forwarded-headers.ts'
-import { withOpenedToken } from './opened-token.ts'
+import { withDecryptedToken } from './decrypted-token.ts'
 import { passReasonOf } from '../api/pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
@@ -101,7 +101,7 @@ async function requestOf(
   )
   return {
     method,
-    path: withOpenedToken(target, options.seal),
+    path: withDecryptedToken(target, options.tokenEncryption),
     headers,
     body: hasBody ? bodyOf(exchange, isIdentity) : undefined,
     isLongRunning: isLongRunning(method, target),

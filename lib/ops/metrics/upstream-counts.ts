@@ -9,7 +9,7 @@ export interface UpstreamFacts {
   /** All reads pass, because somebody wants it so. */
   readonly isSwitchedOff: boolean
   /** Keyspaces by how they compare. */
-  readonly proofs: Readonly<Record<string, number>>
+  readonly storageStates: Readonly<Record<string, number>>
 }
 
 export class UpstreamCounts {
@@ -76,7 +76,9 @@ export class UpstreamCounts {
       labelNames: ['proof'],
       registers: [],
       collect() {
-        for (const [proof, count] of Object.entries(facts().proofs)) this.set({ proof }, count)
+        for (const [proof, count] of Object.entries(facts().storageStates)) {
+          this.set({ proof }, count)
+        }
       },
     })
     this.#registry.registerMetric(keyspaces)

@@ -16,8 +16,8 @@ import type { UpstreamResources } from '../../kube/resources/upstream-resources.
 import type { Snapshot } from '../../store/snapshot.ts'
 import { askDocument } from './ask.ts'
 import { listUpstream } from './listing.ts'
-import { prove } from './storage-check.ts'
-import { Proofs, type ProofState } from './storage-checks.ts'
+import { checkStorage } from './storage-check.ts'
+import { VerifiedStorage, type StorageState } from './verified-storage.ts'
 
 export interface KnowledgeOptions {
   readonly upstream: Upstream
@@ -48,7 +48,7 @@ const redefinedDelayMs = 300
 
 export class UpstreamKnowledge {
   readonly #options: KnowledgeOptions
-  readonly #proofs: Proofs
+  readonly #storage: VerifiedStorage
   readonly #stopped = new AbortController()
   #listed: UpstreamResources | undefined = undefined
   #minor: number | undefined = undefined
@@ -58,13 +58,13 @@ export class UpstreamKnowledge {
   constructor(options: KnowledgeOptions) {
     this.#options = options
     const { clock, random, logger, upstream, at } = options
-    this.#proofs = new Proofs({
+    this.#storage = new VerifiedStorage({
       clock,
       random,
       logger,
       wanted: () => this.#wanted(),
-      prove: (resource, signal) =>
-        prove({
+      checkStorage: (resource, signal) =>
+        checkStorage({
           upstream,
           resource,
           at: revision => at(keyFromText(resource.storage?.prefix ?? ''), revision, signal),
@@ -80,7 +80,7 @@ export class UpstreamKnowledge {
 
   stop(): void {
     this.#stopped.abort()
-    this.#proofs.stop()
+    this.#storage.stop()
   }
 
   /** What speaks against answering for a resource from the mirror. */
@@ -90,7 +90,7 @@ export class UpstreamKnowledge {
     if (custom === undefined && !this.isVersionCovered) return 'version'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
     const keyspace = keyFromText(storage.prefix)
-    if (this.#proofs.stateOf(keyspace) === 'proven') return undefined
+    if (this.#storage.stateOf(keyspace) === 'proven') return undefined
     return this.#options.isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 
@@ -102,9 +102,9 @@ export class UpstreamKnowledge {
     )
   }
 
-  /** How many keyspaces are in each state of being proven. */
-  get proofs(): Record<ProofState, number> {
-    return this.#proofs.counts()
+  /** How many keyspaces are in each state of the storage check. */
+  get storageStates(): Record<StorageState, number> {
+    return this.#storage.counts()
   }
 
   /** Discovery and version are known. */
@@ -114,19 +114,19 @@ export class UpstreamKnowledge {
 
   /** A keyspace has changed, or is served now. */
   changed(keyspace: Key): void {
-    this.#proofs.changed(keyspace)
+    this.#storage.changed(keyspace)
   }
 
   /** A keyspace has another state. */
   served(): void {
-    this.#proofs.look()
+    this.#storage.look()
   }
 
   /** Definitions or keyspaces have come or gone. */
   redefined(): void {
     this.#isRedefined = true
     this.#cutPause()
-    this.#proofs.look()
+    this.#storage.look()
   }
 
   /** One resource for each keyspace that can be compared. */
@@ -158,7 +158,7 @@ export class UpstreamKnowledge {
         }
         hasFailed = true
       }
-      this.#proofs.look()
+      this.#storage.look()
       await this.#pause(this.#listed === undefined ? firstIntervalMs : listingIntervalMs)
       if (this.#isRedefined) await sleep(clock, redefinedDelayMs, signal)
       this.#isRedefined = false

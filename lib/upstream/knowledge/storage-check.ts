@@ -1,8 +1,9 @@
-/** Proves that the upstream and the mirror have the same objects of one resource: that the etcd, the prefix and the storage are the ones
+/** Checks that the upstream and the mirror have the same objects of one resource: that the etcd, the prefix and the storage are the ones
  *  we think they are. An API server may keep events in another etcd or use another prefix, and an empty list would be a lie.
  *
  *  The upstream is asked for its first object, at its newest revision, and how many there are; the mirror for the same at the same
- *  revision. An empty resource on both sides proves nothing: it stays unproven, and passes, until it has an object. */
+ *  revision. If both sides are empty, the check says nothing: requests for the resource go to the upstream until it has
+ *  an object. */
 
 import { CacheError } from '../../base/errors.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'
@@ -13,14 +14,14 @@ import { listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { ask, documentOf } from './ask.ts'
 
-export type Proof =
+export type StorageFinding =
   | 'proven'
   /** Neither side has an object. */
   | 'empty'
   /** One side has what the other has not. */
   | 'differs'
 
-export interface Proving {
+export interface StorageCheckOptions {
   readonly upstream: Pick<Upstream, 'call'>
   readonly resource: Resource
   /** The mirror's contents at a revision. */
@@ -29,7 +30,12 @@ export interface Proving {
 }
 
 /** Fails when one of them does not answer. */
-export async function prove({ upstream, resource, at, signal }: Proving): Promise<Proof> {
+export async function checkStorage({
+  upstream,
+  resource,
+  at,
+  signal,
+}: StorageCheckOptions): Promise<StorageFinding> {
   const { group, version, storage } = resource
   const root = group === '' ? '/api' : '/apis'
   const path = `${root}/${groupVersionText(group, version)}/${resource.resource}?limit=1`

@@ -43,7 +43,7 @@ const objects = [[maps, configMap('a', '1')]] as const
 /** Resolves when every resource was compared with the upstream that can be. */
 async function compared({ service }: Proxied, withoutAnswer = 0): Promise<void> {
   const { knowledge } = service
-  while (knowledge?.isKnown !== true || knowledge.proofs.unknown > withoutAnswer) {
+  while (knowledge?.isKnown !== true || knowledge.storageStates.unknown > withoutAnswer) {
     await systemClock.yield()
   }
 }
@@ -90,7 +90,7 @@ t.test('an upstream with another prefix is never answered for', async t => {
     t.equal(originOf(answer), 'pass; reason=unproven', path)
   }
   t.equal(await itemsOf(proxied, maps), 1)
-  t.equal(proxied.service.knowledge?.proofs.proven, 0)
+  t.equal(proxied.service.knowledge?.storageStates.proven, 0)
 })
 
 function otherEtcd(t: Test): () => Client {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { inRange, keyAfter, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import {
-  type ContinuationSeal,
+  type TokenEncryption,
   decodeContinuation,
   encodeContinuation,
   inconsistentToken,
@@ -109,10 +109,10 @@ t.test('a revision above all others keeps its digits', async t => {
   t.equal(decodeContinuation(token).revisionText, '9223372036854775807')
 })
 
-t.test('sealed tokens are opened, and plain ones still work', async t => {
-  const seal: ContinuationSeal = {
-    seal: token => `sealed-${token}`,
-    open: sealed => (sealed.startsWith('sealed-') ? sealed.slice(7) : undefined),
+t.test('encrypted tokens are decrypted, and plain ones still work', async t => {
+  const encryption: TokenEncryption = {
+    encrypt: token => `encrypted-${token}`,
+    decrypt: text => (text.startsWith('encrypted-') ? text.slice(10) : undefined),
   }
   const page = {
     last: keyFromText('/registry/configmaps/shop/a'),
@@ -120,9 +120,9 @@ t.test('sealed tokens are opened, and plain ones still work', async t => {
     revision: 9,
     hasSlash: true,
   }
-  const sealed = encodeContinuation(page, seal)
-  t.match(sealed, /^sealed-/)
-  t.equal(decodeContinuation(sealed, seal).revision, 9)
-  t.equal(decodeContinuation(encodeContinuation(page), seal).revision, 9)
-  t.equal(refusalOf(() => decodeContinuation(sealed))?.code, 400)
+  const encrypted = encodeContinuation(page, encryption)
+  t.match(encrypted, /^encrypted-/)
+  t.equal(decodeContinuation(encrypted, encryption).revision, 9)
+  t.equal(decodeContinuation(encodeContinuation(page), encryption).revision, 9)
+  t.equal(refusalOf(() => decodeContinuation(encrypted))?.code, 400)
 })

@@ -3,7 +3,7 @@ import * as net from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { keyFromText, singleKey } from '../../../../lib/base/keys.ts'
-import { createSeal } from '../../../../lib/http/api/token-encryption.ts'
+import { createTokenEncryption } from '../../../../lib/http/api/token-encryption.ts'
 import { configuredResource } from '../../../../lib/kube/resources/configured-resources.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
@@ -192,15 +192,15 @@ t.test('an index that a selector has brought about answers as a scan does', asyn
   t.strictSame(names(await get(served, path)), [...expected.slice(1), 'b99'])
 })
 
-t.test('sealed tokens lead on, plain ones still do, and changed ones do not', async t => {
-  const seal = createSeal(Buffer.alloc(32, 7).toString('base64'))
-  const served = await startServed(t, { seal })
+t.test('encrypted tokens lead on, plain ones still do, and changed ones do not', async t => {
+  const encryption = createTokenEncryption(Buffer.alloc(32, 7).toString('base64'))
+  const served = await startServed(t, { tokenEncryption: encryption })
   for (const name of ['a', 'b', 'c']) await putConfigMap(served, name)
   const page = '/api/v1/configmaps?limit=1'
   const token = parsed(await get(served, page)).metadata.continue ?? ''
   t.match(token, /^wg1\./)
   t.strictSame(names(await get(served, `${page}&continue=${token}`)), ['b'])
-  const plain = seal.open(token) ?? ''
+  const plain = encryption.decrypt(token) ?? ''
   t.strictSame(names(await get(served, `${page}&continue=${plain}`)), ['b'])
   t.equal((await get(served, `${page}&continue=${token.slice(0, -4)}AAAA`)).status, 400)
 })

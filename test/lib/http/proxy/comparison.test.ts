@@ -1,7 +1,7 @@
 import t from 'tap'
 import { type Logger, silentLogger } from '../../../../lib/base/logger.ts'
 import { firstDifference } from '../../../../lib/http/proxy/difference.ts'
-import { createSeal } from '../../../../lib/http/api/token-encryption.ts'
+import { createTokenEncryption } from '../../../../lib/http/api/token-encryption.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { ask } from '../../../support/http/served.ts'
 import {
@@ -77,8 +77,8 @@ t.test('differences are counted, and logged without what is in objects', async t
 })
 
 t.test('encrypted tokens make no difference', async t => {
-  const seal = createSeal(Buffer.alloc(32, 7).toString('base64'))
-  const service = { adminListen, seal }
+  const encryption = createTokenEncryption(Buffer.alloc(32, 7).toString('base64'))
+  const service = { adminListen, tokenEncryption: encryption }
   const proxied = await startProxied(t, { objects, compareShare: 1, service })
   await answeredHere(proxied, '', 'v1', 'configmaps')
   await compared(proxied, `${maps}?limit=1`)

@@ -3,7 +3,7 @@
 import * as http from 'node:http'
 import t from 'tap'
 import { keyFromText, singleKey } from '../../../../lib/base/keys.ts'
-import { createSeal } from '../../../../lib/http/api/token-encryption.ts'
+import { createTokenEncryption } from '../../../../lib/http/api/token-encryption.ts'
 import { ask, type HttpAnswer } from '../../../support/http/served.ts'
 import {
   answeredHere,
@@ -186,9 +186,9 @@ t.test('only what is to be kept is kept, and answered', async t => {
 })
 
 t.test('tokens that were encrypted here are opened before they pass', async t => {
-  const seal = createSeal(Buffer.alloc(32, 7).toString('base64'))
+  const encryption = createTokenEncryption(Buffer.alloc(32, 7).toString('base64'))
   const two = [...objects, [maps, configMap('b', '2')]] as const
-  const proxied = await startProxied(t, { objects: two, service: { seal } })
+  const proxied = await startProxied(t, { objects: two, service: { tokenEncryption: encryption } })
   const { get, upstream, service } = proxied
   await answeredHere(proxied, '', 'v1', 'configmaps')
   const page = await get(`${maps}?limit=1`)

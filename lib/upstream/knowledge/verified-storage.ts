@@ -1,5 +1,6 @@
-/** Which keyspaces are proven to be the upstream's: asked at start, when a resource gets its first object, and again from time to time,
- *  because the upstream may be started anew with other flags. */
+/** For which keyspaces a check has shown that the upstream stores its objects where the mirror reads them (storage-check.ts). Each
+ *  keyspace is checked at start, when a resource gets its first object, and again from time to time, because the upstream may be
+ *  restarted with other flags. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -7,57 +8,58 @@ import type { Key } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import type { Proof } from './storage-check.ts'
+import type { StorageFinding } from './storage-check.ts'
 
-export type ProofState = Proof | 'unknown'
+/** The values are those of the metric `watchglass_upstream_keyspaces`. */
+export type StorageState = StorageFinding | 'unknown'
 
-export interface ProofsOptions {
+export interface VerifiedStorageOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  /** Every keyspace that is to be proven now, with a resource that the upstream lists and that is stored there. */
+  /** Every keyspace that should be checked now, with a resource that the upstream lists and that is stored there. */
   readonly wanted: () => ReadonlyMap<Key, Resource>
-  readonly prove: (resource: Resource, signal: AbortSignal) => Promise<Proof>
+  readonly checkStorage: (resource: Resource, signal: AbortSignal) => Promise<StorageFinding>
 }
 
-/** Probes under way at once: each costs the upstream a small list. */
+/** Checks at the same time: each costs the upstream a small list. */
 const underWayMax = 4
-/** What was not answered, or differed, is asked again soon, and then less and less often. */
+/** A check that was not answered, or found a difference, is repeated soon, and then less and less often. */
 const retryFirstMs = 500
 const retryMaxMs = 60_000
-/** What was proven is asked again. */
+/** A keyspace that was found the same is checked again after this time. */
 const againMs = 600_000
 
 interface Entry {
-  state: ProofState
+  state: StorageState
   attempts: number
   dueMs: number
   isUnderWay: boolean
 }
 
-export class Proofs {
-  readonly #options: ProofsOptions
+export class VerifiedStorage {
+  readonly #options: VerifiedStorageOptions
   readonly #entries = new Map<Key, Entry>()
   readonly #stopped = new AbortController()
   #underWay = 0
   #cancel: CancelTimer = () => {}
 
-  constructor(options: ProofsOptions) {
+  constructor(options: VerifiedStorageOptions) {
     this.#options = options
   }
 
-  stateOf(keyspace: Key): ProofState {
+  stateOf(keyspace: Key): StorageState {
     return this.#entries.get(keyspace)?.state ?? 'unknown'
   }
 
   /** How many keyspaces are in each state. */
-  counts(): Record<ProofState, number> {
-    const counts: Record<ProofState, number> = { proven: 0, empty: 0, differs: 0, unknown: 0 }
+  counts(): Record<StorageState, number> {
+    const counts: Record<StorageState, number> = { proven: 0, empty: 0, differs: 0, unknown: 0 }
     for (const keyspace of this.#options.wanted().keys()) counts[this.stateOf(keyspace)]++
     return counts
   }
 
-  /** A keyspace has changed: one that was empty may be proven now. */
+  /** A keyspace has changed: one that was empty can be checked now. */
   changed(keyspace: Key): void {
     const entry = this.#entries.get(keyspace)
     if (entry?.state !== 'empty' || entry.attempts === 0) return
@@ -66,7 +68,7 @@ export class Proofs {
     this.#schedule()
   }
 
-  /** What is wanted may be more than before. */
+  /** There may be more keyspaces to check than before. */
   look(): void {
     this.#schedule()
   }
@@ -90,7 +92,7 @@ export class Proofs {
       const entry = this.#entry(keyspace)
       if (entry.isUnderWay) continue
       if (entry.dueMs > nowMs) nextMs = Math.min(nextMs, entry.dueMs)
-      else if (this.#underWay < underWayMax) void this.#prove(keyspace, resource, entry)
+      else if (this.#underWay < underWayMax) void this.#check(keyspace, resource, entry)
     }
     if (nextMs < Number.POSITIVE_INFINITY && !this.#stopped.signal.aborted) {
       this.#cancel = clock.setTimer(nextMs - nowMs, this.#run)
@@ -105,48 +107,54 @@ export class Proofs {
     return entry
   }
 
-  async #prove(keyspace: Key, resource: Resource, entry: Entry): Promise<void> {
-    const { clock, random, prove } = this.#options
+  async #check(keyspace: Key, resource: Resource, entry: Entry): Promise<void> {
+    const { clock, random, checkStorage } = this.#options
     entry.isUnderWay = true
     this.#underWay++
     let failure: CacheError | undefined
-    let proof: Proof | undefined
+    let finding: StorageFinding | undefined
     try {
-      proof = await prove(resource, this.#stopped.signal)
+      finding = await checkStorage(resource, this.#stopped.signal)
     } catch (error) {
       failure = CacheError.from(error, 'upstream_failed')
     }
     entry.isUnderWay = false
     this.#underWay--
     entry.attempts++
-    this.#note(keyspace, resource, { entry, proof, failure })
-    const isSettled = entry.state === 'proven' && proof === 'proven'
+    this.#note(keyspace, resource, { entry, finding, failure })
+    const isSettled = entry.state === 'proven' && finding === 'proven'
     const retryMs = Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts - 1, 10))
     const pauseMs = isSettled ? againMs : retryMs
     entry.dueMs = clock.monotonicMs() + pauseMs * (0.5 + random.next() / 2)
     this.#schedule()
   }
 
-  /** A question that was not answered leaves what was known. */
+  /** A check that was not answered changes nothing. */
   #note(
     keyspace: Key,
     { resource, group }: Resource,
-    found: { entry: Entry; proof: Proof | undefined; failure: CacheError | undefined },
+    found: { entry: Entry; finding: StorageFinding | undefined; failure: CacheError | undefined },
   ): void {
     const { logger } = this.#options
-    const { entry, proof, failure } = found
+    const { entry, finding, failure } = found
     const fields = { resource, group, keyspace }
-    if (proof === undefined) {
+    if (finding === undefined) {
       if (entry.attempts === 1 && !this.#stopped.signal.aborted) {
-        logger.warn('the upstream could not be compared', { ...fields, reason: failure?.message })
+        logger.warn('the storage of a resource could not be checked against the upstream', {
+          ...fields,
+          reason: failure?.message,
+        })
       }
       return
     }
-    if (proof === 'proven') entry.attempts = 0
-    if (proof === entry.state) return
-    if (proof === 'differs') {
-      logger.warn('the upstream has other objects than the mirror: requests for them pass', fields)
-    } else logger.debug('compared with the upstream', { ...fields, proof })
-    entry.state = proof
+    if (finding === 'proven') entry.attempts = 0
+    if (finding === entry.state) return
+    if (finding === 'differs') {
+      logger.warn(
+        'the upstream has other objects than the mirror: requests for this resource go to the upstream',
+        fields,
+      )
+    } else logger.debug('checked storage against the upstream', { ...fields, finding })
+    entry.state = finding
   }
 }
