@@ -10,7 +10,7 @@ interface Interval {
   readonly endMs: number
 }
 
-/** Watches the collector from its making to `finish`, and times the slices that it is given. */
+/** OpenWatches the collector from its making to `finish`, and times the slices that it is given. */
 export class PauseObserver {
   readonly #collections: Interval[] = []
   readonly #slices: Interval[] = []

@@ -1,4 +1,4 @@
-/** Watches over real sockets with TLS, against a bare server on the same runtime that writes the same frames to as many: how many
+/** OpenWatches over real sockets with TLS, against a bare server on the same runtime that writes the same frames to as many: how many
  *  events a second, how late, how many bytes a second of streaming lists, and how much memory for a watcher that waits. */
 
 import { createHash } from 'node:crypto'

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import { keyFromText } from '../base/keys.ts'
 import { Authorizer, type AuthorizerOptions } from '../http/auth/authorizer.ts'
 import type { Callers } from '../http/auth/callers.ts'
-import { type Decision, decisionMs, Decisions } from '../http/auth/decisions.ts'
+import { type AccessAnswer, reviewKeptMs, ReviewCache } from '../http/auth/review-cache.ts'
 import { Rechecks } from '../http/auth/rechecks.ts'
 import { type ReviewMetrics, Reviews, type ReviewServer } from '../http/auth/reviews.ts'
 import type { Identity } from '../kube/access-review.ts'
@@ -31,15 +31,15 @@ export function createAuthorizer(
   { clock, metrics }: AuthorizationParts,
 ): Authorizer | undefined {
   if (options === undefined) return undefined
-  const { mode, canPass, server, callers, allowMs = decisionMs, denyMs = decisionMs } = options
-  const keptMs = ({ type }: Decision): number => (type === 'allowed' ? allowMs : denyMs)
+  const { mode, canPass, server, callers, allowMs = reviewKeptMs, denyMs = reviewKeptMs } = options
+  const keptMs = ({ type }: AccessAnswer): number => (type === 'allowed' ? allowMs : denyMs)
   return new Authorizer({
     mode,
     canPass,
     callers,
     reviews: new Reviews({ server, clock, metrics }),
-    decisions: new Decisions({ clock, keptMs }),
-    identities: new Decisions<Identity | undefined>({ clock, keptMs: () => decisionMs }),
+    reviewCache: new ReviewCache({ clock, keptMs }),
+    identities: new ReviewCache<Identity | undefined>({ clock, keptMs: () => reviewKeptMs }),
     rechecks: new Rechecks({ clock, random: systemRandom }),
   })
 }

@@ -6,7 +6,7 @@ import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Health } from '../http/admin/health.ts'
 import { Server } from '../http/server/server.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
-import type { Watches } from '../http/watch/watches.ts'
+import type { OpenWatches } from '../http/watch/open-watches.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { systemClock } from '../ops/system.ts'
@@ -88,7 +88,7 @@ function mirroredOf({ prefix, isKept, excluded = [] }: ServiceOptions): (keyspac
 interface Watched {
   readonly segments: SegmentCache<Segment>
   readonly mirrors: MirrorSet
-  readonly watches: Watches
+  readonly watches: OpenWatches
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
 }

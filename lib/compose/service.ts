@@ -13,7 +13,7 @@ import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/api/handler.ts'
 import { Server } from '../http/server/server.ts'
 import type { ReadSwitch } from '../http/api/read-switch.ts'
-import { Watches } from '../http/watch/watches.ts'
+import { OpenWatches } from '../http/watch/open-watches.ts'
 import { readTls, watchTls } from '../http/server/tls.ts'
 import { compactRevisionKey } from '../mirror/feed/compaction.ts'
 import { defaultLimits } from '../mirror/limits.ts'
@@ -52,7 +52,7 @@ export class Service {
   readonly #clock: Clock
   readonly #mirrors: MirrorSet
   readonly #server: Server
-  readonly #watches: Watches
+  readonly #watches: OpenWatches
   readonly #registry: LiveRegistry
   readonly #authorizer: Authorizer | undefined
   readonly #health: ServiceHealth
@@ -219,7 +219,7 @@ interface ServiceParts {
   readonly upstreamSide: UpstreamSide | undefined
   readonly metrics: Metrics
   readonly clock: Clock
-  readonly watches: Watches
+  readonly watches: OpenWatches
   readonly mirrors: MirrorSet
   readonly registry: LiveRegistry
   readonly authorizer: Authorizer | undefined
@@ -258,7 +258,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   let onReady = (): void => {}
   const ready = new Promise<void>(resolve => (onReady = resolve))
   const watchSource = new MirrorWatches(() => mirrors, clock)
-  const watches = new Watches({ source: watchSource, clock, random: systemRandom })
+  const watches = new OpenWatches({ source: watchSource, clock, random: systemRandom })
   const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
   const upstreamSide = createUpstreamSide(kept, {
     clock,

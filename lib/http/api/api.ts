@@ -18,7 +18,7 @@ import type { Authorizer } from '../auth/authorizer.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import type { Health } from '../admin/health.ts'
 import type { ProxyOptions } from '../proxy/proxy-options.ts'
-import type { Watches } from '../watch/watches.ts'
+import type { OpenWatches } from '../watch/open-watches.ts'
 
 export interface ReadRequest {
   readonly keyspace: Key
@@ -98,7 +98,7 @@ export interface ApiOptions {
   /** The state of now. */
   readonly state: () => ApiState
   readonly reads: Reads
-  readonly watches: Watches
+  readonly watches: OpenWatches
   readonly segments: SegmentCache<Segment>
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */

@@ -54,7 +54,7 @@ import { offerOf } from './offers.ts'
 import { holdFor, inTurn, noteGet } from '../limits/fair-share.ts'
 import { problemIn } from './inexact.ts'
 import type { RequestContext } from './request-context.ts'
-import { answerWatch, refuseWatch } from '../watch/watch.ts'
+import { answerWatch, refuseWatch } from '../watch/answer-watch.ts'
 
 /** Answers; refusals are thrown. */
 export async function answerRead(context: RequestContext, route: ResourceRoute): Promise<void> {

@@ -17,7 +17,7 @@ import {
 import type { Exchange } from '../server/exchange.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
-import type { Decision, Decisions } from './decisions.ts'
+import type { AccessAnswer, ReviewCache } from './review-cache.ts'
 import type { Rechecks } from './rechecks.ts'
 import type { Reviews } from './reviews.ts'
 
@@ -41,9 +41,9 @@ export interface AuthorizerOptions {
   readonly mode: 'delegate' | 'requestheader'
   readonly callers: Callers
   readonly reviews: Reviews
-  readonly decisions: Decisions
+  readonly reviewCache: ReviewCache
   /** Who the upstream says that callers are. */
-  readonly identities: Decisions<Identity | undefined>
+  readonly identities: ReviewCache<Identity | undefined>
   readonly rechecks: Rechecks
   /** There is an upstream, and requests may pass to it. */
   readonly canPass: boolean
@@ -63,20 +63,20 @@ export class Authorizer {
 
   /** Answers at once when the decision is known. Fails with `overloaded` only. */
   authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict> {
-    const { callers, decisions } = this.#options
+    const { callers, reviewCache } = this.#options
     const caller = callers.callerOf(exchange)
     if (isImpersonating(exchange)) return this.#object({ type: 'impersonation' })
     if (caller === undefined || !this.#isKnown(caller)) {
       return this.#object({ type: 'unauthenticated' })
     }
     const key = keyOf(caller, attributes)
-    const known = decisions.known(key)
+    const known = reviewCache.known(key)
     if (known?.type === 'allowed') return this.#granted({ caller, attributes, key })
     return this.#decide({ caller, attributes, key })
   }
 
   async #decide(question: Question): Promise<Verdict> {
-    const { generation } = this.#options.decisions
+    const { generation } = this.#options.reviewCache
     const decision = await this.#ask(question).catch(failureOf)
     switch (decision.type) {
       case 'allowed':
@@ -94,7 +94,7 @@ export class Authorizer {
 
   /** Rules have changed. */
   rulesChanged(): void {
-    this.#options.decisions.drop()
+    this.#options.reviewCache.drop()
     this.#options.rechecks.rulesChanged()
   }
 
@@ -125,28 +125,28 @@ export class Authorizer {
     return this.#options.mode === 'delegate' || identity !== undefined
   }
 
-  async #ask({ caller, attributes, key }: Question): Promise<Decision> {
-    const { decisions, reviews, mode } = this.#options
+  async #ask({ caller, attributes, key }: Question): Promise<AccessAnswer> {
+    const { reviewCache, reviews, mode } = this.#options
     const { identity } = caller
-    const ask = (): Promise<Decision> =>
+    const ask = (): Promise<AccessAnswer> =>
       mode === 'requestheader' && identity !== undefined
         ? reviews.subject(attributes, identity)
         : reviews.self(attributes, caller)
-    return decisions.decide(key, ask, caller.expiresAtMs)
+    return reviewCache.decide(key, ask, caller.expiresAtMs)
   }
 
-  #granted(question: Question, generation = this.#options.decisions.generation): Verdict {
+  #granted(question: Question, generation = this.#options.reviewCache.generation): Verdict {
     const { caller } = question
     const grant: Grant = {
       caller,
       identity: () => this.identityOf(caller),
       watch: end => {
-        const { rechecks, decisions } = this.#options
+        const { rechecks, reviewCache } = this.#options
         return rechecks.add({
           question: () => this.#ask(question),
           end,
           expiresAtMs: caller.expiresAtMs,
-          isStale: generation !== decisions.generation,
+          isStale: generation !== reviewCache.generation,
         })
       },
     }
@@ -197,7 +197,7 @@ function keyOf(caller: Caller, attributes: Attributes): string {
   return hashed([...texts, selectors])
 }
 
-type Outcome = Decision | { readonly type: 'failed' }
+type Outcome = AccessAnswer | { readonly type: 'failed' }
 
 /** Too many questions are the client's to wait for; all other failures are the upstream's. */
 function failureOf(error: unknown): Outcome {

@@ -1,18 +1,18 @@
-/** Asks again about watches that are open, and ends those that would not be allowed now.
+/** Checks open watches again, and ends those that would not be allowed now.
  *
  *  A change of the rules makes all of them due at once, and again a little later, because the upstream may see the change later than
- *  we do. Without one each is due every five minutes. Few are asked about at a time. Equal questions share one answer, so that a
- *  thousand watches of one controller cost one review.
+ *  we do. Without a change, each is due every five minutes. Only a few reviews are in flight at a time. Equal questions share one
+ *  answer, so a thousand watches of one controller cost one review.
  *
- *  A failure to ask ends nothing: upstream would have kept the watch, too. */
+ *  A review that fails ends no watch: the upstream would have kept it, too. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
-import type { Decision } from './decisions.ts'
+import type { AccessAnswer } from './review-cache.ts'
 
 export interface RecheckedWatch {
-  /** May it still go on? Decisions that are kept count. */
-  readonly question: () => Promise<Decision>
+  /** May it still go on? A cached answer will do. */
+  readonly question: () => Promise<AccessAnswer>
   readonly end: () => void
   /** On the wall clock: it ends then in any case. */
   readonly expiresAtMs: number | undefined
@@ -25,17 +25,17 @@ export interface RechecksOptions {
   readonly random: Random
 }
 
-/** Without any change, for what no change tells of: credentials that are withdrawn, rules that are kept elsewhere. */
+/** Also without a change that we see: credentials may be withdrawn, and rules may be stored elsewhere. */
 const intervalMs = 5 * 60_000
-/** Either way, so that what was opened together is not asked about together for ever. */
+/** In both directions, so that watches that were opened together are not checked together for ever. */
 const intervalJitter = 0.2
 /** After a change: at once, when a decision by the old rules has run out (1 s), and when the upstream must know (5 s). */
 const roundsAfterMs: readonly number[] = [0, 1_500, 6_500]
-/** Changes that come in a row share a round. */
+/** Changes in quick succession share a round. */
 const roundsApartMs = 200
-/** So many questions at a time: requests have their own to ask. */
+/** Reviews in flight at a time: requests need reviews of their own. */
 const underWayMax = 16
-/** A question that failed is asked again after so long. */
+/** A review that failed is repeated after this time. */
 const retryMs = 10_000
 
 interface Entry extends RecheckedWatch {
@@ -44,7 +44,7 @@ interface Entry extends RecheckedWatch {
   cancel: CancelTimer
 }
 
-/** Timers take no more. */
+/** The longest delay that a timer takes. */
 const timerMaxMs = 2 ** 31 - 1
 
 export class Rechecks {

@@ -16,7 +16,7 @@ import {
 import type { Attributes } from '../../kube/request/attributes.ts'
 import type { Upstream, UpstreamAnswer } from '../../upstream/upstream.ts'
 import type { Caller } from './caller.ts'
-import type { Decision } from './decisions.ts'
+import type { AccessAnswer } from './review-cache.ts'
 
 /** The API server that is asked. */
 export type ReviewServer = Pick<Upstream, 'call'>
@@ -46,7 +46,7 @@ export class Reviews {
   }
 
   /** May the caller do that? Asked with the caller's own credentials. */
-  self(attributes: Attributes, caller: Caller): Promise<Decision> {
+  self(attributes: Attributes, caller: Caller): Promise<AccessAnswer> {
     return this.#decide('self', {
       path: selfReviewPath,
       body: selfReview(attributes),
@@ -56,7 +56,7 @@ export class Reviews {
   }
 
   /** May somebody do that? Asked with our own credentials. */
-  async subject(attributes: Attributes, identity: Identity): Promise<Decision> {
+  async subject(attributes: Attributes, identity: Identity): Promise<AccessAnswer> {
     const decision = await this.#decide('subject', {
       path: subjectReviewPath,
       body: subjectReview(attributes, identity),
@@ -80,7 +80,7 @@ export class Reviews {
     return identity
   }
 
-  async #decide(kind: ReviewKind, question: Question): Promise<Decision> {
+  async #decide(kind: ReviewKind, question: Question): Promise<AccessAnswer> {
     const { metrics } = this.#options
     const answer = await this.#post(kind, question)
     if (answer.code === 401 || answer.code === 403 || answer.code === 404) {

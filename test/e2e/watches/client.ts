@@ -70,7 +70,7 @@ export class WatchingClient {
     return state
   }
 
-  /** Watches until the last change has come. */
+  /** OpenWatches until the last change has come. */
   async run(): Promise<void> {
     for (let last = this.#stretches.at(-1); last === undefined || !this.#isDone(last);) {
       if (this.#random.next() < 0.5) {

@@ -11,7 +11,7 @@ export interface WatchRequest {
   readonly version?: '1.1' | '2' | undefined
 }
 
-export interface WatchStream {
+export interface WatchResponse {
   readonly status: number
   readonly type: string
   /** The next frame as it came; undefined at the stream's end in order. Rejects when it was cut off. */
@@ -21,7 +21,7 @@ export interface WatchStream {
 }
 
 /** Opens a watch. Resolves with the answer's head. */
-export async function openWatch(port: number, request: WatchRequest): Promise<WatchStream> {
+export async function openWatch(port: number, request: WatchRequest): Promise<WatchResponse> {
   const { body, ...head } = await (request.version === '2' ? open2 : open1)(port, request)
   const frames = framesOf(body, head.type)
   return { ...head, next: async () => (await frames.next()).value as Buffer | undefined }

@@ -5,7 +5,7 @@ import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { caughtUp, type Served } from '../http/served.ts'
-import { openWatch, type WatchRequest, type WatchStream } from './watch-client.ts'
+import { openWatch, type WatchRequest, type WatchResponse } from './watch-client.ts'
 import type { ToldEvent } from './watch-world.ts'
 
 /** A watch of all config maps. */
@@ -47,14 +47,14 @@ export async function watch(
   served: Served,
   path: string,
   rest: Omit<WatchRequest, 'path'> = {},
-): Promise<WatchStream> {
+): Promise<WatchResponse> {
   const stream = await openWatch(served.service.port, { path, ...rest })
   t.teardown(() => stream.close())
   return stream
 }
 
 /** The next events of a stream of JSON, as `TYPE NAME@REVISION`. */
-export async function told(stream: WatchStream, count: number): Promise<string[]> {
+export async function told(stream: WatchResponse, count: number): Promise<string[]> {
   const events: string[] = []
   for (let i = 0; i < count; i++) {
     const frame = await stream.next()

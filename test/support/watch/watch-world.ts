@@ -7,9 +7,9 @@ import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-enco
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import type { WatchSource } from '../../../lib/http/api/api.ts'
-import { WatchConnection } from '../../../lib/http/watch/watch-connection.ts'
+import { WatchResponse } from '../../../lib/http/watch/watch-response.ts'
 import { WatchFraming } from '../../../lib/http/watch/watch-framing.ts'
-import { type Following, Watches } from '../../../lib/http/watch/watches.ts'
+import { type Following, OpenWatches } from '../../../lib/http/watch/open-watches.ts'
 import { watchEvent } from '../../../lib/kube/watch-events.ts'
 import { type Change, KeyValue, noLease } from '../../../lib/store/event.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
@@ -25,14 +25,14 @@ const roomy: HistoryBounds = { maxBatches: 1_000, maxAgeMs: 1e12, maxBytes: 1e9 
 
 export interface OpenedWatch {
   readonly exchange: ScriptedExchange
-  readonly connection: WatchConnection
+  readonly connection: WatchResponse
 }
 
 export class WatchWorld {
   readonly clock: FakeClock = new FakeClock(0)
   readonly store: Keyspace
   readonly hub: Hub
-  readonly watches: Watches
+  readonly watches: OpenWatches
   /** For which keyspaces progress was asked, each time. */
   readonly refreshed: string[][] = []
   /** What etcd has proven; the store's revision if it is less. */
@@ -52,7 +52,7 @@ export class WatchWorld {
       compacted: () => 0 as Revision,
       isOfOldEpoch: (_, at) => at > this.oldEpochAbove,
     }
-    this.watches = new Watches({ source, clock: this.clock, random: createRandom(1) })
+    this.watches = new OpenWatches({ source, clock: this.clock, random: createRandom(1) })
   }
 
   /** Opens a watch of everything. */
@@ -63,7 +63,7 @@ export class WatchWorld {
   ): Promise<OpenedWatch> {
     const encoder = new ObjectEncoder(configMaps, undefined)
     const framing = new WatchFraming(builtIn('configmaps'), encoder, shownAs(shown))
-    const connection = new WatchConnection(exchange, framing, this.watches.outbox)
+    const connection = new WatchResponse(exchange, framing, this.watches.outbox)
     this.watches.follow(connection, {
       keyspace: keyspaceKey,
       position: this.store.revision,

@@ -67,12 +67,12 @@ async function code(served: Served, user: string | undefined, path: string): Pro
   return (await get(served, user, path)).status
 }
 
-interface OpenWatch {
+interface ScheduledWatch {
   readonly text: () => string
   readonly ended: Promise<void>
 }
 
-function watch(served: Served, user: string, path: string): Promise<OpenWatch> {
+function watch(served: Served, user: string, path: string): Promise<ScheduledWatch> {
   return new Promise((resolve, reject) => {
     const { port } = served.service
     const headers = { authorization: `Bearer ${user}-token` }

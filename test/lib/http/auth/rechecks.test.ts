@@ -1,15 +1,15 @@
 import t from 'tap'
 import { CacheError } from '../../../../lib/base/errors.ts'
 import { createRandom } from '../../../../lib/base/random.ts'
-import type { Decision } from '../../../../lib/http/auth/decisions.ts'
+import type { AccessAnswer } from '../../../../lib/http/auth/review-cache.ts'
 import { Rechecks } from '../../../../lib/http/auth/rechecks.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 
-const yes: Decision = { type: 'allowed' }
-const no: Decision = { type: 'denied', reason: '' }
+const yes: AccessAnswer = { type: 'allowed' }
+const no: AccessAnswer = { type: 'denied', reason: '' }
 
 class Watch {
-  decision: Decision | 'failing' = yes
+  decision: AccessAnswer | 'failing' = yes
   isOpen = true
   asked = 0
   readonly expiresAtMs: number | undefined = undefined
@@ -19,7 +19,7 @@ class Watch {
     Object.assign(this, options)
   }
 
-  readonly question = async (): Promise<Decision> => {
+  readonly question = async (): Promise<AccessAnswer> => {
     this.asked++
     if (this.decision === 'failing') throw new CacheError('upstream_failed', 'down')
     return this.decision
@@ -131,8 +131,8 @@ t.test('a watch that was allowed by older rules is asked about when it opens', a
 
 t.test('few are asked about at a time, and nothing is left of those that have gone', async t => {
   const { clock, rechecks } = setUp()
-  const answers: ((decision: Decision) => void)[] = []
-  const question = (): Promise<Decision> => new Promise(resolve => answers.push(resolve))
+  const answers: ((decision: AccessAnswer) => void)[] = []
+  const question = (): Promise<AccessAnswer> => new Promise(resolve => answers.push(resolve))
   const letGo = Array.from({ length: 40 }, () =>
     rechecks.add({ question, end: () => {}, expiresAtMs: undefined, isStale: false }),
   )

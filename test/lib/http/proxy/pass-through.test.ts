@@ -60,7 +60,7 @@ t.test('one object that cannot be shown passes the whole list, small or large', 
   t.equal(originOf(await get(maps)), 'mirror; revision=N', 'as soon as it is gone')
 })
 
-interface OpenWatch {
+interface ScheduledWatch {
   readonly answer: http.IncomingMessage
   /** What has come until the watch ended. */
   readonly text: Promise<string>
@@ -68,7 +68,7 @@ interface OpenWatch {
   readonly begun: Promise<unknown>
 }
 
-function watch(port: number, path: string): Promise<OpenWatch> {
+function watch(port: number, path: string): Promise<ScheduledWatch> {
   return new Promise((resolve, reject) => {
     const options = { port, host: '127.0.0.1', path, agent: false }
     http

@@ -20,7 +20,7 @@ const pendingMaxBytes = 64 * 1024
  *  what they write is there by then. Otherwise the connection would lie idle while it is made. */
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
 
-export class WatchConnection implements WatcherSink, Sender {
+export class WatchResponse implements WatcherSink, Sender {
   readonly exchange: Exchange
   readonly framing: WatchFraming
   readonly #outbox: Outbox

@@ -1,48 +1,48 @@
-/** Decisions of the upstream that are kept for a while.
+/** Caches the upstream's answers to access reviews for a short time.
  *
- *  They are kept under hashes over the credentials and the complete attributes, so that no two questions share an answer that
- *  differ in anything. Failures are never kept. Askers of the same question share one that is under way.
+ *  The key is a hash over the credentials and all attributes, so two questions that differ in anything never share an answer. Failures
+ *  are never cached. Requests with the same question share one review that is in flight.
  *
- *  When a rule changes all decisions are dropped at once, and those that are asked for soon after it are kept only shortly, since the
- *  upstream may see the change later than we do:
+ *  When a rule changes, the cache is emptied at once. Answers to questions asked soon after the change are kept for a shorter time,
+ *  because the upstream may see the change later than we do:
  *
  *  ```
  *         change seen      +5 s
  *  ── 10 s ──│── 1 s each ──│── 10 s ──▶
  *  ```
  *
- *  A question that was under way when the change came in still answers those who have asked, but nobody else, and is not kept. */
+ *  A review that was in flight when the change came still answers the requests that wait for it, but no others, and is not cached. */
 
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 
-/** What the upstream says of a question. */
-export type Decision =
+/** What the upstream answers to the question whether somebody may do something. */
+export type AccessAnswer =
   | { readonly type: 'allowed' }
-  /** `reason` is for the refusal. */
+  /** `reason` goes into the refusal. */
   | { readonly type: 'denied'; readonly reason: string }
-  /** It does not answer such questions to whoever asks, or does not know them. */
+  /** The upstream does not answer such questions for these credentials. */
   | { readonly type: 'refused' }
 
-export interface DecisionsOptions<T> {
+export interface ReviewCacheOptions<T> {
   readonly clock: Clock
   /** How long an answer is kept. */
   readonly keptMs: (answer: T) => number
 }
 
-/** kube's aggregated servers keep decisions so long. */
-export const decisionMs = 10_000
+/** The upstream's aggregated API servers cache decisions for as long. */
+export const reviewKeptMs = 10_000
 
-/** So long after a change the upstream may still decide by the old rules. */
+/** For this long after a change the upstream may still decide by the old rules. */
 const laggingMs = 5_000
-/** So long is kept what may be decided by the old rules. */
+/** How long an answer is cached that may have been decided by the old rules. */
 const laggingKeptMs = 1_000
 
-/** About 300 bytes each. A cluster of 5,000 nodes has that many questions open; who asks more is asked for again. */
+/** About 300 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the oldest answers are evicted. */
 const keptMax = 100_000
 
-/** More at a time than any upstream answers: who asks beyond it is told to come again. */
+/** More reviews in flight than any upstream answers: requests beyond this are refused with Retry-After. */
 const askedMax = 2_000
 
 interface Kept<T> {
@@ -50,29 +50,29 @@ interface Kept<T> {
   readonly untilMs: number
 }
 
-export class Decisions<T = Decision> {
-  readonly #options: DecisionsOptions<T>
+export class ReviewCache<T = AccessAnswer> {
+  readonly #options: ReviewCacheOptions<T>
   readonly #kept = new LRUCache<string, Kept<T>>({ max: keptMax })
   readonly #asked = new Map<string, Promise<T>>()
   #underWay = 0
   #droppedAtMs = Number.NEGATIVE_INFINITY
   #generation = 0
 
-  constructor(options: DecisionsOptions<T>) {
+  constructor(options: ReviewCacheOptions<T>) {
     this.#options = options
   }
 
-  /** How many are kept. */
+  /** How many answers are cached. */
   get size(): number {
     return this.#kept.size
   }
 
-  /** Counts drops: whatever was decided under an older count may be wrong now. */
+  /** Counts how often the cache was emptied: what was decided under an older count may be wrong now. */
   get generation(): number {
     return this.#generation
   }
 
-  /** The decision on a question, asked by `ask` if it is not known. A decision is not kept beyond `expiresAtMs`, on the wall clock.
+  /** The answer to a question; `ask` is called if it is not cached. No answer is cached beyond `expiresAtMs`, on the wall clock.
    *  Fails as `ask` does. */
   decide(
     key: string,
@@ -82,7 +82,7 @@ export class Decisions<T = Decision> {
     return this.known(key) ?? this.#asked.get(key) ?? this.#ask(key, ask, expiresAtMs)
   }
 
-  /** The decision, if it is kept. */
+  /** The answer, if it is cached. */
   known(key: string): T | undefined {
     const kept = this.#kept.get(key)
     return kept !== undefined && this.#options.clock.monotonicMs() < kept.untilMs
@@ -90,7 +90,7 @@ export class Decisions<T = Decision> {
       : undefined
   }
 
-  /** Rules have changed: nothing that was decided before is used again. */
+  /** Rules have changed: no answer from before is used again. */
   drop(): void {
     this.#generation++
     this.#droppedAtMs = this.#options.clock.monotonicMs()
@@ -100,7 +100,7 @@ export class Decisions<T = Decision> {
 
   async #ask(key: string, ask: () => Promise<T>, expiresAtMs: number): Promise<T> {
     if (this.#underWay >= askedMax) {
-      throw new CacheError('overloaded', `${askedMax} access reviews are under way`, {
+      throw new CacheError('overloaded', `${askedMax} access reviews are in flight`, {
         retryAfterMs: 1_000,
       })
     }

@@ -18,7 +18,7 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import { checkWatch, problemIn } from '../api/inexact.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import { writable } from '../server/respond.ts'
-import { WatchConnection } from './watch-connection.ts'
+import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
 import { audienceSpecOf } from './audience-spec.ts'
 
@@ -55,7 +55,7 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   exchange.respond(response.status, response.headers)
   exchange.flush()
   const framing = framingOf(plan.resource, encoder, shown)
-  const connection = new WatchConnection(exchange, framing, watches.outbox)
+  const connection = new WatchResponse(exchange, framing, watches.outbox)
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
   if (!(await sendState(context, connection, { beginning, rest: frames }))) return
@@ -109,7 +109,7 @@ interface StateFrames {
 /** Writes the initial events. False when the watch is over: the client has left or does not read, or an object is not exact. */
 async function sendState(
   { exchange, options, signal }: RequestContext,
-  connection: WatchConnection,
+  connection: WatchResponse,
   { beginning, rest }: StateFrames,
 ): Promise<boolean> {
   const { clock } = options

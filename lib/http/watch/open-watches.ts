@@ -12,7 +12,7 @@ import { Schedule } from '../../watch/schedule.ts'
 import type { WatchSource } from '../api/api.ts'
 import { Outbox } from './outbox.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
-import type { WatchConnection } from './watch-connection.ts'
+import type { WatchResponse } from './watch-response.ts'
 
 /** A watch without a time limit of its own gets one between this and twice this, so that clients spread over servers again. */
 const timeoutMinMs = 1_800_000
@@ -24,7 +24,7 @@ const refreshMs = 500
  *  behind. With more of them they would outlive the young generation, and be garbage of the old one. */
 const framesMaxBytes = 512 * 1024
 
-export interface WatchesOptions {
+export interface OpenWatchesOptions {
   readonly source: WatchSource
   readonly clock: Clock
   readonly random: Random
@@ -42,8 +42,8 @@ export interface Following {
 }
 
 /** An open watch, as far as time is concerned. */
-interface OpenWatch {
-  readonly connection: WatchConnection
+interface ScheduledWatch {
+  readonly connection: WatchResponse
   readonly keyspace: Key
   readonly allowBookmarks: boolean
   readonly endsAtMs: number
@@ -51,19 +51,19 @@ interface OpenWatch {
   dueAtMs: number
 }
 
-export class Watches {
+export class OpenWatches {
   readonly source: WatchSource
   readonly frames: FrameCache = new FrameCache(framesMaxBytes)
   readonly outbox: Outbox
   readonly #clock: Clock
   readonly #random: Random
-  readonly #open = new Set<OpenWatch>()
-  readonly #schedule = new Schedule<OpenWatch>()
+  readonly #open = new Set<ScheduledWatch>()
+  readonly #schedule = new Schedule<ScheduledWatch>()
   #isStopping = false
   #timerAtMs = Infinity
   #cancelTimer: CancelTimer | undefined
 
-  constructor({ source, clock, random }: WatchesOptions) {
+  constructor({ source, clock, random }: OpenWatchesOptions) {
     this.source = source
     this.outbox = new Outbox(clock)
     this.#clock = clock
@@ -83,7 +83,7 @@ export class Watches {
   }
 
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
-  follow(connection: WatchConnection, following: Following): void {
+  follow(connection: WatchResponse, following: Following): void {
     const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
     const { exchange } = connection
     const hub = this.source.hub(keyspace)
@@ -97,7 +97,13 @@ export class Watches {
     const timeoutMs =
       timeoutSeconds === 0 ? timeoutMinMs * (1 + this.#random.next()) : timeoutSeconds * 1000
     const endsAtMs = nowMs + Math.max(0, timeoutMs)
-    const watch: OpenWatch = { connection, keyspace, allowBookmarks, endsAtMs, dueAtMs: endsAtMs }
+    const watch: ScheduledWatch = {
+      connection,
+      keyspace,
+      allowBookmarks,
+      endsAtMs,
+      dueAtMs: endsAtMs,
+    }
     this.#open.add(watch)
     this.#plan(watch, nowMs)
     exchange.onClose(() => {
@@ -114,7 +120,7 @@ export class Watches {
   /** Whether a watch cannot go on from its position. The history goes further back than etcd's, but upstream keeps none of what it
    *  does not cache (events), and such a watch is etcd's to refuse. */
   #isExpired(
-    { framing }: WatchConnection,
+    { framing }: WatchResponse,
     { keyspace, position }: Following,
     oldest: Revision,
   ): boolean {
@@ -136,13 +142,13 @@ export class Watches {
   }
 
   /** When the watch has to be looked at next: for a bookmark, or for its end. */
-  #plan(watch: OpenWatch, nowMs: number): void {
+  #plan(watch: ScheduledWatch, nowMs: number): void {
     const { allowBookmarks, endsAtMs } = watch
     const bookmarkMs = allowBookmarks ? bookmarkDueMs(this.#random, nowMs, endsAtMs) : undefined
     this.#add(watch, bookmarkMs ?? endsAtMs)
   }
 
-  #add(watch: OpenWatch, dueAtMs: number): void {
+  #add(watch: ScheduledWatch, dueAtMs: number): void {
     watch.dueAtMs = dueAtMs
     this.#schedule.add(watch, dueAtMs)
     this.#setTimer()
@@ -162,7 +168,7 @@ export class Watches {
     this.#timerAtMs = Infinity
     this.#cancelTimer = undefined
     const nowMs = this.#clock.monotonicMs()
-    const bookmarks: OpenWatch[] = []
+    const bookmarks: ScheduledWatch[] = []
     for (const watch of this.#schedule.take(nowMs)) {
       if (!watch.connection.isOpen) watch.connection.exchange.abort()
       else if (nowMs >= watch.endsAtMs) this.#end(watch, nowMs)
@@ -179,7 +185,7 @@ export class Watches {
   }
 
   /** A client that does not even read the end is cut off. */
-  #end(watch: OpenWatch, nowMs: number): void {
+  #end(watch: ScheduledWatch, nowMs: number): void {
     if (!watch.connection.isOpen) return
     this.#schedule.delete(watch, watch.dueAtMs)
     watch.connection.end()
@@ -188,7 +194,7 @@ export class Watches {
 
   /** A watcher that has fallen behind gets none: it has not been sent everything up to any newer revision. Nor does one whose
    *  position is still to come. */
-  readonly #sendBookmark = ({ connection, keyspace }: OpenWatch): void => {
+  readonly #sendBookmark = ({ connection, keyspace }: ScheduledWatch): void => {
     const { watcher, framing } = connection
     if (!connection.isOpen || watcher?.state !== 'live') return
     const proven = this.source.proven(keyspace)
