@@ -1,4 +1,5 @@
-/** Who may read, wired as the options plan it: whom to ask, whose certificates to believe, and how callers are shown to the upstream. */
+/** Builds authentication and authorization from the options: which API server reviews access, which certificate authorities are trusted,
+ *  and how callers are presented to the upstream. */
 
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
@@ -19,21 +20,21 @@ import {
   type TrustTexts,
 } from '../http/auth/trust.ts'
 import { defaultUpstreamTimeouts, UpstreamServer } from '../upstream/server.ts'
-import { UpstreamServers } from '../upstream/servers.ts'
+import { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { TokenFile } from '../upstream/token.ts'
 import { systemClock } from '../ops/system.ts'
 import type { AuthorizationOptions } from './authorization.ts'
 import type { ServiceOptions } from './service.ts'
 import { upstreamFrom } from './upstream-options.ts'
 
-/** What a service is given of all that: the options of its upstream, of its certificate, and of who may read. */
+/** The options of a service that access decides: its upstream, its certificate, and who may read. */
 export interface Guarded {
   readonly options: Pick<ServiceOptions, 'upstream' | 'authorization' | 'tls'>
-  /** To be called when the service has stopped. */
+  /** Call it when the service has stopped. */
   stop(): Promise<void>
 }
 
-/** What the command line asks for. Nothing is served before what is trusted has been read. */
+/** Builds what the command line asks for. Nothing is served before the trusted authorities have been read. */
 export async function startGuarded(
   values: OptionValues,
   host: string,
@@ -43,7 +44,9 @@ export async function startGuarded(
   const upstream = upstreamFrom(values, logger, plan?.frontProxy)
   const tls = tlsFilesOf(values)
   if (plan === undefined) {
-    if (!isLoopback(host)) logger.warn('everybody may read everything who reaches this', { host })
+    if (!isLoopback(host)) {
+      logger.warn('authentication is off: anyone who can connect can read everything', { host })
+    }
     return { options: { upstream, tls }, stop: async () => {} }
   }
   const canPass = upstream !== undefined
@@ -65,30 +68,32 @@ export async function startGuarded(
   }
 }
 
-/** What the rest of the service needs of it. */
+/** What the rest of the service needs. */
 export interface Access {
   readonly authorization: AuthorizationOptions
-  /** Authorities of all client certificates that mean something: PEM. */
+  /** The authorities of client certificates, of users and of front proxies: PEM. */
   readonly authorities: () => readonly string[]
-  /** Says who somebody is, as it is configured; never to be passed on. */
+  /** True for the configured identity headers, which never pass to the upstream. */
   readonly isIdentityHeader: (name: string) => boolean
   stop(): Promise<void>
 }
 
 export interface AccessParts {
-  /** What requests pass to, if they may. */
+  /** The upstream that requests pass to, if there is one. */
   readonly upstream: ReviewServer | undefined
   readonly canPass: boolean
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Reads what is trusted, and connects to whoever decides. */
+/** Reads the trusted authorities, and connects to the API server that reviews access. */
 export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<Access> {
   const { clock, logger, canPass, upstream } = parts
   const own = plan.reviewServer === undefined ? undefined : reviewServerOf(plan.reviewServer, parts)
   const server = own ?? upstream
-  if (server === undefined) throw new CacheError('invalid_request', 'nobody decides about access')
+  if (server === undefined) {
+    throw new CacheError('invalid_request', 'no API server decides about access')
+  }
   const trust = await Trust.start({ read: () => readTrust(plan, server), clock, logger })
   const callers = new Callers({
     clock,
@@ -112,10 +117,10 @@ export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<A
 function reviewServerOf(
   { url, ca, tokenFile }: ReviewServerPlan,
   { clock, logger }: AccessParts,
-): UpstreamServers {
+): BalancedUpstream {
   const timeouts = defaultUpstreamTimeouts
   const file = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
-  return new UpstreamServers({
+  return new BalancedUpstream({
     servers: [new UpstreamServer({ url, tls: { ca }, timeouts, clock })],
     token: file === undefined ? undefined : () => file.token(),
     timeouts,

@@ -11,7 +11,7 @@ import {
   defaultUpstreamTimeouts,
   UpstreamServer,
 } from '../upstream/server.ts'
-import { UpstreamServers } from '../upstream/servers.ts'
+import { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { TokenFile } from '../upstream/token.ts'
 import { systemClock } from '../ops/system.ts'
 import type { EtcdPlan } from './etcd-plan.ts'
@@ -29,7 +29,7 @@ export function upstreamFrom(
   const timeouts = { ...defaultUpstreamTimeouts, answerMs }
   const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, systemClock)
   return {
-    servers: new UpstreamServers({
+    servers: new BalancedUpstream({
       servers: urls.map(url => {
         const tls = { ca, own, frontProxy }
         return new UpstreamServer({ url, tls, timeouts, clock: systemClock })

@@ -12,7 +12,7 @@ import { answerRead } from '../http/api/read.ts'
 import { Comparison, type ComparisonOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
 import type { Exchange } from '../http/server/exchange.ts'
-import type { UpstreamServers } from '../upstream/servers.ts'
+import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
 import type { Registry } from '../kube/resources/registry.ts'
 import type { UpstreamResources } from '../kube/resources/upstream-resources.ts'
@@ -23,7 +23,7 @@ import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
   /** Started and stopped with the service. */
-  readonly servers: UpstreamServers
+  readonly servers: BalancedUpstream
   /** Minor versions, beside our own, whose built-in resources are answered here. */
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   /** How callers are shown to the upstream; by their own credentials if it is left out. */
@@ -63,7 +63,7 @@ export class UpstreamSide {
   readonly proxy: ProxyOptions
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
-  readonly #servers: UpstreamServers
+  readonly #servers: BalancedUpstream
 
   constructor(options: UpstreamOptions, parts: UpstreamParts) {
     const { servers, compatibleMinors = new Set(), passed, isIdentityHeader } = options

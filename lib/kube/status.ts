@@ -175,7 +175,7 @@ export function notExactly(of: GroupResource, reason: string): NotExactlyError {
   })
 }
 
-/** A mistake of ours. */
+/** An internal error: a defect of this program. */
 export const internalError: Status = {
   code: 500,
   message: 'Internal error occurred',

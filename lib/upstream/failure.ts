@@ -1,16 +1,16 @@
-/** What goes wrong between us and the upstream, as clients are told. */
+/** Failures between us and the upstream, with the Status that the client gets. */
 
 import { CacheError, type ErrorCode } from '../base/errors.ts'
 import { type Status, StatusError } from '../kube/status.ts'
 
 /** How a request failed:
- *  - `unreachable`: no connection could be made, so it was never seen by the upstream
+ *  - `unreachable`: no connection could be made, so the upstream has not seen the request
  *  - `late`: the answer did not begin, or did not go on, in time
- *  - `broken`: the connection ended, or said what is no HTTP
- *  - `busy`: as many requests as there may be are under way */
+ *  - `broken`: the connection was closed, or the response was not valid HTTP
+ *  - `busy`: the limit of requests in flight is reached */
 export type UpstreamFault = 'unreachable' | 'late' | 'broken' | 'busy'
 
-/** A failure with the Status that it is to the client. */
+/** A failure with the Status that the client gets. */
 export class UpstreamFailure extends StatusError {
   readonly fault: UpstreamFault
 
@@ -40,7 +40,7 @@ const statusOf: Readonly<
   },
 }
 
-/** The failure that something thrown by the HTTP client is. Decided by codes, never by texts. */
+/** Classifies what the HTTP client has thrown. By error codes, never by texts. */
 export function upstreamFailure(thrown: unknown, wasSent: boolean): CacheError {
   if (thrown instanceof CacheError) return thrown
   const code = codeOf(thrown)
@@ -49,7 +49,7 @@ export function upstreamFailure(thrown: unknown, wasSent: boolean): CacheError {
   }
   return lateCodes.has(code)
     ? new UpstreamFailure('late', 'the upstream did not answer in time', thrown)
-    : new UpstreamFailure('broken', 'the upstream ended the connection', thrown)
+    : new UpstreamFailure('broken', 'the upstream closed the connection', thrown)
 }
 
 const lateCodes: ReadonlySet<string> = new Set([

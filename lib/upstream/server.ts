@@ -9,7 +9,7 @@ import * as http from 'node:http'
 import * as https from 'node:https'
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
-import { UpstreamConnections } from './connections/connections.ts'
+import { ConnectionPool } from './connections/connection-pool.ts'
 import type { UpstreamIdentity } from './upstream.ts'
 
 /** Contents of PEM files. */
@@ -71,7 +71,7 @@ export class UpstreamServer {
   readonly #timeouts: UpstreamTimeouts
   readonly #clock: Clock
   readonly #pools = new Map<UpstreamIdentity, Pool>()
-  readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, UpstreamConnections>>> = {
+  readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
     short: new Map(),
     long: new Map(),
   }
@@ -91,11 +91,11 @@ export class UpstreamServer {
   }
 
   /** For requests that pass: the connections for an identity and a use. */
-  connections(as: UpstreamIdentity, use: Use): UpstreamConnections {
+  connections(as: UpstreamIdentity, use: Use): ConnectionPool {
     const known = this.#connections[use].get(as)
     if (known !== undefined) return known
     const { connectMs, answerMs } = this.#timeouts
-    const connections = new UpstreamConnections({
+    const connections = new ConnectionPool({
       url: this.url,
       tls: this.#credentials(as),
       clock: this.#clock,

@@ -1,5 +1,5 @@
 /** The API server that everything goes to which is not answered from the mirror: as what it is seen by the rest of this folder.
- *  lib/upstream/servers.ts is what stands behind it. */
+ *  lib/upstream/balanced-upstream.ts is what stands behind it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { TunnelRequest, TunnelSink } from './connections/upgrade.ts'

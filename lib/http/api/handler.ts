@@ -1,4 +1,4 @@
-/** Answers every request: one switch over the decision of lib/kube/decide.ts. What is refused below, wherever it is noticed, becomes
+/** Handles every request: one switch over the decision of lib/kube/decide.ts. Refusals are thrown wherever they are noticed, and become
  *  a Status here. */
 
 import { unreachable } from '../../base/assert.ts'
@@ -32,7 +32,7 @@ const noResource: RequestFacts = {
   hasFieldSelector: false,
 }
 
-/** Nobody to pass anything to. */
+/** The policy without an upstream. */
 const alone: DecisionPolicy = {
   hasUpstream: false,
   isSwitchedOff: false,
@@ -80,7 +80,7 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   options.requests.request(context.facts, code, options.clock.monotonicMs() - startMs)
 }
 
-/** What a request is counted as whose client has left before there was an answer; nginx has made it known. */
+/** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
 const clientLeftCode = 499
 
 async function answer(context: RequestContext): Promise<void> {
@@ -129,7 +129,7 @@ async function answer(context: RequestContext): Promise<void> {
   }
 }
 
-/** Whether the request may be answered here, whatever the answer is. What passes is up to the upstream. */
+/** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */
 async function isOursToAnswer(context: RequestContext, route: Route): Promise<boolean> {
   const { target, exchange } = context
   if (isPublic(target.path)) return true
@@ -149,18 +149,22 @@ function noteResource(context: RequestContext, route: Route): void {
   }
 }
 
-/** What the request has come to. A failure that comes when the answer has begun cuts it off, so that nobody takes it for whole. */
+/** Answers with the failure of a request. If the response has already begun, the connection is cut, so that no client takes it for
+ *  complete. */
 function fail(context: RequestContext, error: unknown): void {
   const { reply, exchange, options, target } = context
   if (context.isOver) return
   const isFailure = error instanceof CacheError
   if (!isFailure) {
     const text = error instanceof Error ? error.stack : String(error)
-    options.logger.error('a request met a mistake of ours', { path: target.path, error: text })
+    options.logger.error('internal error while handling a request', {
+      path: target.path,
+      error: text,
+    })
   }
   if (reply.code === 0) reply.status(isFailure ? statusFromError(error) : internalError)
   else {
-    if (isFailure) options.logger.warn('an answer was cut off', { reason: error.message })
+    if (isFailure) options.logger.warn('a response was cut off', { reason: error.message })
     exchange.abort()
   }
 }

@@ -1,9 +1,10 @@
-/** Keeps one user's requests from taking what all others need: requests in flight, bytes that are held for answers, and turns at what
- *  takes long. The upstream has priority and fairness for this, which requests that are answered here never meet.
+/** Keeps one user's requests from taking what all others need. Limits, for each user and for all: requests in flight, bytes held for
+ *  responses, and slots for whole lists and initial watch events. The upstream has API Priority and Fairness for this, which requests
+ *  that are answered here never meet.
  *
- *  Whole lists, and the initial events of watches, are worked on a few at a time, and wait for that in a queue for each user; users
- *  take turns. Gets and pages never wait for them: whatever is long gives way between its slices. Beyond every bound is a 429 that
- *  says when to come again. */
+ *  Whole lists, and the initial events of watches, run in a few slots. When all are taken they wait in a queue for each user, and the
+ *  users take turns. Gets and pages never wait for a slot: long work gives way between its slices. Beyond a limit the answer is a 429
+ *  with Retry-After. */
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'
@@ -16,13 +17,13 @@ export interface FairnessMetrics {
 }
 
 export interface FairnessLimits {
-  /** Requests that have no answer yet. */
+  /** Requests in flight. */
   readonly requestsPerUser: number
   readonly requestsMax: number
-  /** Bytes of answers that clients have not taken yet. */
+  /** Bytes of responses that clients have not read yet. */
   readonly bytesPerUser: number
   readonly bytesMax: number
-  /** Whole lists at once, and as many beginnings of watches. */
+  /** Slots for whole lists, and as many for the initial events of watches. */
   readonly placesPerUser: number
   readonly placesMax: number
   readonly waitingPerUser: number
@@ -30,8 +31,8 @@ export interface FairnessLimits {
   readonly waitMaxMs: number
 }
 
-/** Nobody meets these in normal use: a controller has a dozen requests under way, a cluster of 5,000 nodes as many watches that begin
- *  after a restart. They bound what a service can be made to hold to some gigabytes. */
+/** Normal use stays far below: a controller has a dozen requests in flight; after a restart a cluster of 5,000 nodes begins 5,000
+ *  watches. The limits bound the memory that clients can make the service hold to some gigabytes. */
 export const defaultFairnessLimits: FairnessLimits = {
   requestsPerUser: 6_000,
   requestsMax: 20_000,
@@ -50,12 +51,12 @@ export interface FairnessOptions {
   readonly limits?: FairnessLimits | undefined
 }
 
-/** Who holds a place that long reads slowly: its place goes to the next, and its bytes still count. */
+/** Whoever holds a slot this long has a client that reads slowly: the slot goes to the next, and the bytes still count. */
 const placeMaxMs = 5_000
 
-/** A list alone gives way often enough by itself. */
+/** With fewer whole lists than this, pacing is not needed: a single list gives way often enough. */
 const pacedLists = 3
-/** Others who have asked within this are likely to ask again. */
+/** A user who asked for something small within this time is likely to ask again. */
 const smallRecentMs = 50
 const sliceMinMs = 1
 const sliceMaxMs = 8
@@ -72,7 +73,7 @@ export class Fairness {
   readonly #bytes: Tally
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
-  /** The last one that was another user's. */
+  /** The last small request of another user than that. */
   #otherSmall: Small = this.#lastSmall
   #nextSliceMs = 0
 
@@ -85,26 +86,26 @@ export class Fairness {
     this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
   }
 
-  /** A user's request begins. Call the answer when it has its answer. */
+  /** Counts a request of a user. Call the returned function when it is over. */
   enter(user: string): () => void {
     return this.#count(this.#requests, { user, amount: 1, kind: 'small' })
   }
 
-  /** Memory is held for a user's answer. Call the answer when it is free. */
+  /** Counts bytes held for a user's response. Call the returned function when they are free. */
   hold(user: string, bytes: number, kind: RequestKind): () => void {
     return this.#count(this.#bytes, { user, amount: bytes, kind })
   }
 
-  /** A user asks for something small, which must not wait for what others have in hand. */
+  /** Notes a small request of a user: it must not wait for the long work of others. */
   noteSmall(user: string): void {
     const nowMs = this.#options.clock.monotonicMs()
     if (this.#lastSmall.user !== user) this.#otherSmall = this.#lastSmall
     this.#lastSmall = { user, atMs: nowMs }
   }
 
-  /** Resolves when a whole list may go on, which has just worked for `workedMs`. While several are in hand and other users ask for
-   *  small things, lists together take half of the time: a loop that is never idle answers a get only between two slices, and its
-   *  clients' processes have to be heard, too. */
+  /** Resolves when a whole list may do its next slice; the last one took `workedMs`. While three or more lists are running and other
+   *  users send small requests, the lists together use half of the time: an event loop that is never idle answers a get only
+   *  between two slices, and the clients need a processor, too. */
   async pace(user: string, workedMs: number): Promise<void> {
     const { clock } = this.#options
     const nowMs = clock.monotonicMs()
@@ -118,7 +119,7 @@ export class Fairness {
     return sleep(clock, Math.max(1, beginMs - nowMs))
   }
 
-  /** Waits for a place. Call the answer to give it back. Fails with `overloaded`; and with the reason of the signal. */
+  /** Waits for a slot. Call the returned function to free it. Fails with `overloaded`, and with the reason of the signal. */
   async place(kind: 'list' | 'watch', user: string, signal: AbortSignal): Promise<() => void> {
     const { clock } = this.#options
     const place = await this.#places[kind].take(user, signal)
@@ -156,7 +157,7 @@ interface Amount {
   readonly kind: RequestKind
 }
 
-/** An amount for each user, and their sum, both bounded. */
+/** An amount for each user, and the sum, both limited. */
 class Tally {
   readonly #perUser: number
   readonly #max: number
@@ -168,7 +169,7 @@ class Tally {
     this.#max = max
   }
 
-  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound allows it is counted alone. */
+  /** The limit that is exceeded; undefined if the amount was counted. An amount above the limit is allowed when it is the only one. */
   add(user: string, amount: number): 'user' | 'all' | undefined {
     const known = this.#amounts.get(user) ?? 0
     if (known > 0 && known + amount > this.#perUser) return 'user'
@@ -195,11 +196,11 @@ interface Line {
   taken: number
 }
 
-/** A few places, and a line for each user who wants one. The lines take turns. */
+/** A few slots, and a queue for each user who waits for one. The queues take turns. */
 class Places {
   readonly #limits: FairnessLimits
   readonly #clock: Clock
-  /** In the order in which they have their turns. */
+  /** In the order of their turns. */
   readonly #lines = new Map<string, Line>()
   #taken = 0
   #waiting = 0
@@ -213,7 +214,7 @@ class Places {
     return this.#taken
   }
 
-  /** Undefined when there is none in time, or too many wait. */
+  /** Undefined if no slot is free in time, or too many requests wait. */
   take(user: string, signal: AbortSignal): Promise<(() => void) | undefined> {
     const { placesMax, placesPerUser, waitingMax, waitingPerUser } = this.#limits
     const line = this.#lines.get(user) ?? { waiting: new Set(), taken: 0 }
@@ -271,7 +272,7 @@ class Places {
     }
   }
 
-  /** Gives free places to the lines in turn. */
+  /** Gives free slots to the queues in turn. */
   #next(): void {
     const { placesMax, placesPerUser } = this.#limits
     for (const [user, line] of this.#lines) {

@@ -1,4 +1,4 @@
-/** How many of something may be under way at once. */
+/** A limit on how many of something run at once. */
 
 export class Slots {
   readonly max: number
@@ -12,7 +12,7 @@ export class Slots {
     return this.#taken
   }
 
-  /** Takes one; undefined if there is none. The answer gives it back, and does nothing when it is called again. */
+  /** Takes a slot; undefined if all are taken. The returned function frees it; calling it again does nothing. */
   take(): (() => void) | undefined {
     if (this.#taken >= this.max) return undefined
     this.#taken++

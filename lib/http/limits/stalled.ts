@@ -1,20 +1,21 @@
-/** Cuts off clients that do not take the end of their answers. What an answer is written with waits for its client (respond.ts) until
- *  the last piece is handed to the system's buffers; from then on nobody waits, and a client that has stopped reading would hold
- *  that piece, and its connection, for ever.
+/** Closes connections of clients that do not read the end of a response.
  *
- *  All exchanges are looked at every now and then, which costs less than a timer for each of them. */
+ *  While a response is being written, respond.ts waits for the client and has a timeout. Once the last piece is in the socket's buffer,
+ *  nothing waits any more, and a client that has stopped reading would hold that piece and its connection for ever.
+ *
+ *  All exchanges are checked in one round every 15 s, which is cheaper than one timer for each of them. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
 
-/** A client has between this and this and a quarter more. */
-const lookEveryMs = slowReaderTimeoutMs / 4
+/** A client is cut off after 60 to 75 s: the timeout, and up to one interval until it is noticed. */
+const checkEveryMs = slowReaderTimeoutMs / 4
 
 export class StalledClients {
   readonly #clock: Clock
   readonly #exchanges: ReadonlySet<Exchange>
-  /** Since when a look has found an answer written to its end, and not taken. */
+  /** When a check first found a response written to its end and not read. */
   readonly #since = new WeakMap<Exchange, number>()
   #cancel: CancelTimer | undefined
 
@@ -23,9 +24,9 @@ export class StalledClients {
     this.#clock = clock
   }
 
-  /** There may be an exchange to look at. */
+  /** An exchange has begun: the checks run while there is one. */
   wake(): void {
-    this.#cancel ??= this.#clock.setTimer(lookEveryMs, this.#look)
+    this.#cancel ??= this.#clock.setTimer(checkEveryMs, this.#check)
   }
 
   stop(): void {
@@ -33,7 +34,7 @@ export class StalledClients {
     this.#cancel = undefined
   }
 
-  readonly #look = (): void => {
+  readonly #check = (): void => {
     this.#cancel = undefined
     const nowMs = this.#clock.monotonicMs()
     for (const exchange of this.#exchanges) {

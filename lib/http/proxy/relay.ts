@@ -1,40 +1,40 @@
-/** The upstream's answer on its way to the client, no faster than the client takes it.
+/** Passes the upstream's response to the client, no faster than the client reads it.
  *
- *  A small answer of known length mostly comes with its headers, and then goes out with them in one write.
+ *  A small response of known length usually arrives together with its headers, and is then sent with them in one write.
  *
- *  When the client is full, the upstream is paused before a next read of its socket: what has come is passed on whole.
- *  Larger writes do not pay: joining what comes in one turn into 64 KB saved no time of the processor (November 2026). */
+ *  When the client's buffer is full, the upstream's socket is paused before its next read; what was read already is passed on whole.
+ *  Joining writes into 64 KB saved no processor time (November 2026). */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Exchange } from '../server/exchange.ts'
 import { answerTrailers } from './forwarded-headers.ts'
 import type { ForwardControl, ForwardSink } from '../../upstream/upstream.ts'
 
-/** What one read of a socket takes. */
+/** The size of one read of a socket. */
 const heldMaxBytes = 64 * 1024
 
-/** So much is taken on when the client is full: Node calls a client full after 16 KB, and to stop and go on with each of these costs
- *  half as much again as handing them on. */
+/** So much is written although the client's buffer is full: Node calls a buffer full at 16 KB, and pausing and resuming for each 16 KB
+ *  costs half as much again as passing them on. */
 const aheadMaxBytes = 128 * 1024
 
 export interface RelayHooks {
-  /** Begins the client's answer. */
+  /** The response begins. */
   readonly started: (code: number, headers: IncomingHttpHeaders) => void
-  /** The answer is whole, or has failed. */
+  /** The response is complete, or has failed. */
   readonly over: (failure: Error | undefined) => void
 }
 
 export class Relay implements ForwardSink {
-  /** Known only after what it is told of. */
+  /** Set once the request is under way; the upstream never answers before that. */
   control: ForwardControl | undefined = undefined
   readonly #exchange: Exchange
   readonly #hooks: RelayHooks
   #isWritten = false
-  /** A small answer may become whole before anything else happens. */
+  /** A small response may become complete within this turn of the event loop. */
   #mayHold = false
   #held: Uint8Array | undefined = undefined
   #isFull = false
-  /** What was written since the client was full. */
+  /** Bytes written since the client's buffer was full. */
   #aheadBytes = 0
 
   constructor(exchange: Exchange, hooks: RelayHooks) {
@@ -48,7 +48,7 @@ export class Relay implements ForwardSink {
     queueMicrotask(this.#flush)
   }
 
-  /** What comes at once goes out with the headers; what does not must not hold them back. */
+  /** A body that comes at once is sent with the headers; otherwise the headers are sent without waiting for it. */
   readonly #flush = (): void => {
     this.#mayHold = false
     const held = this.#held

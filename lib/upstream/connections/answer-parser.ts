@@ -1,5 +1,5 @@
-/** Reads answers over HTTP/1.1, one after the other on a connection, and strictly: what can be understood in two ways is refused, because
- *  whoever reads it in the other way would see another answer, or two where there is one (RFC 9112, 6.3 and 7.1).
+/** Parses HTTP/1.1 responses, one after the other on a connection, and strictly: a response that can be read in two ways is refused,
+ *  because another reader would see another response, or two where there is one (RFC 9112, 6.3 and 7.1).
  *
  *  ```
  *   idle ──expect──▶ head ──▶ counted ─────────────────────────┐
@@ -13,15 +13,15 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** What is told of an answer. Calls come in this order: `started`, `data` any number of times, `ended`. */
+/** Receives a response. Calls come in this order: `started`, `data` any number of times, `ended`. */
 export interface AnswerSink {
-  /** Of 1xx none is told. */
+  /** Not called for 1xx. */
   started(code: number, headers: IncomingHttpHeaders): void
   data(piece: Uint8Array): void
   ended(trailers: IncomingHttpHeaders): void
 }
 
-/** An answer that is not well-formed, or could be read in two ways. */
+/** A response that is malformed, or that could be read in two ways. */
 export class MalformedAnswer extends Error {
   readonly code = 'EPROTO'
 }
@@ -29,13 +29,13 @@ export class MalformedAnswer extends Error {
 type State =
   'idle' | 'head' | 'counted' | 'untilClosed' | 'size' | 'chunk' | 'chunkEnd' | 'trailers'
 
-/** As much as a server of ours takes from its clients. */
+/** The limit that our own server sets for its clients. */
 const headMaxBytes = 64 * 1024
-/** A size, and what somebody may have to say about it, which nobody does. */
+/** The size of a chunk with its extensions, which no server sends. */
 const sizeMaxBytes = 1024
-/** Most sizes end within. */
+/** Most chunk sizes are complete within this. */
 const sizeLookBytes = 32
-/** Servers send one, or two. */
+/** 1xx responses before the final one. Servers send one or two. */
 const informationalMax = 16
 
 const noTrailers: IncomingHttpHeaders = Object.freeze({})
@@ -43,9 +43,9 @@ const noTrailers: IncomingHttpHeaders = Object.freeze({})
 export class AnswerParser {
   readonly #sink: AnswerSink
   #state: State = 'idle'
-  /** Of a head, a size or trailers that have not ended yet. */
+  /** The part that has come of a head, a chunk size or trailers that are not complete. */
   #text = ''
-  /** Of a body with a length, or of a chunk. */
+  /** Bytes still to come of a body with a length, or of a chunk. */
   #left = 0
   #isToHead = false
   #informational = 0
@@ -56,7 +56,7 @@ export class AnswerParser {
     this.#sink = sink
   }
 
-  /** An answer is about to come, to a request with this method. */
+  /** A request with this method was sent: its response comes next. */
   expect(method: string): void {
     this.#isToHead = method === 'HEAD'
     this.#informational = 0
@@ -67,23 +67,23 @@ export class AnswerParser {
     return this.#state === 'idle'
   }
 
-  /** Another answer may follow on the same connection. */
+  /** Another response may follow on the same connection. */
   get isPersistent(): boolean {
     return this.#isPersistent
   }
 
-  /** The last answer's `Keep-Alive` header. */
+  /** The `Keep-Alive` header of the last response. */
   get keepAlive(): string | undefined {
     return this.#keepAlive
   }
 
-  /** Takes what has come. Fails with `MalformedAnswer`, and is of no more use then. */
+  /** Takes bytes of the connection. Throws `MalformedAnswer`; the parser must not be used after that. */
   take(bytes: Buffer): void {
     let at = 0
     while (at < bytes.length) {
       switch (this.#state) {
         case 'idle':
-          throw new MalformedAnswer('the upstream answers what nobody has asked')
+          throw new MalformedAnswer('unexpected response: no request was sent')
         case 'counted':
         case 'chunk':
           at = this.#takeCounted(bytes, at)
@@ -106,7 +106,7 @@ export class AnswerParser {
     }
   }
 
-  /** The connection has ended in an orderly way. True if that is the end of the answer. */
+  /** The connection was closed in an orderly way. True if this completes the response. */
   close(): boolean {
     if (this.#state !== 'untilClosed') return false
     this.#end(noTrailers)
@@ -135,14 +135,18 @@ export class AnswerParser {
     }
     const found = text.indexOf('\r\n\r\n', Math.max(0, known - 3))
     if (found >= 0) return this.#takeWhole(text.slice(0, found), at + found + 4 - known)
-    if (text.length > headMaxBytes) throw new MalformedAnswer('headers are too long')
+    if (text.length > headMaxBytes) {
+      throw new MalformedAnswer(`headers are above ${headMaxBytes} bytes`)
+    }
     this.#text = text
     return bytes.length
   }
 
   #takeWhole(text: string, next: number): number {
     this.#text = ''
-    if (text.length > headMaxBytes) throw new MalformedAnswer('headers are too long')
+    if (text.length > headMaxBytes) {
+      throw new MalformedAnswer(`headers are above ${headMaxBytes} bytes`)
+    }
     if (this.#state === 'head') this.#takeHead(text)
     else this.#end(text === '' ? noTrailers : headersOf(text.split('\r\n'), 0))
     return next
@@ -151,14 +155,14 @@ export class AnswerParser {
   #takeHead(text: string): void {
     const lines = text.split('\r\n')
     const status = statusLine.exec(lines[0] ?? '')
-    if (status === null) throw new MalformedAnswer('an answer does not begin as one')
+    if (status === null) throw new MalformedAnswer('invalid status line')
     const code = Number(status[2])
     const headers = headersOf(lines, 1)
     if (code < 200) {
       this.#informational++
-      // Nobody has asked for another protocol.
+      // No request asks for another protocol here.
       if (code === 101 || this.#informational > informationalMax) {
-        throw new MalformedAnswer(`an answer begins with ${code}`)
+        throw new MalformedAnswer(`unexpected status ${code}`)
       }
       return
     }
@@ -177,7 +181,9 @@ export class AnswerParser {
     if (coding !== undefined) {
       const isPlain = typeof coding === 'string' && coding.toLowerCase() === 'chunked'
       if (!isPlain || isOld || length !== undefined) {
-        throw new MalformedAnswer('it is not certain where an answer ends')
+        throw new MalformedAnswer(
+          'ambiguous length of the response: Transfer-Encoding is not "chunked" alone, or Content-Length stands beside it',
+        )
       }
     }
     const bytes = length === undefined ? undefined : lengthOf(length)
@@ -198,13 +204,15 @@ export class AnswerParser {
     const text = this.#text + bytes.toString('latin1', at, next)
     const end = text.indexOf('\r\n')
     if (end < 0) {
-      if (text.length > sizeMaxBytes) throw new MalformedAnswer('a chunk has no size')
+      if (text.length > sizeMaxBytes) throw new MalformedAnswer('chunk size line is too long')
       this.#text = text
       return next
     }
     this.#text = ''
     const size = chunkSize.exec(text.slice(0, end))?.[1]
-    if (size === undefined) throw new MalformedAnswer('the size of a chunk is none')
+    if (size === undefined) {
+      throw new MalformedAnswer(`invalid chunk size ${JSON.stringify(text.slice(0, end))}`)
+    }
     this.#left = Number.parseInt(size, 16)
     this.#state = this.#left === 0 ? 'trailers' : 'chunk'
     return at + end + 2 - known
@@ -212,7 +220,7 @@ export class AnswerParser {
 
   #takeChunkEnd(bytes: Buffer, at: number): number {
     const text = this.#text + bytes.toString('latin1', at, at + 2 - this.#text.length)
-    if (!'\r\n'.startsWith(text)) throw new MalformedAnswer('a chunk is longer than it says')
+    if (!'\r\n'.startsWith(text)) throw new MalformedAnswer('chunk data is longer than its size')
     const taken = text.length - this.#text.length
     this.#text = text === '\r\n' ? '' : text
     if (text === '\r\n') this.#state = 'size'
@@ -237,7 +245,9 @@ const knownNamesMax = 1_000
 function plainName(name: string): string {
   const known = knownNames.get(name)
   if (known !== undefined) return known
-  if (!headerName.test(name)) throw new MalformedAnswer('the name of a header is none')
+  if (!headerName.test(name)) {
+    throw new MalformedAnswer(`invalid header name ${JSON.stringify(name)}`)
+  }
   const plain = name.toLowerCase()
   if (knownNames.size < knownNamesMax) knownNames.set(name, plain)
   return plain
@@ -249,8 +259,8 @@ function headersOf(lines: readonly string[], start: number): IncomingHttpHeaders
   for (let i = start; i < lines.length; i++) {
     const line = lines[i] ?? ''
     const colon = line.indexOf(':')
-    // A line that goes on from the last one begins with a space, which is no name.
-    if (colon < 0 || notOfAValue.test(line)) throw new MalformedAnswer('a header is none')
+    // A folded line begins with a space, which is not a name.
+    if (colon < 0 || notOfAValue.test(line)) throw new MalformedAnswer('invalid header line')
     const name = plainName(line.slice(0, colon))
     const value = trimmed(line, colon + 1)
     const before = headers[name]
@@ -275,7 +285,9 @@ function isBlank(char: number): boolean {
 
 function lengthOf(value: string | readonly string[]): number {
   const bytes = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : undefined
-  if (bytes === undefined) throw new MalformedAnswer('the length of an answer is none')
+  if (bytes === undefined) {
+    throw new MalformedAnswer(`invalid Content-Length ${JSON.stringify(value)}`)
+  }
   return bytes
 }
 

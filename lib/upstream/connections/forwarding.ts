@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { CacheError } from '../../base/errors.ts'
 import { type RequestHead, requestHead } from './request-head.ts'
 import type { Passage, UpstreamConnection } from './connection.ts'
-import type { UpstreamConnections } from './connections.ts'
+import type { ConnectionPool } from './connection-pool.ts'
 import { upstreamFailure } from '../failure.ts'
 import type { UpstreamServer } from '../server.ts'
 import type { ForwardBody, ForwardControl, ForwardRequest, ForwardSink } from '../upstream.ts'
@@ -36,7 +36,7 @@ export class Forwarding implements ForwardControl, Passage {
   #head: RequestHead | undefined = undefined
   #tried: Set<UpstreamServer> | undefined = undefined
   #server: UpstreamServer | undefined = undefined
-  #connections: UpstreamConnections | undefined = undefined
+  #connections: ConnectionPool | undefined = undefined
   #connection: UpstreamConnection | undefined = undefined
   #isOver = false
 

@@ -17,7 +17,7 @@ import {
   type UpstreamTimeouts,
   type UpstreamTls,
 } from '../../../lib/upstream/server.ts'
-import { UpstreamServers } from '../../../lib/upstream/servers.ts'
+import { BalancedUpstream } from '../../../lib/upstream/balanced-upstream.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type HttpAnswer } from '../http/served.ts'
 import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
@@ -88,7 +88,7 @@ export function startFront(
   const { service, timeouts, tls, otherUrls = [], token, access, compatibleMinors } = options
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
-  const servers = new UpstreamServers({
+  const servers = new BalancedUpstream({
     servers: urls.map(
       url => new UpstreamServer({ url: new URL(url), tls, timeouts: all, clock: systemClock }),
     ),

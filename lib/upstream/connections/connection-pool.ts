@@ -7,7 +7,7 @@ import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { ConnectionError, type Passage, UpstreamConnection } from './connection.ts'
 
-export interface ConnectionsOptions {
+export interface ConnectionPoolOptions {
   readonly url: URL
   /** Authority and certificate. */
   readonly tls: ConnectionOptions
@@ -28,8 +28,8 @@ const lookMinMs = 10
 /** What a server says of how long it keeps a connection is less this, for what is on its way then. */
 const idleMarginMs = 1_000
 
-export class UpstreamConnections {
-  readonly #options: ConnectionsOptions
+export class ConnectionPool {
+  readonly #options: ConnectionPoolOptions
   readonly #open = new Set<UpstreamConnection>()
   readonly #idle: UpstreamConnection[] = []
   readonly #connecting = new Map<Passage, Socket>()
@@ -42,7 +42,7 @@ export class UpstreamConnections {
   #keepAlive: string | undefined = undefined
   #isClosed = false
 
-  constructor(options: ConnectionsOptions) {
+  constructor(options: ConnectionPoolOptions) {
     const { answerMs, idleMs } = options
     this.#options = options
     this.#idleMs = idleMs

@@ -1,7 +1,7 @@
-/** The upstream over its servers: chooses one for each request, and remembers which do not answer.
+/** The upstream's servers behind one interface: chooses a server for each request, and remembers which do not answer.
  *
- *  A request goes to the server with the fewest under way among those that answer, or among all when none does. It goes to another
- *  one only if it never reached the first, and can be repeated without harm at that. */
+ *  A request goes to the server with the fewest requests in flight among those that answer, or among all when none does. It is tried
+ *  on another server only if it never reached the first, and can be repeated without harm. */
 
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -21,39 +21,39 @@ import type {
   UpstreamIdentity,
 } from './upstream.ts'
 
-export interface UpstreamServersOptions {
+export interface BalancedUpstreamOptions {
   readonly servers: readonly UpstreamServer[]
-  /** Our own token, for requests of our own. */
+  /** Our own token, for our own requests. */
   readonly token?: (() => Promise<string>) | undefined
   readonly timeouts: UpstreamTimeouts
   readonly clock: Clock
   readonly logger: Logger
 }
 
-/** Requests under way at once. A busy API server has a few hundred; the rest waits for connections in memory. */
+/** Requests in flight at once. A busy API server has a few hundred; the others wait in memory for a connection. */
 const shortMax = 4_000
-/** Watches and the like under way at once: each has a connection of its own, and a process may have some ten thousand files. */
+/** Long-running requests (watches, exec) at once: each has its own connection, and a process may open some ten thousand files. */
 const longMax = 10_000
 const callMaxBytes = 1024 * 1024
 
-/** How soon a server is asked again whether it is well. */
+/** The interval between two health checks of a server. */
 const healthyIntervalMs = 5_000
 const unhealthyIntervalMs = 1_000
 const healthTimeoutMs = 3_000
 
-export class UpstreamServers implements Upstream {
-  readonly #options: UpstreamServersOptions
+export class BalancedUpstream implements Upstream {
+  readonly #options: BalancedUpstreamOptions
   readonly #underWay: Record<Use, number> = { short: 0, long: 0 }
   readonly #stopped = new AbortController()
   #turn = 0
-  /** Ends the pauses between two looks at a server's health. */
+  /** Ends the pause before a server's next health check. */
   readonly #cutPauses = new Map<UpstreamServer, () => void>()
 
-  constructor(options: UpstreamServersOptions) {
+  constructor(options: BalancedUpstreamOptions) {
     this.#options = options
   }
 
-  /** Begins to look after the servers' health. */
+  /** Starts the health checks. */
   start(): void {
     for (const server of this.#options.servers) void this.#watchHealth(server)
   }
@@ -82,7 +82,7 @@ export class UpstreamServers implements Upstream {
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl {
     const use: Use = request.isLongRunning ? 'long' : 'short'
     if (this.#underWay[use] >= (use === 'short' ? shortMax : longMax)) {
-      sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are under way'))
+      sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are in flight'))
       return { resume() {}, abort() {} }
     }
     this.#underWay[use]++
@@ -115,7 +115,7 @@ export class UpstreamServers implements Upstream {
     })
   }
 
-  /** The least busy of those that were not tried, the well ones first. */
+  /** The least busy server that was not tried; healthy servers first. */
   #choose(tried: ReadonlySet<UpstreamServer>): UpstreamServer {
     const { servers } = this.#options
     let best: UpstreamServer | undefined
@@ -140,9 +140,9 @@ export class UpstreamServers implements Upstream {
     if (server.problem === problem) return
     const { logger } = this.#options
     const fields = { server: server.url.host, problem }
-    if (problem === undefined) logger.info('a server of the upstream answers again', fields)
+    if (problem === undefined) logger.info('an upstream server is healthy again', fields)
     else if (server.problem === undefined) {
-      logger.warn('a server of the upstream does not answer', fields)
+      logger.warn('an upstream server is not healthy', fields)
     }
     server.problem = problem
   }
@@ -159,12 +159,12 @@ export class UpstreamServers implements Upstream {
       this.#cutPauses.set(server, () => pause.abort())
       await sleep(clock, pauseMs, pause.signal)
       pause.release()
-      // Somebody has met a problem: it is looked at as often as any.
+      // A request met a problem: the next check comes as soon as for any unhealthy server.
       if (pause.signal.aborted) await sleep(clock, unhealthyIntervalMs, signal)
     }
   }
 
-  /** A server that refuses us is well all the same. */
+  /** A server that refuses our credentials is healthy all the same. */
   async #problemOf(server: UpstreamServer): Promise<string | undefined> {
     const request = { method: 'GET', path: '/readyz', headers: {}, signal: this.#stopped.signal }
     try {
@@ -185,7 +185,7 @@ export class UpstreamServers implements Upstream {
     const limit = new AbortController()
     const late = new UpstreamFailure('late', 'the upstream did not answer in time')
     const cancel: CancelTimer = this.#options.clock.setTimer(timeoutMs, () => limit.abort(late))
-    const leave = (): void => limit.abort(new CacheError('closed', 'the call was given up'))
+    const leave = (): void => limit.abort(new CacheError('closed', 'the call was cancelled'))
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
     try {
@@ -223,7 +223,7 @@ export class UpstreamServers implements Upstream {
   }
 }
 
-/** Of calls, whose beginning is not told: what says that there was no connection. */
+/** Error codes of calls that never had a connection. */
 const unreachableCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',

@@ -8,7 +8,7 @@ import type {
   Passage,
   UpstreamConnection,
 } from '../../../../lib/upstream/connections/connection.ts'
-import { UpstreamConnections } from '../../../../lib/upstream/connections/connections.ts'
+import { ConnectionPool } from '../../../../lib/upstream/connections/connection-pool.ts'
 import { codeOf } from '../../../../lib/upstream/failure.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
@@ -19,7 +19,7 @@ const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'
 type Script = (socket: net.Socket, text: string, connection: number) => void
 
 interface World {
-  readonly connections: UpstreamConnections
+  readonly connections: ConnectionPool
   /** How many there were. */
   readonly opened: () => number
   /** A request's answer, as text; or what went wrong. */
@@ -43,7 +43,7 @@ async function start(t: Test, script: Script, options = {}): Promise<World> {
   })
   await once(server.listen(0, '127.0.0.1'), 'listening')
   const { port } = server.address() as net.AddressInfo
-  const connections = new UpstreamConnections({
+  const connections = new ConnectionPool({
     url: new URL(`http://127.0.0.1:${port}`),
     tls: {},
     clock: systemClock,
