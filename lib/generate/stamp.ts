@@ -11,6 +11,7 @@
 import { AssertionError } from '../base/assert.ts'
 import { messageType } from '../codec/schema/schema.ts'
 import { WireReader, wireBytes, wireVarint } from '../wire/reader.ts'
+import { varintLength, writeVarint } from '../wire/varint.ts'
 
 /** What differs between the objects. Marks are values, too: texts and numbers that stand in an object nowhere by chance. */
 export interface Variables {
@@ -156,11 +157,11 @@ function sizeOf(group: Group, variables: Variables): number {
         size += (variables.texts[part.index] as string).length
         break
       case 'number':
-        size += varintSize(variables.numbers[part.index] as number)
+        size += varintLength(variables.numbers[part.index] as number)
         break
       case 'group': {
         const inner = sizeOf(part, variables)
-        size += varintSize(inner) + inner
+        size += varintLength(inner) + inner
       }
     }
   }
@@ -196,16 +197,3 @@ function write(out: Buffer, start: number, { group, variables }: Filling): numbe
   return at
 }
 
-function varintSize(value: number): number {
-  let size = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) size++
-  return size
-}
-
-function writeVarint(out: Buffer, start: number, value: number): number {
-  let at = start
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) out[at++] = (rest % 0x80) | 0x80
-  out[at++] = rest
-  return at
-}

@@ -33,13 +33,18 @@ function quotedChar(char: string): string {
   return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`
 }
 
-/** A JSON string as encoding/json writes it: `<`, `>` and `&` are escaped, and so are U+2028 and U+2029. */
+/** A JSON string as encoding/json writes it, with its quotes: `<`, `>` and `&` are escaped, and so are U+2028 and U+2029. Go has
+ *  no text with half a surrogate pair in it: what decoded to one became U+FFFD. */
 export function goJsonString(text: string): string {
-  const json = JSON.stringify(text)
-  return /[<>&\u2028\u2029]/.test(json)
-    ? json.replace(/[<>&\u2028\u2029]/g, char => `\\u${hex(char.charCodeAt(0), 4)}`)
+  let json = JSON.stringify(text)
+  if (json.includes('\\ud')) json = JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))
+  return htmlUnsafe.test(json)
+    ? json.replaceAll(allHtmlUnsafe, char => `\\u${hex(char.charCodeAt(0), 4)}`)
     : json
 }
+
+const htmlUnsafe = /[<>&\u2028\u2029]/
+const allHtmlUnsafe: RegExp = new RegExp(htmlUnsafe, 'g')
 
 const int64Max = 2n ** 63n - 1n
 const uint64Max = 2n ** 64n - 1n

@@ -5,6 +5,7 @@
 
 import type { Key } from '../base/keys.ts'
 import { wireType } from './key-reader.ts'
+import { bigVarint, varintLength, writeVarint } from './varint.ts'
 
 export class ProtoWriter {
   #bytes: Buffer
@@ -33,22 +34,10 @@ export class ProtoWriter {
 
   /** An unsigned number up to 2^53 - 1. */
   uint(value: number): void {
-    if (value < 0x80) {
-      this.#reserve(1)
-      this.#bytes[--this.#at] = value
-      return
-    }
-    let size = 2
-    for (let rest = Math.floor(value / 0x4000); rest > 0; rest = Math.floor(rest / 0x80)) size++
+    const size = varintLength(value)
     this.#reserve(size)
     this.#at -= size
-    let rest = value
-    let at = this.#at
-    for (; rest >= 0x80; at++) {
-      this.#bytes[at] = (rest % 0x80) | 0x80
-      rest = Math.floor(rest / 0x80)
-    }
-    this.#bytes[at] = rest
+    writeVarint(this.#bytes, this.#at, value)
   }
 
   /** A signed number of at most 2^53 - 1 either way. */
@@ -59,16 +48,10 @@ export class ProtoWriter {
 
   /** A number with all its 64 bits, signed or not. */
   bigint64(value: bigint): void {
-    let rest = BigInt.asUintN(64, value)
-    if (rest <= 0x1f_ffff_ffff_ffffn) {
-      this.uint(Number(rest))
-      return
-    }
-    const reversed: number[] = []
-    for (; rest >= 0x80n; rest >>= 7n) reversed.push(Number(rest & 0x7fn) | 0x80)
-    reversed.push(Number(rest))
-    this.#reserve(reversed.length)
-    for (let i = reversed.length - 1; i >= 0; i--) this.#bytes[--this.#at] = reversed[i] ?? 0
+    const bytes = bigVarint(value)
+    this.#reserve(bytes.length)
+    this.#at -= bytes.length
+    this.#bytes.set(bytes, this.#at)
   }
 
   /** The bytes from `start` to `end`, with their length before them. */

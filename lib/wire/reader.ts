@@ -4,6 +4,8 @@
  *  Input is never trusted: whatever is wrong sets `isMalformed`, after which the reader stands at its end, and loops over
  *  fields stop. Nothing is ever allocated by a length that the input names. */
 
+import { int64FromVarint, varintEnd } from './varint.ts'
+
 /** Wire types. Groups (3 and 4) occur nowhere in Kubernetes, and are malformed here as they are in its own decoder. */
 export const wireVarint = 0
 export const wireFixed64 = 1
@@ -68,14 +70,13 @@ export class WireReader {
 
   /** A varint as Go reads it into an `int64`. */
   readInt64(): bigint {
-    let value = 0n
-    for (let shift = 0n; shift < 70n && this.at < this.end; shift += 7n) {
-      const byte = this.bytes[this.at++] as number
-      value |= BigInt(byte & 0x7f) << shift
-      if (byte < 0x80) return BigInt.asIntN(64, value)
+    const value = int64FromVarint(this.bytes, this.at, this.end)
+    if (value === undefined) {
+      this.malformed()
+      return 0n
     }
-    this.malformed()
-    return 0n
+    this.at = varintEnd(this.bytes, this.at, this.end)
+    return value
   }
 
   /** Reads a length and steps over that many bytes: they lie from `start` to `at`. */

@@ -83,28 +83,6 @@ export class JsonFieldReader {
     return found
   }
 
-  /** All members of an object whose values are texts. */
-  mapTexts(slot: number): Map<string, string> {
-    const texts = new Map<string, string>()
-    this.#eachMember(slot, (name, start, end) => {
-      texts.set(name, this.#textOrEmpty(start, end))
-    })
-    return texts
-  }
-
-  /** The value at a slot, parsed: for the odd one that is neither scalar nor map. Undefined if there is none. */
-  parsed(slot: number): unknown {
-    const start = this.#startOf(slot)
-    const end = this.#endOf(slot)
-    if (end === 0) return undefined
-    try {
-      const { buffer, byteOffset } = this.#bytes
-      return JSON.parse(Buffer.from(buffer, byteOffset + start, end - start).toString())
-    } catch {
-      return undefined
-    }
-  }
-
   #startOf(slot: number): number {
     return this.#starts[this.#places[slot] as number] as number
   }

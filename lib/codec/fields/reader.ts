@@ -18,6 +18,7 @@
  *
  *  What is stored is taken as it is: defaults on read are the business of selectable.ts and view.ts. */
 
+import { int64FromVarint, lowBits, varintEnd } from '../../wire/varint.ts'
 import { assert } from '../../base/assert.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { MapEntry } from './map-entry.ts'
@@ -133,19 +134,19 @@ export class FieldReader<Name extends string> {
   }
 
   boolean(slot: number): boolean {
-    return this.has(slot) && readLow(this.#bytes, this.start(slot), this.end(slot)) !== 0
+    return this.has(slot) && lowBits(this.#bytes, this.start(slot), this.end(slot)) !== 0
   }
 
   /** An int32, int64, or the seconds of a time; 0 when absent. Above 2^53 it is rounded: see `bigint`. */
   integer(slot: number): number {
     const start = this.start(slot)
     const end = this.end(slot)
-    if (end - start <= 4) return readLow(this.#bytes, start, end)
-    return Number(readBigint(this.#bytes, start, end))
+    if (end - start <= 4) return lowBits(this.#bytes, start, end)
+    return Number(int64FromVarint(this.#bytes, start, end))
   }
 
   bigint(slot: number): bigint {
-    return readBigint(this.#bytes, this.start(slot), this.end(slot))
+    return int64FromVarint(this.#bytes, this.start(slot), this.end(slot)) ?? 0n
   }
 
   /** Any scalar as text, as field selectors compare it; '' when it is absent or zero. */
@@ -225,9 +226,9 @@ export class FieldReader<Name extends string> {
     while (position < end) {
       let tag = bytes[position++] as number
       if (tag >= 0x80) {
-        const next = skipVarint(bytes, position - 1, end)
+        const next = varintEnd(bytes, position - 1, end)
         if (next < 0) return false
-        tag = readLow(bytes, position - 1, next)
+        tag = lowBits(bytes, position - 1, next)
         position = next
       }
       const number = tag >>> 3
@@ -235,7 +236,7 @@ export class FieldReader<Name extends string> {
       let from = position
       switch (tag & 7) {
         case 0:
-          position = skipVarint(bytes, position, end)
+          position = varintEnd(bytes, position, end)
           break
         case 1:
           position += 8
@@ -247,9 +248,9 @@ export class FieldReader<Name extends string> {
             length = (length & 0x7f) | (second << 7)
             position++
           } else if (length >= 0x80) {
-            position = skipVarint(bytes, valueStart, end)
+            position = varintEnd(bytes, valueStart, end)
             const isShort = position > 0 && position - valueStart <= 5
-            length = isShort ? readLow(bytes, valueStart, position) : -1
+            length = isShort ? lowBits(bytes, valueStart, position) : -1
           }
           if (length < 0) return false
           from = position
@@ -291,30 +292,4 @@ export class FieldReader<Name extends string> {
       this.#ends[slot] = end
     }
   }
-}
-
-/** After the varint at `position`; -1 if it does not end in time. */
-function skipVarint(bytes: Uint8Array, position: number, end: number): number {
-  const last = Math.min(end, position + 10)
-  for (let i = position; i < last; i++) {
-    if ((bytes[i] as number) < 0x80) return i + 1
-  }
-  return -1
-}
-
-/** The low 32 bits of a varint, as a signed number when it has more than 31. */
-function readLow(bytes: Uint8Array, start: number, end: number): number {
-  let value = 0
-  const last = Math.min(end, start + 5)
-  for (let i = start; i < last; i++) value |= ((bytes[i] as number) & 0x7f) << (7 * (i - start))
-  return value
-}
-
-/** A varint as int64. */
-function readBigint(bytes: Uint8Array, start: number, end: number): bigint {
-  let value = 0n
-  for (let i = start; i < end; i++) {
-    value |= BigInt((bytes[i] as number) & 0x7f) << BigInt(7 * (i - start))
-  }
-  return BigInt.asIntN(64, value)
 }

@@ -5,7 +5,7 @@
 import { maxDepth, provenEnd, scalarEnd } from './proven.ts'
 import { VerifyNode } from './verify-node.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
-import { isCanonicalTime } from '../../go/json-time.ts'
+import { isCanonicalTime } from '../../go/time.ts'
 
 // Its own: see proven.ts.
 const quote = 0x22

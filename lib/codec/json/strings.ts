@@ -262,25 +262,3 @@ function hexUnit(bytes: Uint8Array, at: number, end: number): number | undefined
   const digits = textFromBytes(bytes, at + 2, at + 6)
   return /^[0-9a-fA-F]{4}$/.test(digits) ? Number.parseInt(digits, 16) : undefined
 }
-
-/** Text as Go writes it into JSON, with its quotes. Text must be well-formed, as `decodeString` gives it. */
-export function encodeString(text: string): string {
-  return `"${text.replace(escaped, escapeOf)}"`
-}
-
-// oxlint-disable-next-line no-control-regex -- control characters are what it looks for
-const escaped = /[\u0000-\u001f"\\<>&\u2028\u2029]/g
-
-const writtenShort: Readonly<Record<string, string>> = {
-  '"': '\\"',
-  '\\': '\\\\',
-  '\b': '\\b',
-  '\f': '\\f',
-  '\n': '\\n',
-  '\r': '\\r',
-  '\t': '\\t',
-}
-
-function escapeOf(char: string): string {
-  return writtenShort[char] ?? `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
-}

@@ -2,7 +2,8 @@
  *  the API server would change on read. Numbers keep their canonical text, objects are `Map`s, so that no key is special. */
 
 import { canonicalNumber } from '../../go/json-number.ts'
-import { decodeString, encodeString, stringEnd } from './strings.ts'
+import { goJsonString } from '../../go/text.ts'
+import { decodeString, stringEnd } from './strings.ts'
 import { textFromBytes } from '../text.ts'
 
 export type JsonValue = null | boolean | string | JsonNumber | JsonValue[] | JsonObject
@@ -41,13 +42,13 @@ export function textInOrder(value: JsonValue): string {
 }
 
 function writeTree(value: JsonValue, isSorted: boolean): string {
-  if (typeof value === 'string') return encodeString(value)
+  if (typeof value === 'string') return goJsonString(value)
   if (value === null || typeof value === 'boolean') return String(value)
   if (value instanceof JsonNumber) return value.text
   if (Array.isArray(value)) return `[${value.map(item => writeTree(item, isSorted)).join(',')}]`
   const members = [...value]
   if (isSorted) members.sort(([a], [b]) => compareUtf8(a, b))
-  const texts = members.map(([key, item]) => `${encodeString(key)}:${writeTree(item, isSorted)}`)
+  const texts = members.map(([key, item]) => `${goJsonString(key)}:${writeTree(item, isSorted)}`)
   return `{${texts.join(',')}}`
 }
 

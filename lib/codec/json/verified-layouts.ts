@@ -14,7 +14,7 @@
 import { scalarEnd } from './proven.ts'
 import type { JsonVerifier } from './verify.ts'
 import { type JsonInput, canonicalStringEnd, inputOf } from './strings.ts'
-import { isCanonicalTime } from '../../go/json-time.ts'
+import { isCanonicalTime } from '../../go/time.ts'
 
 /** A list is often of a few shapes; more would be compared in vain too often. */
 const layoutCount = 4

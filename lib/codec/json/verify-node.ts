@@ -1,7 +1,7 @@
 /** What the verifier knows of a value: how the server would change it on read, as far as that decides whether it would. */
 
 import { KeyTable } from './key-table.ts'
-import { encodeString } from './strings.ts'
+import { goJsonString } from '../../go/text.ts'
 
 /** What a scalar must look like to be left alone by Go's typed ObjectMeta. */
 export type ScalarForm =
@@ -48,7 +48,7 @@ export class VerifyNode {
   constructor(rules: VerifyRules) {
     const members = Object.entries(rules.members ?? {})
     // Names are looked up as they stand in the text.
-    const written = members.map(([name, node]) => [encodeString(name).slice(1, -1), node] as const)
+    const written = members.map(([name, node]) => [goJsonString(name).slice(1, -1), node] as const)
     this.table = members.length > 0 ? new KeyTable(written) : undefined
     this.additional = rules.additional
     this.items = rules.items

@@ -1,6 +1,8 @@
 /** What outputs append to a `ByteWriter` beside bytes: text, JSON strings, lengths. */
 
+import { goJsonString } from '../../go/text.ts'
 import type { ByteWriter } from './byte-writer.ts'
+import { writeVarint } from '../../wire/varint.ts'
 
 /** Appends text as UTF-8; a lone half of a surrogate pair becomes U+FFFD. */
 export function appendText(out: ByteWriter, text: string): void {
@@ -21,7 +23,7 @@ export function appendJsonString(out: ByteWriter, text: string): void {
     if (kind === plain) {
       bytes[at++] = code
     } else if (kind === other) {
-      appendEscaped(out, text)
+      appendText(out, goJsonString(text))
       return
     } else {
       // `<`, `>` and `&`, of which cells without a value are full.
@@ -58,32 +60,10 @@ function hexDigit(value: number): number {
   return value < 10 ? 0x30 + value : 0x57 + value
 }
 
-function appendEscaped(out: ByteWriter, text: string): void {
-  const escaped = JSON.stringify(text).replace(/[<>&\u2028\u2029]|\\ud[89a-f]../g, escapeForGo)
-  appendText(out, escaped)
-}
-
-function escapeForGo(character: string): string {
-  // Go has no text with half a character in it.
-  if (character.length > 1) return '\ufffd'
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
-
 /** Appends an unsigned protobuf varint. */
 export function appendVarint(out: ByteWriter, value: number): void {
-  let rest = value
-  while (rest >= 0x80) {
-    out.appendByte((rest % 0x80) | 0x80)
-    rest = Math.floor(rest / 0x80)
-  }
-  out.appendByte(rest)
-}
-
-/** How many bytes `value` takes as a protobuf varint. */
-export function varintLength(value: number): number {
-  let length = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length++
-  return length
+  if (out.length + 10 > out.bytes.length) out.reserve(out.length + 10)
+  out.length = writeVarint(out.bytes, out.length, value)
 }
 
 /** Appends a protobuf field that holds ASCII text. */

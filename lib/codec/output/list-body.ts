@@ -1,7 +1,8 @@
 /** The body of a list, as a sequence of pieces: what stands before the items, the items of one leaf after the other, and what
  *  stands behind them. Never whole in memory, and made as it is asked for. */
 
-import { appendJsonString, appendVarint, varintLength } from './append.ts'
+import { appendJsonString, appendVarint } from './append.ts'
+import { varintLength } from '../../wire/varint.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'

@@ -1,6 +1,6 @@
 /** Reads the same objects as pick.ts from parsed JSON: for the few built-in kinds that are stored as JSON. */
 
-import { millisecondsFromText } from '../../go/calendar.ts'
+import { millisecondsFromText } from '../../go/time.ts'
 import type { PickedObject, Shape, Slot } from './pattern.ts'
 
 /** The fields of an object that was parsed from JSON. */

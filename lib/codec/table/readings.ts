@@ -4,6 +4,7 @@
  *  that comes out lies beyond the one that went in, so that loops end. */
 
 import { textFromBytes } from '../text.ts'
+import { int64FromVarint, varintEnd } from '../../wire/varint.ts'
 
 type Pairs = readonly (readonly [name: string, value: string])[]
 
@@ -34,20 +35,10 @@ class Readings {
 
   /** A varint as int64. */
   long(bytes: Uint8Array, start: number, end: number): bigint {
-    let value = 0n
-    let shift = 0n
-    for (let at = start; at < end && shift < 70n; at++) {
-      const byte = bytes[at] as number
-      value |= BigInt(byte & 0x7f) << shift
-      shift += 7n
-      if (byte < 0x80) {
-        this.at = at + 1
-        return BigInt.asIntN(64, value)
-      }
-    }
-    this.fail()
-    this.at = end + 1
-    return 0n
+    const value = int64FromVarint(bytes, start, end)
+    this.at = value === undefined ? end + 1 : varintEnd(bytes, start, end)
+    if (value === undefined) this.fail()
+    return value ?? 0n
   }
 
   /** A varint as int64, rounded to a double. */

@@ -6,6 +6,7 @@ import type { ByteWriter } from '../output/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
+import { writeVarint } from '../../wire/varint.ts'
 
 /** How objects name what they are. */
 export interface KindName {
@@ -131,10 +132,7 @@ export function appendEnvelope(
   for (const byte of [0x12, kind.length]) out.appendByte(byte)
   out.appendAscii(kind)
   out.appendByte(0x12)
-  for (let rest = raw.length; ; rest = Math.floor(rest / 0x80)) {
-    out.appendByte(rest < 0x80 ? rest : (rest % 0x80) | 0x80)
-    if (rest < 0x80) break
-  }
+  out.length = writeVarint(out.bytes, out.length, raw.length)
   out.append(raw.bytes, 0, raw.length)
   for (const byte of [0x1a, 0x00, 0x22, 0x00]) out.appendByte(byte)
 }

@@ -3,7 +3,8 @@
  *  its schemas before it writes them. */
 
 import type { Steps } from '../../base/slice.ts'
-import { appendVarint, varintLength } from '../../codec/output/append.ts'
+import { appendVarint } from '../../codec/output/append.ts'
+import { varintLength } from '../../wire/varint.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { yamlFromJson } from '../../codec/output/yaml.ts'

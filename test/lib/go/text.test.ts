@@ -25,6 +25,8 @@ t.test('quoted texts are those of %q', async t => {
 t.test('JSON strings escape what encoding/json escapes, and read back as they were', async t => {
   t.equal(goJsonString('<a & b>\u2028'), '"\\u003ca \\u0026 b\\u003e\\u2028"')
   t.equal(goJsonString('\b\f\n\u0001\x7fé'), '"\\b\\f\\n\\u0001\x7fé"')
+  t.equal(goJsonString('a\udc00b\ud800'), '"a\ufffdb\ufffd"', 'half a pair is no text')
+  t.equal(goJsonString('\\ud800'), '"\\\\ud800"', 'the text of an escape is no escape')
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), text => {
       assert.equal(JSON.parse(goJsonString(text)), text)

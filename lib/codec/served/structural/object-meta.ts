@@ -1,7 +1,7 @@
 /** Metadata of custom resources as Go's typed ObjectMeta leaves it: unknown fields and empty values go, members have their type.
  *  The slow way beside object-meta-node.ts, for metadata that a kube-apiserver would not have stored so. */
 
-import { isCanonicalTime } from '../../../go/json-time.ts'
+import { isCanonicalTime } from '../../../go/time.ts'
 import { JsonNumber, type JsonObject, type JsonValue } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 

@@ -1,6 +1,6 @@
 /** What runs pods: replica counts, jobs, their containers and selectors. */
 
-import { zeroTime } from '../../../go/calendar.ts'
+import { zeroTime } from '../../../go/time.ts'
 import {
   type Container,
   type LabelSelector,

@@ -2,7 +2,8 @@
  *  the end of the message when its fields were found, so the writers here need no end. */
 
 import { giveUp } from '../../not-exact.ts'
-import { type DecodeState } from './state.ts'
+import { lowBits, varintEnd } from '../../../wire/varint.ts'
+import type { DecodeState } from './state.ts'
 
 /** Reads a length and sets `out.at` to the position after it; gives up if that many bytes do not follow before `end`. */
 export function readLength(out: DecodeState, at: number, end: number): number {
@@ -25,23 +26,13 @@ export function readLength(out: DecodeState, at: number, end: number): number {
 
 /** The position after the varint that begins at `start`. */
 export function skipVarint(out: DecodeState, start: number, end: number): number {
-  const { input } = out
-  for (let at = start; at < end && at < start + 10; at++) {
-    if ((input[at] as number) < 0x80) return at + 1
-  }
-  return giveUp('a varint is not ended')
+  const after = varintEnd(out.input, start, end)
+  return after < 0 ? giveUp('a varint is not ended') : after
 }
 
 /** The low 32 bits of the varint at `at`, as Go reads an int32; `readHigh` gives the other half. */
 export function readLow(out: DecodeState, at: number): number {
-  const { input } = out
-  let value = 0
-  for (let shift = 0, from = at; shift < 35; shift += 7, from++) {
-    const byte = input[from] as number
-    value |= (byte & 0x7f) << shift
-    if (byte < 0x80) break
-  }
-  return value
+  return lowBits(out.input, at, at + 5)
 }
 
 /** The high 32 bits of the varint at `at`. */

@@ -3,8 +3,8 @@
 
 import { readLow, readSafe, skipVarint } from './numbers.ts'
 import { giveUp } from '../../not-exact.ts'
-import { type DecodeState } from './state.ts'
-import { zeroSeconds } from '../../../go/time-text.ts'
+import type { DecodeState } from './state.ts'
+import { dateFromDays, zeroSeconds } from '../../../go/time.ts'
 
 /** The first second of year 10000, which RFC 3339 cannot write. */
 const endSeconds = 253_402_300_800
@@ -98,23 +98,12 @@ function writeSeconds(out: DecodeState, seconds: number, position: number): numb
 const lastDate: Uint8Array = Uint8Array.from(Buffer.from('"1970-01-01T'))
 let lastDays = 0
 
-/** Days become dates by counting in eras of 400 years that begin on the first of March, so that the leap day comes last. */
 function setDate(days: number): void {
-  const marchDays = days + 719_468
-  const era = Math.floor(marchDays / 146_097)
-  const dayOfEra = marchDays - era * 146_097
-  const leapDays =
-    Math.floor(dayOfEra / 1460) - Math.floor(dayOfEra / 36_524) + Math.floor(dayOfEra / 146_096)
-  const yearOfEra = Math.floor((dayOfEra - leapDays) / 365)
-  const dayOfYear =
-    dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100))
-  const marchMonth = Math.floor((5 * dayOfYear + 2) / 153)
-  const month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-  const year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+  const [year, month, day] = dateFromDays(days)
   writeTwo(lastDate, 1, Math.floor(year / 100))
   writeTwo(lastDate, 3, year % 100)
   writeTwo(lastDate, 6, month)
-  writeTwo(lastDate, 9, dayOfYear - Math.floor((153 * marchMonth + 2) / 5) + 1)
+  writeTwo(lastDate, 9, day)
   lastDays = days
 }
 

@@ -13,7 +13,7 @@ import {
   jsonTrue,
 } from './json-tape.ts'
 import { giveUp } from '../../not-exact.ts'
-import { secondsFromText, zeroSeconds } from '../../../go/time-text.ts'
+import { momentFromText, zeroSeconds } from '../../../go/time.ts'
 
 /** Writes the value of a node; node -1 stands for a value that is not there. */
 export type EncodeValue = (state: EncodeState, node: number) => void
@@ -127,7 +127,7 @@ function writeMicroTime(state: EncodeState, node: number): void {
 function writeSecondsAndNanos(state: EncodeState, node: number, digits: number): void {
   if (!isPresent(state, node)) return
   if (state.tape.kind(node) === jsonNumber) giveUp('a time is not a text')
-  const time = secondsFromText(state.asciiOf(node))
+  const time = momentFromText(state.asciiOf(node))
   if (time === undefined) giveUp('a time is not one of RFC 3339')
   const nanos = digits === 0 ? 0 : time.micros * 1000
   if (time.seconds === zeroSeconds && nanos === 0) return

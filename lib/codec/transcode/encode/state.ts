@@ -4,6 +4,7 @@ import { ByteWriter } from '../../output/byte-writer.ts'
 import { sequenceLength } from '../decode/json-text.ts'
 import { JsonTape, jsonNumber, jsonPlainText, jsonText } from './json-tape.ts'
 import { giveUp } from '../../not-exact.ts'
+import { bigVarint, varintLength, writeVarint } from '../../../wire/varint.ts'
 
 /** A conversion under way: the input as a tape, the output, and where members were found. */
 export class EncodeState extends ByteWriter {
@@ -29,21 +30,11 @@ export class EncodeState extends ByteWriter {
   /** A tag, a length, a number: up to 2^53. */
   writeVarint(value: number): void {
     if (this.length + 10 > this.bytes.length) this.reserve(this.length + 10)
-    let rest = value
-    while (rest >= 0x80) {
-      this.bytes[this.length++] = (rest % 0x80) | 0x80
-      rest = Math.floor(rest / 0x80)
-    }
-    this.bytes[this.length++] = rest
+    this.length = writeVarint(this.bytes, this.length, value)
   }
 
   writeSigned(value: bigint): void {
-    let rest = BigInt.asUintN(64, value)
-    while (rest >= 0x80n) {
-      this.appendByte(Number(rest & 0x7fn) | 0x80)
-      rest >>= 7n
-    }
-    this.appendByte(Number(rest))
+    for (const byte of bigVarint(value)) this.appendByte(byte)
   }
 
   /** Begins something with a length, of which `guess` bytes are expected; returns where it begins. */
@@ -65,10 +56,7 @@ export class EncodeState extends ByteWriter {
       this.bytes.copyWithin(start - width + needed, start, this.length)
       this.length += needed - width
     }
-    let at = start - width
-    let rest = size
-    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.bytes[at++] = (rest % 0x80) | 0x80
-    this.bytes[at] = rest
+    writeVarint(this.bytes, start - width, size)
   }
 
   /** The bytes of a text node, without a length. */
@@ -182,11 +170,4 @@ export class EncodeState extends ByteWriter {
       bytes[this.length++] = 0x80 | (code & 0x3f)
     }
   }
-}
-
-/** How many bytes a length takes as a varint. */
-export function varintLength(value: number): number {
-  let length = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length++
-  return length
 }

@@ -6,8 +6,8 @@ import {
   appendText,
   appendTextField,
   appendVarint,
-  varintLength,
 } from '../../../../lib/codec/output/append.ts'
+import { varintLength } from '../../../../lib/wire/varint.ts'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { goJson } from '../../../support/kube/go-json.ts'
 
@@ -48,6 +48,8 @@ t.test('JSON strings are escaped as Go escapes them', async () => {
 t.test('half a character is replaced', async t => {
   t.equal(appended(out => appendJsonString(out, 'a\ud800b')).toString(), '"a\ufffdb"')
   t.equal(appended(out => appendText(out, 'a\ud800b')).toString(), 'a\ufffdb')
+  // The text of an escape is no escape.
+  t.equal(appended(out => appendJsonString(out, '\\ud800')).toString(), '"\\\\ud800"')
 })
 
 t.test('varints are as long as they say', async () => {

@@ -1,7 +1,6 @@
 import { strictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { millisecondsFromText, textFromMilliseconds } from '../../../../lib/go/calendar.ts'
 import {
   agesHold,
   flagText,
@@ -97,41 +96,6 @@ t.test('labels and selectors are written by name', async () => {
   ]) {
     strictEqual(formatSelector({ matchLabels: [], matchExpressions: [wrong] }), '<error>')
   }
-})
-
-t.test('times are read and written as Date does', async () => {
-  // Years 1 to 9999, to the second.
-  const seconds = fc.integer({ min: -62_135_596_799, max: 253_402_300_799 })
-  fc.assert(
-    fc.property(seconds, time => {
-      const text = new Date(time * 1000).toISOString().replace('.000Z', 'Z')
-      strictEqual(millisecondsFromText(text), time * 1000)
-      strictEqual(textFromMilliseconds(time * 1000), text)
-    }),
-    { numRuns: 2000 },
-  )
-})
-
-t.test('times have fractions and zones, and a zero', async () => {
-  strictEqual(millisecondsFromText('2026-01-01T00:00:00.25Z'), Date.UTC(2026, 0) + 250)
-  strictEqual(millisecondsFromText('2026-01-01T00:30:00+01:30'), Date.UTC(2026, 0) - hour)
-  strictEqual(millisecondsFromText('2026-01-01T00:30:00-00:30'), Date.UTC(2026, 0) + hour)
-  strictEqual(millisecondsFromText('0001-01-01T00:00:00Z'), null)
-  strictEqual(textFromMilliseconds(null), '0001-01-01T00:00:00Z')
-  for (const wrong of [
-    '2026-01-01',
-    '2026-13-01T00:00:00Z',
-    '2026-00-01T00:00:00Z',
-    '2026-02-29T00:00:00Z',
-    '2100-02-29T00:00:00Z',
-    '2026-01-01T24:00:00Z',
-    '2026-01-01T00:60:00Z',
-    '2026-01-01T00:00:00',
-    ' 2026-01-01T00:00:00Z',
-  ]) {
-    strictEqual(millisecondsFromText(wrong), undefined, wrong)
-  }
-  strictEqual(millisecondsFromText('2000-02-29T00:00:00Z'), Date.UTC(2000, 1, 29))
 })
 
 t.test('a duration says for how long it stays as it is', async () => {
