@@ -16,7 +16,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   watch: ['store', 'base'],
   codec: ['store', 'wire', 'go', 'base'],
   mirror: ['etcd', 'store', 'base'],
-  kube: ['codec', 'store', 'go', 'base'],
+  kube: ['codec', 'store', 'wire', 'go', 'base'],
   upstream: ['kube', 'store', 'base'],
   http: ['upstream', 'kube', 'codec', 'watch', 'store', 'base'],
   upkeep: ['mirror', 'kube', 'codec', 'store', 'base'],

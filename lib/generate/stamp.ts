@@ -196,4 +196,3 @@ function write(out: Buffer, start: number, { group, variables }: Filling): numbe
   }
   return at
 }
-

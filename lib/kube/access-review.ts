@@ -1,5 +1,6 @@
 /** The questions that are put to the upstream about who may do what, and what its answers say. */
 
+import { memberOf, textOf, textsOf } from '../base/untyped.ts'
 import type { Attributes, SelectorRequirement } from './request/attributes.ts'
 
 /** Somebody, as upstream's authentication sees them. */
@@ -103,18 +104,4 @@ function parsed(body: string): unknown {
   } catch {
     return undefined
   }
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Record<string, unknown>)[name]
-    : undefined
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
-}
-
-function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter(one => typeof one === 'string') : []
 }

@@ -1,5 +1,6 @@
-/** JSON text as a tree of values, and the tree as text again in the form that Go writes for maps: the slow way of objects that
- *  the API server would change on read. Numbers keep their canonical text, objects are `Map`s, so that no key is special. */
+/** JSON text as a tree of values, and the tree as text again in the form that Go writes for maps: for objects that the API server
+ *  would change on read, and for what YAML, CBOR and columns are made from. Numbers keep their text, objects are `Map`s, so that
+ *  no key is special and members keep their order. */
 
 import { canonicalNumber } from '../../go/json-number.ts'
 import { goJsonString } from '../../go/text.ts'
@@ -14,9 +15,12 @@ export type JsonObject = Map<string, JsonValue>
 export class JsonNumber {
   /** As Go writes it. */
   readonly text: string
+  /** As it was written: to YAML and CBOR, `1e6` and `1000000` are two kinds of numbers. */
+  readonly source: string
 
-  constructor(text: string) {
+  constructor(text: string, source: string = text) {
     this.text = text
+    this.source = source
   }
 }
 
@@ -164,7 +168,7 @@ class TreeParser {
     if (text === 'null') return null
     if (text === 'true' || text === 'false') return text === 'true'
     const number = canonicalNumber(text)
-    return number === undefined ? undefined : new JsonNumber(number)
+    return number === undefined ? undefined : new JsonNumber(number, text)
   }
 
   /** The next byte that is not white space, without taking it; -1 at the end. */

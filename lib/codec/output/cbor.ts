@@ -7,7 +7,7 @@
 
 import { appendText } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { Literal, Members, type Tree, treeFromJson } from '../json/document.ts'
+import { JsonNumber, type JsonValue, parseTree } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
 import { type Field, type MessageType, findMessageType } from '../schema/schema.ts'
 
@@ -29,8 +29,8 @@ export function cborFromJson(
   type: CborType,
   form: 'tagged' | 'bare',
 ): Uint8Array | NotExact {
-  const tree = treeFromJson(Buffer.from(json.buffer, json.byteOffset, json.length).toString())
-  if (tree instanceof NotExact) return tree
+  const tree = parseTree(json, 0, json.length)
+  if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
   const out = new ByteWriter(json.length)
   if (form === 'tagged') out.append(selfDescribed)
   writeTree(out, tree, type)
@@ -60,16 +60,16 @@ const tagBase64 = 0xd6
 
 const words: Readonly<Record<string, number>> = { false: 0xf4, true: 0xf5, null: 0xf6 }
 
-function writeTree(out: ByteWriter, tree: Tree, type: CborType): void {
+function writeTree(out: ByteWriter, tree: JsonValue, type: CborType): void {
   if (typeof tree === 'string') {
     if (type === 'bytes') writeBytes(out, tree)
     else writeText(out, tree)
-  } else if (tree instanceof Literal) {
-    const word = words[tree.text]
-    if (word === undefined) writeNumber(out, tree.text)
-    else out.appendByte(word)
-  } else if (tree instanceof Members) {
-    const entries = tree.list.map(([name, value]) => ({ name: Buffer.from(name), value }))
+  } else if (tree === null || typeof tree === 'boolean') {
+    out.appendByte(words[String(tree)] as number)
+  } else if (tree instanceof JsonNumber) {
+    writeNumber(out, tree.source)
+  } else if (tree instanceof Map) {
+    const entries = [...tree].map(([name, value]) => ({ name: Buffer.from(name), value }))
     entries.sort((a, b) => a.name.length - b.name.length || a.name.compare(b.name))
     writeHead(out, majorMap, BigInt(entries.length))
     for (const { name, value } of entries) {

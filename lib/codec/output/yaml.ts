@@ -4,7 +4,7 @@
  *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind, metadata, so what a list says of
  *  itself can follow its items. */
 
-import { Literal, Members, type Tree, treeFromJson } from '../json/document.ts'
+import { JsonNumber, type JsonObject, type JsonValue, parseTree } from '../json/tree.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { compareNames } from './yaml/order.ts'
 import { type ScalarStyle, scalarForm, special, yamlNumber } from './yaml/scalars.ts'
@@ -23,11 +23,11 @@ export function yamlItemFromJson(json: Uint8Array): Uint8Array | NotExact {
   return write(json, tree => new YamlWriter().item(tree))
 }
 
-function write(json: Uint8Array, render: (tree: Tree) => string): Uint8Array | NotExact {
+function write(json: Uint8Array, render: (tree: JsonValue) => string): Uint8Array | NotExact {
   const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
   if (unreadable.test(text)) return unreadableText
-  const tree = treeFromJson(text)
-  if (tree instanceof NotExact) return tree
+  const tree = parseTree(json, 0, json.length)
+  if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
   try {
     return Buffer.from(render(tree))
   } catch (error) {
@@ -52,13 +52,13 @@ class YamlWriter {
   /** Only indentation and `-`, `?`, `:` stand on this line. */
   #isIndentation = true
 
-  document(tree: Tree): string {
+  document(tree: JsonValue): string {
     this.#node(tree, -2, 'top')
     this.#startLine(0)
     return this.#text
   }
 
-  item(tree: Tree): string {
+  item(tree: JsonValue): string {
     this.#startLine(0)
     this.#indicator('-', true)
     this.#node(tree, 0, 'item')
@@ -67,14 +67,15 @@ class YamlWriter {
   }
 
   /** `indent` is the one of what the node is part of. */
-  #node(tree: Tree, indent: number, place: 'top' | 'value' | 'item'): void {
+  #node(tree: JsonValue, indent: number, place: 'top' | 'value' | 'item'): void {
     if (typeof tree === 'string') {
       this.#scalar(tree, scalarForm(tree, false).style, indent + 2)
-    } else if (tree instanceof Literal) {
-      const isWord = /^[a-z]/.test(tree.text)
-      this.#scalar(isWord ? tree.text : yamlNumber(tree.text), 'plain', indent + 2)
-    } else if (tree instanceof Members) {
-      if (tree.list.length === 0) this.#emptyNode('{', '}')
+    } else if (tree === null || typeof tree === 'boolean') {
+      this.#scalar(String(tree), 'plain', indent + 2)
+    } else if (tree instanceof JsonNumber) {
+      this.#scalar(yamlNumber(tree.source), 'plain', indent + 2)
+    } else if (tree instanceof Map) {
+      if (tree.size === 0) this.#emptyNode('{', '}')
       else this.#members(tree, indent + 2)
     } else if (tree.length === 0) {
       this.#emptyNode('[', ']')
@@ -91,7 +92,7 @@ class YamlWriter {
     this.#isSpace = false
   }
 
-  #items(items: readonly Tree[], indent: number): void {
+  #items(items: readonly JsonValue[], indent: number): void {
     for (const item of items) {
       this.#startLine(indent)
       this.#indicator('-', true)
@@ -99,8 +100,8 @@ class YamlWriter {
     }
   }
 
-  #members({ list }: Members, indent: number): void {
-    for (const [name, value] of list.toSorted(([a], [b]) => compareNames(a, b))) {
+  #members(members: JsonObject, indent: number): void {
+    for (const [name, value] of [...members].sort(([a], [b]) => compareNames(a, b))) {
       this.#startLine(indent)
       const form = scalarForm(name, true)
       if (!form.isMultiline && Buffer.byteLength(name) <= simpleNameMaxBytes) {

@@ -1,7 +1,7 @@
 /** The JSONPath of Kubernetes, as columns of custom resources use it: members, elements, slices, unions and filters. What depends
  *  on the order of Go's maps (`*` and `..` on objects) is not read: no two answers of the upstream need to agree there. */
 
-import { Literal, Members, type Tree } from '../json/document.ts'
+import { JsonNumber, type JsonValue } from '../json/tree.ts'
 
 /** One step from values to values. */
 export type Step =
@@ -94,11 +94,11 @@ function literalFromText(text: string): string | number | boolean | undefined {
 /** The values at the end of a path, in order; `undefined` where the upstream gives up, which shows like nothing. */
 export function evaluateJsonPath(
   steps: readonly Step[],
-  values: readonly Tree[],
-): readonly Tree[] | undefined {
-  let current: readonly Tree[] = values
+  values: readonly JsonValue[],
+): readonly JsonValue[] | undefined {
+  let current: readonly JsonValue[] = values
   for (const step of steps) {
-    const next: Tree[] = []
+    const next: JsonValue[] = []
     for (const value of current) {
       const found = applyStep(step, value)
       if (found === undefined) return undefined
@@ -109,15 +109,14 @@ export function evaluateJsonPath(
   return current
 }
 
-function applyStep(step: Step, value: Tree): readonly Tree[] | undefined {
+function applyStep(step: Step, value: JsonValue): readonly JsonValue[] | undefined {
   switch (step.type) {
     case 'member': {
-      if (!(value instanceof Members)) return []
-      const member = value.list.findLast(([name]) => name === step.name)
-      return member === undefined ? [] : [member[1]]
+      const member = value instanceof Map ? value.get(step.name) : undefined
+      return member === undefined ? [] : [member]
     }
     case 'slice':
-      return isList(value) ? sliceOf(step.slice, value) : isNull(value) ? [] : undefined
+      return isList(value) ? sliceOf(step.slice, value) : value === null ? [] : undefined
     case 'filter':
       return isList(value) ? value.filter(item => isKept(step.filter, item)) : undefined
     case 'union': {
@@ -127,16 +126,12 @@ function applyStep(step: Step, value: Tree): readonly Tree[] | undefined {
   }
 }
 
-function isList(value: Tree): value is readonly Tree[] {
+function isList(value: JsonValue): value is JsonValue[] {
   return Array.isArray(value)
 }
 
-function isNull(value: Tree): boolean {
-  return value instanceof Literal && value.text === 'null'
-}
-
 /** Nothing out of bounds is forgiven, but an empty slice is. */
-function sliceOf(slice: Slice, list: readonly Tree[]): readonly Tree[] | undefined {
+function sliceOf(slice: Slice, list: readonly JsonValue[]): readonly JsonValue[] | undefined {
   const { length } = list
   const from = slice.from < 0 ? slice.from + length : slice.from
   let to = slice.to ?? length
@@ -147,7 +142,7 @@ function sliceOf(slice: Slice, list: readonly Tree[]): readonly Tree[] | undefin
   return list.slice(from, to).filter((_, i) => i % slice.step === 0)
 }
 
-function isKept({ left, operator, right }: Filter, item: Tree): boolean {
+function isKept({ left, operator, right }: Filter, item: JsonValue): boolean {
   const found = evaluateJsonPath(left, [item])
   if (operator === 'exists') return found !== undefined && found.length > 0
   const [value] = found ?? []
@@ -171,17 +166,16 @@ function isKept({ left, operator, right }: Filter, item: Tree): boolean {
 }
 
 /** Negative, zero or positive; `undefined` for values of two kinds. */
-function compare(value: Tree, right: string | number | boolean): number | undefined {
+function compare(value: JsonValue, right: string | number | boolean): number | undefined {
   if (typeof value === 'string') {
     if (typeof right !== 'string') return undefined
     return value < right ? -1 : value > right ? 1 : 0
   }
-  if (!(value instanceof Literal)) return undefined
-  if (typeof right === 'boolean') {
-    if (value.text !== 'true' && value.text !== 'false') return undefined
-    return value.text === String(right) ? 0 : 1
+  if (typeof value === 'boolean') {
+    if (typeof right !== 'boolean') return undefined
+    return value === right ? 0 : 1
   }
-  return typeof right === 'number' && /^[-\d]/.test(value.text)
+  return typeof right === 'number' && value instanceof JsonNumber
     ? Number(value.text) - right
     : undefined
 }

@@ -43,7 +43,6 @@ t.test('times have fractions and zones, and a zero', async () => {
   strictEqual(millisecondsFromText('2000-02-29T00:00:00Z'), Date.UTC(2000, 1, 29))
 })
 
-
 t.test('what Go forgives is forgiven', async t => {
   const same = momentFromText('2026-01-01T01:02:03.5Z')
   t.strictSame(same, { seconds: Date.UTC(2026, 0, 1, 1, 2, 3) / 1000, micros: 500_000 })

@@ -1,6 +1,7 @@
 /** A CustomResourceDefinition's structural schema, compiled: only what the API server acts on when it reads an object. Types,
  *  formats and validations are checked on writes, and mean nothing here; neither does int-or-string. */
 
+import { isObject } from '../../../base/untyped.ts'
 import { JsonNumber, type JsonValue } from '../../json/tree.ts'
 import { VerifyNode } from '../../json/verify-node.ts'
 import { embeddedMetadataNode } from './object-meta-node.ts'
@@ -103,10 +104,6 @@ function valueFromParsed(value: unknown): JsonValue {
   if (Array.isArray(value)) return value.map(valueFromParsed)
   if (!isObject(value)) return null
   return new Map(Object.entries(value).map(([key, member]) => [key, valueFromParsed(member)]))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isAbsent(value: unknown): boolean {

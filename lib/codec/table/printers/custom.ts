@@ -2,7 +2,7 @@
  *  paths of names: these are all found in one pass that steps over everything else. */
 
 import { JsonMembers } from '../../json/members.ts'
-import { Literal, type Tree, treeFromJson } from '../../json/document.ts'
+import { JsonNumber, type JsonValue, parseTree } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 import { floatText } from '../../output/yaml/scalars.ts'
 import { millisecondsFromText } from '../../../go/time.ts'
@@ -117,10 +117,13 @@ export class CustomPrinter {
     const end = this.#ends[i] as number
     const { type, rest } = this.#targets[i] as Target
     if (end === 0) return null
-    const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString()
-    const tree = treeFromJson(text)
-    if (tree instanceof NotExact) return tree
-    if (rest.length === 0) return cellFromTree(type, tree, { text, now })
+    const tree = parseTree(bytes, start, end)
+    if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
+    if (rest.length === 0) {
+      const isContainer = tree instanceof Map || Array.isArray(tree)
+      const text = isContainer ? textFromUtf8(bytes, start, end) : undefined
+      return cellFromTree(type, tree, { text, now })
+    }
     const [found] = evaluateJsonPath(rest, [tree]) ?? []
     return found === undefined ? null : cellFromTree(type, found, { text: undefined, now })
   }
@@ -146,34 +149,37 @@ function placeOf({ names }: PathNode, members: JsonMembers): number {
  *  JSON, where it is known. */
 function cellFromTree(
   type: string,
-  tree: Tree,
+  tree: JsonValue,
   { text, now }: { readonly text: string | undefined; readonly now: number },
 ): Cell | NotExact {
   if (type === 'string') return textCell(tree, text)
   if (type === 'date') return typeof tree === 'string' ? dateCell(tree, now) : null
-  if (!(tree instanceof Literal)) return null
-  const isNumber = /^[-\d]/.test(tree.text)
   switch (type) {
     case 'integer':
-      return isNumber ? integerCell(tree.text) : null
+      return tree instanceof JsonNumber ? integerCell(tree.source) : null
     case 'number':
-      return isNumber ? Number(tree.text) : null
+      return tree instanceof JsonNumber ? Number(tree.source) : null
     case 'boolean':
-      return tree.text === 'true' ? true : tree.text === 'false' ? false : null
+      return typeof tree === 'boolean' ? tree : null
     default:
       return null
   }
 }
 
-function textCell(tree: Tree, text: string | undefined): Cell | NotExact {
+function textCell(tree: JsonValue, text: string | undefined): Cell | NotExact {
   if (typeof tree === 'string') return tree
-  if (tree instanceof Literal) {
-    if (tree.text === 'null') return '<no value>'
-    const isFloat = /^[-\d].*[.eE]/.test(tree.text)
-    return isFloat ? floatText(Number(tree.text)) : tree.text
+  if (tree === null) return '<no value>'
+  if (typeof tree === 'boolean') return String(tree)
+  if (tree instanceof JsonNumber) {
+    const isFloat = /[.eE]/.test(tree.source)
+    return isFloat ? floatText(Number(tree.source)) : tree.source
   }
   // An object or a list stands there as its JSON, which is compact as it is stored.
   return text ?? new NotExact('a column shows an object inside a list')
+}
+
+function textFromUtf8(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString()
 }
 
 function integerCell(text: string): Cell {

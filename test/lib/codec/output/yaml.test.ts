@@ -3,6 +3,7 @@ import { strictEqual, deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import { parse } from 'yaml'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { cborFromJson } from '../../../../lib/codec/output/cbor.ts'
 import { yamlFromJson, yamlItemFromJson } from '../../../../lib/codec/output/yaml.ts'
 import { exchanges } from '../../../golden/load.ts'
 
@@ -199,4 +200,12 @@ t.test('recorded YAML is what the recorded JSON becomes', async t => {
     compared++
   }
   t.ok(compared >= 8)
+})
+
+t.test('what is nested too deep for us is not exact, and ends nothing', async t => {
+  for (const depth of [10_000, 500_000]) {
+    const json = Buffer.from(`{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)
+    t.type(yamlFromJson(json), NotExact)
+    t.type(cborFromJson(json, undefined, 'bare'), NotExact)
+  }
 })
