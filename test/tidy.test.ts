@@ -19,7 +19,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   kube: ['codec', 'store', 'wire', 'go', 'base'],
   upstream: ['kube', 'store', 'base'],
   http: ['upstream', 'kube', 'codec', 'watch', 'store', 'base'],
-  upkeep: ['mirror', 'kube', 'codec', 'store', 'base'],
+  upkeep: ['mirror', 'kube', 'codec', 'watch', 'store', 'base'],
   generate: ['codec', 'wire', 'base'],
   ops: ['base'],
   config: ['base'],

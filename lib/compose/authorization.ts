@@ -1,7 +1,6 @@
 /** Builds what decides who may read. */
 
 import type { Clock } from '../base/clock.ts'
-import { keyFromText } from '../base/keys.ts'
 import { Authorizer, type AuthorizerOptions } from '../http/auth/authorizer.ts'
 import type { Callers } from '../http/auth/callers.ts'
 import { type AccessAnswer, reviewKeptMs, ReviewCache } from '../http/auth/review-cache.ts'
@@ -42,14 +41,4 @@ export function createAuthorizer(
     identities: new ReviewCache<Identity | undefined>({ clock, keptMs: () => reviewKeptMs }),
     rechecks: new Rechecks({ clock, random: systemRandom }),
   })
-}
-
-const ruleResources = ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings']
-
-/** Tells the keyspaces that hold the rules of who may do what. */
-export function ruleKeyspaces(prefix: string): (keyspace: string) => boolean {
-  const keyspaces = new Set<string>(
-    ruleResources.map(resource => keyFromText(`${prefix}/${resource}/`)),
-  )
-  return keyspace => keyspaces.has(keyspace)
 }

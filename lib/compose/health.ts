@@ -1,14 +1,22 @@
 /** How a service is: whether it has mirrored everything, and whether it is about to stop. */
 
-import type { Health, HealthCheck } from '../http/admin/health.ts'
+import type { HealthCheck } from '../base/health-check.ts'
+import type { Health } from '../http/admin/health.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Follower } from '../upkeep/followers.ts'
 
-export class ServiceHealth implements Health {
+export class ServiceHealth implements Health, Follower {
   readonly livez: readonly HealthCheck[]
   readonly readyz: readonly HealthCheck[]
+  /** Resolves when everything is mirrored for the first time. */
+  readonly ready: Promise<void>
+  readonly #mirrors: MirrorSet
+  #onReady: () => void = () => {}
   #isStopping = false
 
   constructor(mirrors: MirrorSet, others: readonly HealthCheck[] = []) {
+    this.#mirrors = mirrors
+    this.ready = new Promise(resolve => (this.#onReady = resolve))
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
     const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) }
     // In the words of kube-apiserver.
@@ -20,7 +28,16 @@ export class ServiceHealth implements Health {
     this.readyz = [ping, mirror, ...others, shutdown]
   }
 
-  /** From now on it is not ready, so that nobody sends requests to it any more. */
+  /** Everything is mirrored. */
+  get isReady(): boolean {
+    return this.#mirrors.statuses().every(({ state }) => state === 'ready')
+  }
+
+  stateChanged(): void {
+    if (this.isReady) this.#onReady()
+  }
+
+  /** From now on it is not ready, so that load balancers send it no more requests. */
   stop(): void {
     this.#isStopping = true
   }

@@ -12,10 +12,15 @@ import type { Metrics } from '../ops/metrics.ts'
 import { systemClock } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
 import type { SegmentCache } from '../store/segments.ts'
-import { ruleKeyspaces } from './authorization.ts'
-import { declaringKeyspaces, LiveRegistry } from './live-registry.ts'
+import { LiveRegistry } from '../upkeep/live-registry.ts'
+import { declaringKeyspaces, ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
+import { digests } from '../ops/digests.ts'
 import type { ServiceOptions } from './service-options.ts'
-import type { MemoryFigures } from './memory-keeper.ts'
+import {
+  type MemoryFigures,
+  MemoryKeeper,
+  type MemoryKeeperOptions,
+} from '../upkeep/memory-keeper.ts'
 import { UpstreamSide, type UpstreamParts } from './upstream-side.ts'
 
 /** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
@@ -26,11 +31,7 @@ const history: HistoryBounds = {
 }
 
 /** With an upstream, what is excluded is known all the same: it passes. */
-export function createRegistry(
-  options: ServiceOptions,
-  serverAddress: string,
-  onRedefined: (keyspaces: readonly Key[]) => void,
-): LiveRegistry {
+export function createRegistry(options: ServiceOptions, serverAddress: string): LiveRegistry {
   const { prefix, logger, configured = [], excluded = [], upstream } = options
   return new LiveRegistry({
     prefix,
@@ -39,8 +40,8 @@ export function createRegistry(
     isMirrored: mirroredOf(options),
     history,
     serverAddress,
+    digests,
     logger,
-    onRedefined,
   })
 }
 
@@ -66,7 +67,26 @@ export function listenForAdmin(
   return Server.listen({ listen, handler, clock })
 }
 
-/** What there is in front of an upstream; undefined without one. */
+/** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */
+export function createMemoryKeeper(
+  { memoryBudgetBytes, upstream, prefix, logger }: ServiceOptions,
+  parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,
+): MemoryKeeper | undefined {
+  if (memoryBudgetBytes === undefined) return undefined
+  const [isRule, isDeclaring] = [ruleKeyspaces(prefix), declaringKeyspaces(prefix)]
+  const canDrop = (keyspace: Key): boolean =>
+    upstream !== undefined && !isRule(keyspace) && !isDeclaring(keyspace)
+  return new MemoryKeeper({ ...parts, budgetBytes: memoryBudgetBytes, canDrop, logger })
+}
+
+/** The same options without the keyspaces that were dropped for the memory budget. */
+export function withoutDropped(options: ServiceOptions, dropped: ReadonlySet<Key>): ServiceOptions {
+  const { isKept = () => true, memoryBudgetBytes, upstream } = options
+  if (memoryBudgetBytes === undefined || upstream === undefined) return options
+  return { ...options, isKept: keyspace => !dropped.has(keyspace) && isKept(keyspace) }
+}
+
+/** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
   { upstream, isKept = () => true }: ServiceOptions,
   parts: Omit<UpstreamParts, 'isKept'>,

@@ -4,8 +4,7 @@
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
-import type { HealthCheck } from '../http/admin/health.ts'
+import type { HealthCheck } from '../base/health-check.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler } from '../http/server/exchange.ts'
@@ -24,17 +23,25 @@ import type { Segment } from '../codec/output/segments.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
-import { createAuthorizer, ruleKeyspaces } from './authorization.ts'
+import { createAuthorizer } from './authorization.ts'
+import { ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
+import { type Follower, Followers, onAnyChange } from '../upkeep/followers.ts'
 import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
-import type { LiveRegistry } from './live-registry.ts'
-import { createMemoryKeeper, type MemoryKeeper, withoutDropped } from './memory-keeper.ts'
-import { MirrorReads } from './mirror-reads.ts'
-import { MirrorWatches } from './mirror-watches.ts'
+import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
+import { MirrorReads } from '../upkeep/mirror-reads.ts'
+import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from './mirrors.ts'
-import { createUpstreamSide, createRegistry, listenForAdmin, watchAll } from './service-parts.ts'
+import {
+  createMemoryKeeper,
+  createRegistry,
+  createUpstreamSide,
+  listenForAdmin,
+  watchAll,
+  withoutDropped,
+} from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
-import { type Followers, sinkOf } from './sink.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
 import type { UpstreamSide } from './upstream-side.ts'
@@ -59,7 +66,6 @@ export class Service {
   readonly #stopTls: CancelTimer
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
-  readonly #ready: Promise<void>
   readonly #memory: MemoryKeeper | undefined
   readonly #upstreamSide: UpstreamSide | undefined
   readonly #admin: Server | undefined
@@ -80,7 +86,6 @@ export class Service {
     this.#watches = parts.watches
     this.#registry = parts.registry
     this.#authorizer = parts.authorizer
-    this.#ready = parts.ready
     this.#memory = parts.memory
     this.#server = server
     this.#stopTls = stopTls
@@ -164,7 +169,7 @@ export class Service {
 
   /** Resolves when everything is mirrored for the first time. */
   get ready(): Promise<void> {
-    return this.#ready
+    return this.#health.ready
   }
 
   /** Resolves when it cannot serve what it was asked to: it does not fit into its memory. */
@@ -174,7 +179,7 @@ export class Service {
 
   /** Everything is mirrored. */
   get isReady(): boolean {
-    return isReady(this.#mirrors)
+    return this.#health.isReady
   }
 
   /** The revision up to which nothing is missing in any keyspace. */
@@ -216,99 +221,92 @@ interface ServiceServers {
 }
 
 interface ServiceParts {
-  readonly upstreamSide: UpstreamSide | undefined
-  readonly metrics: Metrics
   readonly clock: Clock
-  readonly watches: OpenWatches
-  readonly mirrors: MirrorSet
+  readonly metrics: Metrics
   readonly registry: LiveRegistry
+  readonly mirrors: MirrorSet
+  readonly watches: OpenWatches
   readonly authorizer: Authorizer | undefined
+  readonly upstreamSide: UpstreamSide | undefined
+  readonly memory: MemoryKeeper | undefined
   readonly health: ServiceHealth
   readonly handler: Handler
-  readonly ready: Promise<void>
-  readonly memory: MemoryKeeper | undefined
 }
 
-/** What keeps up with the mirror: indexes, slabs, and what shows objects. */
-function createUpkeep(
-  { mirrors, registry }: { mirrors: () => MirrorSet; registry: () => LiveRegistry },
-  clock: Clock,
-  logger: Logger,
-): Pick<Followers, 'indexes' | 'slabs' | 'views'> {
-  const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors(), keyspace)
-  return {
-    indexes: new IndexKeeper(storeOf, clock),
-    slabs: new SlabKeeper(() => snapshotsIn(mirrors()), clock, logger),
-    views: new ViewKeeper(() => registry().state.registry.resources, storeOf, clock),
-  }
-}
-
+/** Builds everything, from the registry and the mirror up. Nothing is started: what follows the mirror is added to the list of followers
+ *  as it is made. */
 function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
-  const { prefix, logger, clock = systemClock } = options
+  const { logger, clock = systemClock } = options
   const metrics = new Metrics()
-  const late = { mirrors: () => mirrors, registry: () => registry }
-  const upkeep = createUpkeep(late, clock, logger)
   const dropped = new Set<Key>()
   const kept = withoutDropped(options, dropped)
-  const registry = createRegistry(kept, serverAddress, keyspaces => {
-    upkeep.indexes.forget(keyspaces)
-    watches.endAll(keyspaces)
-    upstreamSide?.knowledge.redefined()
-  })
-  let onReady = (): void => {}
-  const ready = new Promise<void>(resolve => (onReady = resolve))
-  const watchSource = new MirrorWatches(() => mirrors, clock)
-  const watches = new OpenWatches({ source: watchSource, clock, random: systemRandom })
-  const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
-  const upstreamSide = createUpstreamSide(kept, {
+  const registry = createRegistry(kept, serverAddress)
+  const followers = new Followers()
+  const mirrors = createMirrors(options, {
     clock,
+    random: systemRandom,
+    limits: options.limits ?? defaultLimits,
     logger,
-    metrics: metrics.upstream,
-    registry: () => registry.state.registry,
-    mirrors: () => mirrors,
-    discovered: listed => registry.discovered(listed),
+    metrics: metrics.mirror,
+    sink: followers,
+    keyspaceOf: registry.keyspaceOf,
+    compactRevisionKey,
   })
   const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
+  const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
+  const indexes = new IndexKeeper(storeOf, clock)
+  const hubs = new WatchHubs(mirrors, clock)
+  const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
+  const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
+  const common = { clock, logger, registry, mirrors }
+  const upstreamSide = createUpstreamSide(kept, { ...common, metrics: metrics.upstream })
   const memory = createMemoryKeeper(options, {
     segments,
     clock,
     keyspaces: () => mirrors.statuses().map(({ name }) => name as Key),
-    storeOf: keyspace => storeIn(mirrors, keyspace),
+    storeOf,
     drop(keyspace) {
       dropped.add(keyspace)
       watches.endAll([keyspace])
       registry.mirroredChanged()
     },
   })
-  const sink = sinkOf({
-    memory,
-    isRuleKeyspace: ruleKeyspaces(prefix),
-    upstreamSide,
-    registry,
-    ...upkeep,
-    watchSource,
-    authorizer,
-    onState() {
-      if (!isReady(mirrors)) return
-      memory?.started()
-      onReady()
-    },
-  })
-  const mirrors: MirrorSet = createMirrors(options, {
-    clock,
-    random: systemRandom,
-    limits: options.limits ?? defaultLimits,
-    logger,
-    metrics: metrics.mirror,
-    sink,
-    keyspaceOf: registry.keyspaceOf,
-    compactRevisionKey,
-  })
   const health = new ServiceHealth(mirrors, checksOf(upstreamSide, memory))
+  const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
+  const views = new ViewKeeper(() => registry.state.registry.resources, storeOf, clock)
+  followers.add(
+    accessRules(options, authorizer),
+    onAnyChange(keyspace => registry.changed(keyspace)),
+    hubs,
+    slabs,
+    indexes,
+    views,
+    memory,
+    upstreamSide,
+    health,
+  )
+  registry.onRedefined(keyspaces => {
+    indexes.forget(keyspaces)
+    watches.endAll(keyspaces)
+  })
+  void health.ready.then(() => memory?.started())
   watchAll(metrics, { segments, mirrors, watches, upstreamSide, memory })
-  const common = { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics }
-  const handler = handlerOf(options, { ...common, indexes: upkeep.indexes, segments })
-  return { ...common, handler, ready, memory }
+  const parts = { ...common, metrics, watches, authorizer, upstreamSide, memory, health }
+  return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
+}
+
+/** Drops what was decided about access when the rules change. */
+function accessRules(
+  { prefix }: ServiceOptions,
+  authorizer: Authorizer | undefined,
+): Follower | undefined {
+  const isRuleKeyspace = ruleKeyspaces(prefix)
+  return (
+    authorizer &&
+    onAnyChange(keyspace => {
+      if (isRuleKeyspace(keyspace)) authorizer.rulesChanged()
+    })
+  )
 }
 
 function checksOf(
@@ -318,7 +316,7 @@ function checksOf(
   return [...(upstreamSide?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
 }
 
-interface HandlerParts extends Omit<ServiceParts, 'handler' | 'ready' | 'memory'> {
+interface HandlerParts extends Omit<ServiceParts, 'handler'> {
   readonly indexes: IndexKeeper
   readonly segments: SegmentCache<Segment>
 }
@@ -347,10 +345,8 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
   })
 }
 
-function storeIn(
-  mirrors: MirrorSet,
-  keyspace: Key,
-): ReturnType<MirrorSet['keyspace']>['store'] | undefined {
+/** Undefined also while a keyspace is being dropped. */
+function storeIn(mirrors: MirrorSet, keyspace: Key): Keyspace | undefined {
   try {
     return mirrors.keyspace(keyspace).store
   } catch (error) {
@@ -361,8 +357,4 @@ function storeIn(
 
 function snapshotsIn(mirrors: MirrorSet): Snapshot[] {
   return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
-}
-
-function isReady(mirrors: MirrorSet): boolean {
-  return mirrors.statuses().every(({ state }) => state === 'ready')
 }

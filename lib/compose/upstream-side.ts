@@ -2,9 +2,9 @@
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, keyFromText } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import type { HealthCheck } from '../http/admin/health.ts'
 import { InexactEvents } from '../http/api/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
 import { ReadSwitch } from '../http/api/read-switch.ts'
@@ -14,11 +14,11 @@ import { Slots } from '../http/limits/slots.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
-import type { Registry } from '../kube/resources/registry.ts'
-import type { UpstreamResources } from '../kube/resources/upstream-resources.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
+import type { Follower } from '../upkeep/followers.ts'
+import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
@@ -39,13 +39,10 @@ export interface UpstreamParts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: PassMetrics & ComparisonOptions['metrics']
-  readonly registry: () => Registry
-  /** Known only after what it is told of. */
-  readonly mirrors: () => MirrorSet
+  readonly registry: Pick<LiveRegistry, 'state' | 'discovered' | 'onRedefined'>
+  readonly mirrors: MirrorSet
   /** Whether a keyspace is kept, and answered from. */
   readonly isKept: (keyspace: Key) => boolean
-  /** The upstream lists resources that are to be served though nobody declares them. */
-  readonly discovered: (listed: UpstreamResources) => void
 }
 
 function comparisonOf(
@@ -59,7 +56,7 @@ function comparisonOf(
 /** Reads that the mirror lacks and that are with the upstream at once (lib/ARCHITECTURE.md). */
 const elsewhereMax = 8
 
-export class UpstreamSide {
+export class UpstreamSide implements Follower {
   readonly proxy: ProxyOptions
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
@@ -75,21 +72,23 @@ export class UpstreamSide {
       clock,
       random: systemRandom,
       logger,
-      registry,
+      registry: () => registry.state.registry,
       ownMinor: Number((JSON.parse(versionBody()) as { minor: string }).minor),
       compatibleMinors,
-      onListed: options.discoversResources === true ? parts.discovered : undefined,
-      isMirrored: keyspace => mirrors().has(keyspace),
-      isServed: keyspace => mirrors().has(keyspace) && mirrors().keyspace(keyspace).isServed,
+      onListed:
+        options.discoversResources === true ? listed => registry.discovered(listed) : undefined,
+      isMirrored: keyspace => mirrors.has(keyspace),
+      isServed: keyspace => mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed,
       at: async (keyspace, revision, signal) => {
         const freshness = { type: 'exact', revision } as const
         const read = { freshness, canGoElsewhere: false, signal }
-        const outcome = await mirrors().read(keyspace, read)
+        const outcome = await mirrors.read(keyspace, read)
         if (outcome.from === 'mirror') return outcome.snapshot
         throw new CacheError('not_ready', `the mirror has not revision ${revision}`)
       },
     })
     this.knowledge = knowledge
+    registry.onRedefined(() => knowledge.redefined())
     const { readSwitch } = this
     const policy: ReturnType<ProxyOptions['policy']> = {
       hasUpstream: true,
@@ -109,6 +108,14 @@ export class UpstreamSide {
       comparison: comparisonOf(options, metrics),
       metrics,
     }
+  }
+
+  applied(keyspace: Key): void {
+    this.knowledge.changed(keyspace)
+  }
+
+  stateChanged(): void {
+    this.knowledge.served()
   }
 
   start(): void {

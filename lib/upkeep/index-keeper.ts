@@ -9,6 +9,7 @@ import { IndexPolicy } from '../kube/selectors/index-policy.ts'
 import type { ListPlan } from '../kube/read-plan.ts'
 import type { MakeReader } from '../kube/selectors/filter.ts'
 import type { Keyspace } from '../store/keyspace.ts'
+import type { Follower } from './followers.ts'
 
 /** Entries that are indexed before the clock is looked at: well below a millisecond. Slices are as long as elsewhere: until the index
  *  is there, each list that would use it looks at everything, which takes much longer in sum. */
@@ -19,7 +20,7 @@ interface Kept {
   readonly policy: IndexPolicy
 }
 
-export class IndexKeeper {
+export class IndexKeeper implements Follower {
   readonly #storeOf: (keyspace: Key) => Keyspace | undefined
   readonly #clock: Clock
   readonly #kept = new Map<Key, Kept>()
@@ -48,8 +49,8 @@ export class IndexKeeper {
     this.#build(store)
   }
 
-  /** The keyspace has other contents. */
-  restored(keyspace: Key): void {
+  /** The indexes of a keyspace that was read again are built anew. */
+  reset(keyspace: Key): void {
     const kept = this.#kept.get(keyspace)
     if (kept !== undefined) this.#build(kept.store)
   }

@@ -1,18 +1,20 @@
 /** Has the values of all keyspaces packed when enough has been written since the last time: in slices, while nothing else is due. */
 
 import type { Clock } from '../base/clock.ts'
+import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { Slice } from '../base/slice.ts'
 import type { Batch } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { packSlabs } from '../store/slab-packer.ts'
+import type { Follower } from './followers.ts'
 
 /** Below this, packing is not worth a walk. */
 const writtenMinBytes = 64 * 1024 * 1024
 /** For so long a slice may go on before others have their turn. */
 const sliceMs = 1
 
-export class SlabKeeper {
+export class SlabKeeper implements Follower {
   readonly #latest: () => Iterable<Snapshot>
   readonly #clock: Clock
   readonly #logger: Logger
@@ -26,8 +28,7 @@ export class SlabKeeper {
     this.#logger = logger
   }
 
-  /** A batch has been applied. */
-  applied({ events }: Batch): void {
+  applied(_keyspace: Key, { events }: Batch): void {
     for (const { after } of events) if (after !== undefined) this.#writtenBytes += after.valueLength
     if (this.#writtenBytes < this.#dueBytes || this.#isPacking) return
     this.#isPacking = true

@@ -6,8 +6,9 @@ import { prepareView } from '../codec/served/view.ts'
 import type { Key } from '../base/keys.ts'
 import { groupVersionText, type Resource } from '../kube/resources/resource.ts'
 import type { Keyspace } from '../store/keyspace.ts'
+import type { Follower } from './followers.ts'
 
-export class ViewKeeper {
+export class ViewKeeper implements Follower {
   readonly #resources: () => readonly Resource[]
   readonly #storeOf: (keyspace: Key) => Keyspace | undefined
   readonly #clock: Clock
@@ -24,12 +25,10 @@ export class ViewKeeper {
     this.#clock = clock
   }
 
-  /** A keyspace has other contents. */
-  restored(keyspace: Key): void {
+  reset(keyspace: Key): void {
     if ((this.#storeOf(keyspace)?.latest().size ?? 0) > 0) this.applied(keyspace)
   }
 
-  /** A batch was applied to a keyspace. */
   applied(keyspace: string): void {
     if (this.#seen.has(keyspace)) return
     this.#seen.add(keyspace)

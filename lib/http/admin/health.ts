@@ -1,12 +1,7 @@
 /** /livez, /readyz and /healthz: every check by its name, in the words of kube-apiserver. */
 
+import type { HealthCheck } from '../../base/health-check.ts'
 import type { Query } from '../../kube/request/request.ts'
-
-export interface HealthCheck {
-  readonly name: string
-  /** What is wrong; undefined if nothing is. */
-  readonly problem: () => string | undefined
-}
 
 /** The checks of each endpoint: a process that is not live should be restarted, one that is not ready gets no requests. */
 export interface Health {

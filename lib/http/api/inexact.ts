@@ -9,7 +9,7 @@ import { Slice } from '../../base/slice.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import { PassInstead } from './pass-instead.ts'
+import { PassInstead } from '../../kube/pass-instead.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** So many objects of a keyspace are remembered; those beyond it end watches again and again. */

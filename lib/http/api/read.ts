@@ -47,7 +47,7 @@ import {
   requestTimeoutBody,
 } from '../../kube/status.ts'
 import { Snapshot } from '../../store/snapshot.ts'
-import type { DirectSource, ReadRequest } from './api.ts'
+import type { DirectSource, ReadRequest } from '../../kube/reads.ts'
 import { withDeadline } from './deadline.ts'
 import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'

@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
-import type { ApiState } from './api-state.ts'
+import type { ApiState } from '../../kube/api-state.ts'
 import type { ApiOptions, RequestFacts } from './api.ts'
 import type { Grant } from '../auth/authorizer.ts'
 import type { Exchange } from '../server/exchange.ts'

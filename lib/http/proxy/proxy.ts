@@ -12,7 +12,7 @@ import {
   requestTrailers,
 } from './forwarded-headers.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
-import { passReasonOf } from '../api/pass-instead.ts'
+import { passReasonOf } from '../../kube/pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
 import type { RequestContext } from '../api/request-context.ts'

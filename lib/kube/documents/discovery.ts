@@ -7,17 +7,12 @@
 import type { Subresource } from '../../codec/schema/schema.ts'
 import type { ApiService } from '../resources/api-services.ts'
 import { readDataFile } from '../../base/data-file.ts'
+import type { Digests } from '../../base/digests.ts'
 import { goJsonString } from '../../go/text.ts'
 import type { Registry } from '../resources/registry.ts'
 import type { DiscoveryDocument } from '../request/routes.ts'
 import { groupVersionText, type Resource } from '../resources/resource.ts'
 import { compareVersions } from '../resources/versions.ts'
-
-/** Hashes, which the pure core does not have. */
-export interface Digests {
-  sha256(text: string): Uint8Array
-  sha512(text: string): Uint8Array
-}
 
 export interface DiscoveryOptions {
   readonly registry: Registry

@@ -2,7 +2,7 @@
  *  what clients look up in them: the kinds with their fields, which fields can be selected, and which paths there are to read. */
 
 import type { Steps } from '../../base/slice.ts'
-import type { Digests } from './discovery.ts'
+import type { Digests } from '../../base/digests.ts'
 import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from '../resources/registry.ts'
 import { type ReferencePrefix, type Schema, SchemaSet } from './openapi-schemas.ts'

@@ -19,7 +19,7 @@ t.test('slabs that one lasting value holds do not add up', async t => {
     const version = (store.latest().get(key)?.version ?? 0) + 1
     const meta = { createRevision: revision(1), modRevision: revision(at), version, lease: noLease }
     const entry = new KeyValue(key, slabs.copy(value), meta)
-    keeper.applied(store.apply(revision(at), [{ type: 'put', entry }], at))
+    keeper.applied(keyFromText('/a/'), store.apply(revision(at), [{ type: 'put', entry }], at))
     if (at % 1000 === 0) await clock.advance(1)
   }
   const held = new Set(

@@ -26,9 +26,9 @@ t.test('what shows a kind is made when its first object comes, a step at a time'
     () => undefined,
     clock,
   )
-  views.applied('/registry/replicasets/')
-  views.applied('/registry/replicasets/')
-  views.restored(keyFromText('/registry/daemonsets/'))
+  views.applied('/registry/replicasets/' as Key)
+  views.applied('/registry/replicasets/' as Key)
+  views.reset(keyFromText('/registry/daemonsets/'))
   views.applied('/registry/nothing/' as Key)
   await clock.advance(1)
   t.ok(clock.yields > 5, `${clock.yields} turns for others`)

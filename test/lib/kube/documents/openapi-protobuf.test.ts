@@ -2,7 +2,7 @@ import protobuf from 'protobufjs'
 import t from 'tap'
 import { openApiProtobuf } from '../../../../lib/kube/documents/openapi-protobuf.ts'
 import { OpenApi } from '../../../../lib/kube/documents/openapi.ts'
-import { digests } from '../../../support/digests.ts'
+import { digests } from '../../../../lib/ops/digests.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 import { allSteps } from '../../../support/steps.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { OpenApi } from '../../../../lib/kube/documents/openapi.ts'
 import { objectOf, type UntypedObject } from '../../../../lib/base/untyped.ts'
-import { digests } from '../../../support/digests.ts'
+import { digests } from '../../../../lib/ops/digests.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 import { allSteps } from '../../../support/steps.ts'
 

@@ -3,7 +3,7 @@ import { Discovery } from '../../../../lib/kube/documents/discovery.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
 import { routeRequest } from '../../../../lib/kube/request/routes.ts'
 import { type Exchange, exchanges } from '../../../golden/load.ts'
-import { digests } from '../../../support/digests.ts'
+import { digests } from '../../../../lib/ops/digests.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 
 const registry = registryAt(636)

@@ -6,7 +6,7 @@ import { Discovery } from '../../../../lib/kube/documents/discovery.ts'
 import { OpenApi } from '../../../../lib/kube/documents/openapi.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
 import { routeRequest } from '../../../../lib/kube/request/routes.ts'
-import { digests } from '../../../support/digests.ts'
+import { digests } from '../../../../lib/ops/digests.ts'
 import { allSteps } from '../../../support/steps.ts'
 
 const flunders = {

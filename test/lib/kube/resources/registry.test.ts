@@ -13,7 +13,7 @@ import { Registry } from '../../../../lib/kube/resources/registry.ts'
 import { selectableFields } from '../../../../lib/kube/selectors/selectable-fields.ts'
 import { compareVersions } from '../../../../lib/kube/resources/versions.ts'
 import { historyBatches } from '../../../golden/load.ts'
-import { digests } from '../../../support/digests.ts'
+import { digests } from '../../../../lib/ops/digests.ts'
 import { builtIn, jsonEntry } from '../../../support/kube/kube-builders.ts'
 
 const installed = builtInResources()

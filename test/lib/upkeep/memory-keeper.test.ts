@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { silentLogger } from '../../../lib/base/logger.ts'
 import { type Revision, revision } from '../../../lib/base/revision.ts'
-import { MemoryKeeper } from '../../../lib/compose/memory-keeper.ts'
+import { MemoryKeeper } from '../../../lib/upkeep/memory-keeper.ts'
 import { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -104,7 +104,7 @@ t.test('what cannot be let go of is refused at start, and said later', async t =
   const keeper = stage.keeper(50_000)
   keeper.start()
   stage.stores.get(keyFromText('/a/'))!.restore([entry('/a/x', 100_000, 1)], revision(1))
-  keeper.replaced(keyFromText('/a/'))
+  keeper.reset(keyFromText('/a/'))
   await stage.clock.advance(1_000)
   t.match(stage.refusals, [
     '0.1 MiB are needed (mirror 0.1, history 0.0, segments 0.0), --memory-budget is 0.0 MiB',
@@ -114,7 +114,7 @@ t.test('what cannot be let go of is refused at start, and said later', async t =
   const later = stage.keeper(50_000)
   later.started()
   await later.check()
-  later.replaced(keyFromText('/a/'))
+  later.reset(keyFromText('/a/'))
   await later.check()
   t.equal(stage.refusals.length, 1)
   t.match(later.healthCheck.problem(), /are needed/)

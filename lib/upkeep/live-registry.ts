@@ -1,19 +1,21 @@
-/** The resources of now: the built-in ones, and what the CustomResourceDefinitions and APIServices that are mirrored say. When those
- *  change, keyspaces come and go with them.
+/** The current resources: the built-in ones, and those that the mirrored CustomResourceDefinitions and APIServices declare. When these
+ *  change, keyspaces are added and dropped.
  *
- *  A change is taken up a moment later and never within the batch that brought it, because keyspaces cannot come while a batch is
- *  being handed out; several changes are taken up at once. */
+ *  A change is applied a moment later and never within the batch that brought it, because no keyspace can be added while a batch is
+ *  being handed to the followers; several changes are applied at once. */
 
+import type { Digests } from '../base/digests.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import { ApiState } from '../http/api/api-state.ts'
+import { ApiState } from '../kube/api-state.ts'
 import { type ApiService, apiService } from '../kube/resources/api-services.ts'
 import { builtInResources } from '../kube/resources/built-ins.ts'
 import { type CustomDefinition, customDefinition } from '../kube/resources/custom-resources.ts'
 import { discoveredResources } from '../kube/resources/discovered-resources.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import { Registry } from '../kube/resources/registry.ts'
+import { declaringResources } from '../kube/resources/special-keyspaces.ts'
 import type { UpstreamResources } from '../kube/resources/upstream-resources.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
 import type { HistoryBounds } from '../store/history.ts'
@@ -39,23 +41,9 @@ export interface LiveRegistryOptions {
   /** What each keyspace remembers. */
   readonly history: HistoryBounds
   readonly serverAddress: string
+  readonly digests: Digests
   readonly logger: Logger
-  /** Definitions have changed: what was derived from the fields of these keyspaces is of no use. */
-  readonly onRedefined: (keyspaces: readonly Key[]) => void
 }
-
-/** Tells the keyspaces whose objects declare resources. */
-export function declaringKeyspaces(prefix: string): (keyspace: string) => boolean {
-  const declaring = new Set<string>(
-    declaringResources.map(resource => keyFromText(`${prefix}/${resource}/`)),
-  )
-  return keyspace => declaring.has(keyspace)
-}
-
-const declaringResources = [
-  'apiextensions.k8s.io/customresourcedefinitions',
-  'apiregistration.k8s.io/apiservices',
-] as const
 
 export class LiveRegistry {
   readonly #options: LiveRegistryOptions
@@ -64,6 +52,7 @@ export class LiveRegistry {
   readonly #mirrored = new Set<Key>()
   readonly #definitions: Parsed<CustomDefinition>
   readonly #services: Parsed<ApiService>
+  readonly #onRedefined: ((keyspaces: readonly Key[]) => void)[] = []
   #keyspaces: Keyspaces | undefined = undefined
   #state: ApiState
   #isChanged = false
@@ -91,6 +80,11 @@ export class LiveRegistry {
   start(keyspaces: Keyspaces): void {
     this.#keyspaces = keyspaces
     this.#follow()
+  }
+
+  /** Calls `task` whenever definitions have changed: what was derived from the fields of these keyspaces is out of date then. */
+  onRedefined(task: (keyspaces: readonly Key[]) => void): void {
+    this.#onRedefined.push(task)
   }
 
   /** The contents of a keyspace have changed. */
@@ -135,7 +129,8 @@ export class LiveRegistry {
     this.#follow()
     const known = new Set(before.definitions)
     const redefined = this.#state.registry.definitions.filter(found => !known.has(found))
-    this.#options.onRedefined(redefined.map(({ prefix }) => keyFromText(prefix)))
+    const keyspaces = redefined.map(({ prefix }) => keyFromText(prefix))
+    for (const task of this.#onRedefined) task(keyspaces)
     for (const { name, resources } of redefined) {
       const problems = new Set(resources.flatMap(({ custom }) => custom?.problems ?? []))
       for (const problem of problems) {
@@ -152,8 +147,7 @@ export class LiveRegistry {
   }
 
   #makeState(): ApiState {
-    const { prefix, serverAddress } = this.#options
-    const { excluded } = this.#options
+    const { prefix, serverAddress, digests, excluded } = this.#options
     const declared = [...builtInResources(prefix), ...this.#options.configured]
     const installed = [...declared, ...this.#discoveredResources()].filter(
       ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),
@@ -167,6 +161,7 @@ export class LiveRegistry {
     return new ApiState({
       registry,
       serverAddress,
+      digests,
       definitionOf: name => this.#definitions.entryOf(name),
     })
   }

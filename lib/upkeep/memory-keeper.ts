@@ -6,14 +6,12 @@
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, prefixRange, textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import type { HealthCheck } from '../http/admin/health.ts'
 import type { Batch, KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
-import { ruleKeyspaces } from './authorization.ts'
-import { declaringKeyspaces } from './live-registry.ts'
-import type { ServiceOptions } from './service-options.ts'
+import type { Follower } from './followers.ts'
 
 /** What there is of each part. */
 export interface MemoryFigures {
@@ -37,32 +35,13 @@ export interface MemoryKeeperOptions {
   readonly logger: Logger
 }
 
-/** The keeper of a service; undefined if it has no budget. What declares resources or rules is never let go of. */
-export function createMemoryKeeper(
-  { memoryBudgetBytes, upstream, prefix, logger }: ServiceOptions,
-  parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,
-): MemoryKeeper | undefined {
-  if (memoryBudgetBytes === undefined) return undefined
-  const [isRule, isDeclaring] = [ruleKeyspaces(prefix), declaringKeyspaces(prefix)]
-  const canDrop = (keyspace: Key): boolean =>
-    upstream !== undefined && !isRule(keyspace) && !isDeclaring(keyspace)
-  return new MemoryKeeper({ ...parts, budgetBytes: memoryBudgetBytes, canDrop, logger })
-}
-
-/** The same options without what was dropped. */
-export function withoutDropped(options: ServiceOptions, dropped: ReadonlySet<Key>): ServiceOptions {
-  const { isKept = () => true, memoryBudgetBytes, upstream } = options
-  if (memoryBudgetBytes === undefined || upstream === undefined) return options
-  return { ...options, isKept: keyspace => !dropped.has(keyspace) && isKept(keyspace) }
-}
-
 /** An entry's object, its key, and its share of the tree: bench/store, at 1,000,000 keys. */
 const entryBytes = 240
 const intervalMs = 1_000
 /** Counting gives way after so many entries, which takes less than a millisecond. */
 const sliceEntries = 10_000
 
-export class MemoryKeeper {
+export class MemoryKeeper implements Follower {
   /** Resolves when it does not fit, at start, and nothing can be done about it. */
   readonly refused: Promise<CacheError>
   readonly #options: MemoryKeeperOptions
@@ -95,15 +74,17 @@ export class MemoryKeeper {
     void this.check().then(() => (this.#isStarting = false))
   }
 
-  /** A keyspace has taken a batch. */
   applied(keyspace: Key, { events }: Batch): void {
     let change = 0
     for (const { before, after } of events) change += weightOf(after) - weightOf(before)
     this.#bytes.set(keyspace, (this.#bytes.get(keyspace) ?? 0) + change)
   }
 
-  /** A keyspace has other contents. */
-  replaced(keyspace: Key): void {
+  reset(keyspace: Key): void {
+    this.#uncounted.add(keyspace)
+  }
+
+  stateChanged(keyspace: Key): void {
     this.#uncounted.add(keyspace)
   }
 

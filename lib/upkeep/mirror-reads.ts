@@ -1,10 +1,10 @@
-/** Reads of the API: from the mirror, and where the mirror cannot answer, from the upstream; without one, what etcd can answer from etcd
- *  itself, few at a time, and each of the range that it needs. */
+/** Answers the reads of the API from the mirror. Where the mirror cannot answer, the request passes to the upstream; without an upstream,
+ *  etcd itself is read, a few reads at a time and each only of the range that it needs. */
 
 import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
-import type { DirectSource, ReadRequest, Reads } from '../http/api/api.ts'
-import { PassInstead } from '../http/api/pass-instead.ts'
+import type { DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
+import { PassInstead } from '../kube/pass-instead.ts'
 import type { ReadOptions } from '../mirror/reads/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Snapshot } from '../store/snapshot.ts'
@@ -28,8 +28,8 @@ export class MirrorReads implements Reads {
     return this.#fromEtcd(request)
   }
 
-  /** A keyspace that is being read for the first time is waited for: asking etcd for the same once more would only make that
-   *  slower. */
+  /** A keyspace that is still being read for the first time is waited for: reading the same from etcd again would only slow that
+   *  down. */
   #canGoElsewhere(keyspace: Key, freshness: Freshness): boolean {
     switch (freshness.type) {
       case 'exact':

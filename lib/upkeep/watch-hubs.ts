@@ -1,23 +1,23 @@
-/** Watches of the API: a hub for each keyspace that is watched, fed by the mirror. */
+/** The changes that watches are told: a hub for each keyspace that is watched, fed by the mirror. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { WatchSource } from '../http/api/api.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Batch } from '../store/event.ts'
 import { Hub } from '../watch/hub.ts'
+import type { WatchSource } from '../watch/watch-source.ts'
+import type { Follower } from './followers.ts'
 
-/** For so long watchers who have fallen behind go through the history before others have their turn. */
+/** Watchers that have fallen behind read the history for this long before other work has its turn. */
 const sliceMs = 3
 
-export class MirrorWatches implements WatchSource {
-  /** Known only after the sink that it is told of, which feeds the hubs. */
-  readonly #mirrors: () => MirrorSet
+export class WatchHubs implements WatchSource, Follower {
+  readonly #mirrors: MirrorSet
   readonly #clock: Clock
   readonly #hubs = new Map<string, Hub>()
 
-  constructor(mirrors: () => MirrorSet, clock: Clock) {
+  constructor(mirrors: MirrorSet, clock: Clock) {
     this.#mirrors = mirrors
     this.#clock = clock
   }
@@ -29,27 +29,25 @@ export class MirrorWatches implements WatchSource {
   }
 
   proven(keyspace: Key): Revision {
-    return this.#mirrors().proven(keyspace)
+    return this.#mirrors.proven(keyspace)
   }
 
   refresh(keyspaces: Iterable<Key>): void {
-    this.#mirrors().refresh(keyspaces)
+    this.#mirrors.refresh(keyspaces)
   }
 
   compacted(keyspace: Key): Revision {
-    return this.#mirrors().of(keyspace).compactRevision
+    return this.#mirrors.of(keyspace).compactRevision
   }
 
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean {
-    return this.#mirrors().of(keyspace).isOfOldEpoch(revision)
+    return this.#mirrors.of(keyspace).isOfOldEpoch(revision)
   }
 
-  /** A keyspace has taken a batch. */
   applied(keyspace: string, batch: Batch): void {
     this.#hubs.get(keyspace)?.publish(batch)
   }
 
-  /** A keyspace has another history, or none. */
   reset(keyspace: string): void {
     const hub = this.#hubs.get(keyspace)
     this.#hubs.delete(keyspace)
@@ -57,7 +55,7 @@ export class MirrorWatches implements WatchSource {
   }
 
   #createHub(keyspace: Key): Hub {
-    const { store } = this.#mirrors().keyspace(keyspace)
+    const { store } = this.#mirrors.keyspace(keyspace)
     const hub: Hub = new Hub({ history: store, onWork: () => void this.#run(hub) })
     return hub
   }

@@ -1,31 +1,27 @@
 /** What the API is at one moment: which resources there are, the documents that say so, and how their objects are written. Made anew
  *  whenever a definition changes, so that a request sees one state of it from its beginning to its end. */
 
-import type { SelectableField } from '../../codec/fields/selectable.ts'
-import { createHash } from 'node:crypto'
-import { customKindOf } from '../../codec/served/custom/custom-definition.ts'
-import { CustomKind } from '../../codec/served/custom/custom.ts'
-import { createSelectableReader, type SelectableReader } from '../../codec/fields/selectable.ts'
-import { ObjectEncoder } from '../../codec/served/object-encoder.ts'
-import { NotExact } from '../../codec/not-exact.ts'
-import { type Digests, Discovery } from '../../kube/documents/discovery.ts'
-import type { MakeReader } from '../../kube/selectors/filter.ts'
-import { OpenApi } from '../../kube/documents/openapi.ts'
-import type { Registry } from '../../kube/resources/registry.ts'
-import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { SelectableField } from '../codec/fields/selectable.ts'
+import type { Digests } from '../base/digests.ts'
+import { customKindOf } from '../codec/served/custom/custom-definition.ts'
+import { CustomKind } from '../codec/served/custom/custom.ts'
+import { createSelectableReader, type SelectableReader } from '../codec/fields/selectable.ts'
+import { ObjectEncoder } from '../codec/served/object-encoder.ts'
+import { NotExact } from '../codec/not-exact.ts'
+import { Discovery } from './documents/discovery.ts'
+import type { MakeReader } from './selectors/filter.ts'
+import { OpenApi } from './documents/openapi.ts'
+import type { Registry } from './resources/registry.ts'
+import { groupVersionText, type Resource } from './resources/resource.ts'
+import type { KeyValue } from '../store/event.ts'
 
 export interface ApiStateOptions {
   readonly registry: Registry
   /** HOST:PORT for clients that ask where the server is. */
   readonly serverAddress: string
+  readonly digests: Digests
   /** The stored CustomResourceDefinition of that name. */
   readonly definitionOf: (name: string) => KeyValue | undefined
-}
-
-const digests: Digests = {
-  sha256: text => createHash('sha256').update(text).digest(),
-  sha512: text => createHash('sha512').update(text).digest(),
 }
 
 export class ApiState {
@@ -39,7 +35,7 @@ export class ApiState {
   readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
 
   constructor(options: ApiStateOptions) {
-    const { registry, serverAddress } = options
+    const { registry, serverAddress, digests } = options
     this.#options = options
     this.registry = registry
     this.discovery = new Discovery({ registry, digests, serverAddress })

@@ -1,8 +1,8 @@
 /** What the mirror cannot answer, and the upstream can. */
 
-import { CacheError } from '../../base/errors.ts'
-import { NotExactlyError } from '../../kube/status.ts'
-import type { PassReason } from '../../kube/decide.ts'
+import { CacheError } from '../base/errors.ts'
+import { NotExactlyError } from './status.ts'
+import type { PassReason } from './decide.ts'
 
 /** Thrown instead of an answer, before any of it was sent: the request is to be passed on. */
 export class PassInstead extends CacheError {

@@ -1,0 +1,43 @@
+/** What follows the mirror. Each follower is told of what concerns it, in the order of the list; the list is made before the mirror, and
+ *  filled before the mirror starts. */
+
+import type { Key } from '../base/keys.ts'
+import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
+import type { Batch } from '../store/event.ts'
+
+export interface Follower {
+  /** A keyspace has applied a batch. */
+  applied?(keyspace: Key, batch: Batch): void
+  /** A keyspace has other contents, and another history. */
+  reset?(keyspace: Key): void
+  /** A keyspace is in another state. */
+  stateChanged?(keyspace: Key): void
+}
+
+/** Tells all followers. */
+export class Followers implements MirrorSink {
+  readonly #all: Follower[] = []
+
+  add(...followers: readonly (Follower | undefined)[]): void {
+    for (const one of followers) if (one !== undefined) this.#all.push(one)
+  }
+
+  applied(keyspace: string, batch: Batch): void {
+    for (const one of this.#all) one.applied?.(keyspace as Key, batch)
+  }
+
+  progressed(): void {}
+
+  reset(keyspace: string): void {
+    for (const one of this.#all) one.reset?.(keyspace as Key)
+  }
+
+  stateChanged(keyspace: string): void {
+    for (const one of this.#all) one.stateChanged?.(keyspace as Key)
+  }
+}
+
+/** A follower that does the same whatever has changed. */
+export function onAnyChange(task: (keyspace: Key) => void): Follower {
+  return { applied: task, reset: task, stateChanged: task }
+}
