@@ -1,6 +1,7 @@
 /** A thread that lists pods for the first time: it prepares the view of pods as a program does when it starts, and then views
  *  them in slices, as a list would between which others get their turn. Answers how long each step held the thread. */
 
+import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { readFileSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
@@ -39,7 +40,7 @@ function ranMs(): number {
 
 function coldList(slab: Slab): ColdList {
   const stepsMs: number[] = []
-  const steps = prepareView('v1', 'Pod')
+  const steps = prepareView(schemaOf(), 'v1', 'Pod')
   for (let isDone = false; !isDone;) {
     stepsMs.push(
       held(() => {
@@ -72,7 +73,11 @@ function listSlice(slab: Slab, out: ByteWriter, first: number): number {
       start: slab.ends[place - 1] ?? 0,
       end: slab.ends[place] ?? 0,
     }
-    const refused = appendView(out, value, { resourceVersion: String(1000 + i), isItem: true })
+    const refused = appendView(out, value, {
+      schema: schemaOf(),
+      resourceVersion: String(1000 + i),
+      isItem: true,
+    })
     if (refused instanceof NotExact) throw new Error(refused.reason)
   }
   out.copy()

@@ -20,7 +20,7 @@ interface Schema {
 }
 
 /** A schema that all of the objects fit. */
-export function schemaOf(objects: readonly Uint8Array[]): object {
+export function structuralOf(objects: readonly Uint8Array[]): object {
   const values = objects.map(text => JSON.parse(Buffer.from(text).toString()) as object)
   const { properties = {} } = schemaOfValues(values)
   // The API server has a type of its own for metadata.

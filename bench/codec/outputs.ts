@@ -1,6 +1,7 @@
 /** Rows of Tables and metadata of objects from stored bytes, against JSON.parse of the same objects and building the same answer:
  *  what a server does that keeps objects as JSON. */
 
+import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { deepStrictEqual } from 'node:assert'
 import { createHash } from 'node:crypto'
 import { revision } from '../../lib/base/revision.ts'
@@ -23,6 +24,7 @@ export const outputs: Bench = {
 }
 
 const pods: OutputKind = {
+  schema: schemaOf(),
   group: '',
   version: 'v1',
   resource: 'pods',

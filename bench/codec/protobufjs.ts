@@ -1,7 +1,7 @@
 /** The same schema for protobufjs, as the peer in the bench: what a program does that decodes with a good general library. */
 
 import protobuf from 'protobufjs'
-import { type Field, messageType } from '../../lib/codec/schema/schema.ts'
+import { type Field, schemaOf } from '../../lib/codec/schema/schema.ts'
 
 /** The protobufjs type for one message of the schema, with everything that it contains. */
 export function protobufjsType(name: string): protobuf.Type {
@@ -42,7 +42,7 @@ function addType(root: protobuf.Root, name: string): void {
     }
     return
   }
-  for (const field of messageType(name).fields) addField(root, type, field)
+  for (const field of schemaOf().messageType(name).fields) addField(root, type, field)
 }
 
 function addField(root: protobuf.Root, type: protobuf.Type, field: Field): void {

@@ -1,5 +1,6 @@
 /** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
 
+import { schemaOf } from '../codec/schema/schema.ts'
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
@@ -105,11 +106,13 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
   const prefix = prefixOf(values)
   const resourcesFile = values.text('resources')
   const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
-  const etcd = etcdPlanOf(values, prefix, configured)
+  const schema = schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
+  const etcd = etcdPlanOf(values, { schema, prefix, configured })
   const keyFile = values.text('continue-key-file')
   const auditLog = values.text('audit-log')
   const options = {
     listen,
+    schema,
     prefix,
     configured,
     excluded: etcd.excluded,
@@ -133,6 +136,13 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
       await audit?.flush()
     },
   }
+}
+
+/** `1.34` of `1.34`, `v1.34` and `34`. */
+function minorOf(text: string): string {
+  const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
+  if (minor === undefined) throw invalid(`--kubernetes-version "${text}" is not such as 1.34`)
+  return `1.${minor}`
 }
 
 /** Fills the embedded etcd with what was asked for. The answer stops the changes. */

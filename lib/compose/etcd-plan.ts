@@ -4,6 +4,7 @@ import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from '../config/load.ts'
 import { listed } from '../config/upstream.ts'
 import { builtInResources } from '../kube/resources/built-ins.ts'
+import type { Schema } from '../codec/schema/schema.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 
 export interface EtcdPlan {
@@ -20,10 +21,18 @@ export interface EtcdPlan {
 /** What the options say, for resources below an etcd prefix such as `/registry`. */
 export function etcdPlanOf(
   values: OptionValues,
-  prefix: string,
-  configured: readonly Resource[],
+  {
+    schema,
+    prefix,
+    configured,
+  }: {
+    readonly schema: Schema
+    /** `/registry` */
+    readonly prefix: string
+    readonly configured: readonly Resource[]
+  },
 ): EtcdPlan {
-  const known = [...builtInResources(prefix), ...configured]
+  const known = [...builtInResources(schema, prefix), ...configured]
   const others = new Map<string, string[]>()
   for (const text of values.all('etcd-for')) {
     const [, resource, endpoints] = /^([^=]+)=(.+)$/.exec(text) ?? []

@@ -1,5 +1,6 @@
 /** What a service is made from. */
 
+import type { Schema } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
@@ -21,6 +22,8 @@ export interface ServiceOptions {
   readonly tls?: TlsFiles | undefined
   /** HOST:PORT that clients are told, if it is another than where the service listens. */
   readonly address?: string | undefined
+  /** The version of Kubernetes that is answered; the default one if it is left out. */
+  readonly schema?: Schema | undefined
   /** `/registry` */
   readonly prefix: string
   /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */

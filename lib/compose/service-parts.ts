@@ -1,6 +1,7 @@
 /** Parts of a service that are made of its options. */
 
 import { type Key, keyFromText } from '../base/keys.ts'
+import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Health } from '../http/admin/health.ts'
@@ -32,8 +33,9 @@ const history: HistoryBounds = {
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(options: ServiceOptions, serverAddress: string): LiveRegistry {
-  const { prefix, logger, configured = [], excluded = [], upstream } = options
+  const { schema = schemaOf(), prefix, logger, configured = [], excluded = [], upstream } = options
   return new LiveRegistry({
+    schema,
     prefix,
     configured,
     excluded: upstream === undefined ? excluded : [],
@@ -53,14 +55,14 @@ export interface AdminParts {
 
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
-  { adminListen: listen, logger, clock = systemClock }: ServiceOptions,
+  { adminListen: listen, schema = schemaOf(), logger, clock = systemClock }: ServiceOptions,
   { health, metrics, upstreamSide }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
     health,
     metrics,
-    version: versionBody(),
+    version: versionBody(schema),
     readSwitch: upstreamSide?.readSwitch,
     onFailure: ({ message }) => logger.error('an admin request failed', { reason: message }),
   })

@@ -273,7 +273,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   })
   const health = new ServiceHealth(mirrors, checksOf(upstreamSide, memory))
   const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
-  const views = new ViewKeeper(() => registry.state.registry.resources, storeOf, clock)
+  const views = new ViewKeeper(() => registry.state.registry, storeOf, clock)
   followers.add(
     accessRules(options, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),

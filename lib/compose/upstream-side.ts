@@ -1,5 +1,6 @@
 /** What a service has because it stands in front of an upstream. */
 
+import { schemaOf } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
@@ -73,7 +74,7 @@ export class UpstreamSide implements Follower {
       random: systemRandom,
       logger,
       registry: () => registry.state.registry,
-      ownMinor: Number((JSON.parse(versionBody()) as { minor: string }).minor),
+      ownMinor: Number((JSON.parse(versionBody(schemaOf())) as { minor: string }).minor),
       compatibleMinors,
       onListed:
         options.discoversResources === true ? listed => registry.discovered(listed) : undefined,

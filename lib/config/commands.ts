@@ -83,6 +83,12 @@ const serveOptions: readonly Option[] = [
     help: 'Resources that nothing in etcd declares, such as those of aggregated servers: a YAML list.',
   },
   {
+    name: 'kubernetes-version',
+    value: 'MINOR',
+    fallback: '1.36',
+    help: 'The version of Kubernetes to answer as, 1.32 to 1.37. With --upstream, the upstream says which.',
+  },
+  {
     name: 'cbor',
     help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. kube-apiserver does so behind a feature gate that is off.',
   },

@@ -9,7 +9,7 @@
  */
 
 import { AssertionError } from '../base/assert.ts'
-import { messageType } from '../codec/schema/schema.ts'
+import { schemaOf } from '../codec/schema/schema.ts'
 import { WireReader, wireBytes, wireVarint } from '../wire/reader.ts'
 import { varintLength, writeVarint } from '../wire/varint.ts'
 
@@ -84,7 +84,9 @@ function shapeOf(type: string): Shape {
   // Times, quantities and the like: messages of texts and numbers.
   if (!type.includes('.')) return () => 'leaf'
   return number => {
-    const field = messageType(type).fields.find(one => one.number === number)
+    const field = schemaOf()
+      .messageType(type)
+      .fields.find(one => one.number === number)
     if (field === undefined) return 'leaf'
     const value = shapeOf(field.type)
     return field.container === 'map' ? member => (member === 1 ? 'leaf' : value) : value

@@ -65,7 +65,8 @@ export class ApiState {
     if (storage === undefined) return unreadable(new NotExact('the resource is not stored'))
     const apiVersion = groupVersionText(storage.group, storage.version)
     const stored = { apiVersion, kind: storage.kind }
-    return createSelectableReader({ version, stored, custom }, fields, needsLabels)
+    const { schema } = this.registry
+    return createSelectableReader({ schema, version, stored, custom }, fields, needsLabels)
   }
 
   /** How the objects of a stored resource are written. Made when first asked for, since a custom one costs as much as hundreds of
@@ -80,7 +81,9 @@ export class ApiState {
     const { storage } = resource
     if (storage === undefined) return new NotExact('the resource is not stored')
     const custom = this.#customKindOf(resource)
-    return custom instanceof NotExact ? custom : new ObjectEncoder({ ...resource, storage }, custom)
+    if (custom instanceof NotExact) return custom
+    const { schema } = this.registry
+    return new ObjectEncoder({ ...resource, storage, schema }, custom)
   }
 
   /** How the objects of a definition, or of a configured resource, are read; undefined for what is built in. */

@@ -7,6 +7,7 @@
 import type { Digests } from '../base/digests.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import type { Schema } from '../codec/schema/schema.ts'
 import type { Logger } from '../base/logger.ts'
 import { ApiState } from '../kube/api-state.ts'
 import { type ApiService, apiService } from '../kube/resources/api-services.ts'
@@ -29,6 +30,8 @@ export interface Keyspaces {
 }
 
 export interface LiveRegistryOptions {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   /** `/registry`, without a final slash. */
   readonly prefix: string
   /** Resources that nothing in etcd declares. */
@@ -112,9 +115,9 @@ export class LiveRegistry {
 
   #discoveredResources(): Resource[] {
     if (this.#listed === undefined) return []
-    const { prefix, configured } = this.#options
+    const { schema, prefix, configured } = this.#options
     const groups = new Set(
-      [...builtInResources(prefix), ...configured, ...this.#definitions.all].map(
+      [...builtInResources(schema, prefix), ...configured, ...this.#definitions.all].map(
         ({ group }) => group,
       ),
     )
@@ -147,12 +150,13 @@ export class LiveRegistry {
   }
 
   #makeState(): ApiState {
-    const { prefix, serverAddress, digests, excluded } = this.#options
-    const declared = [...builtInResources(prefix), ...this.#options.configured]
+    const { schema, prefix, serverAddress, digests, excluded } = this.#options
+    const declared = [...builtInResources(schema, prefix), ...this.#options.configured]
     const installed = [...declared, ...this.#discoveredResources()].filter(
       ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),
     )
     const registry = new Registry({
+      schema,
       installed,
       definitions: this.#definitions.all.filter(one => !excluded.includes(one.prefix)),
       services: this.#services.all,

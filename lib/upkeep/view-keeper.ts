@@ -4,23 +4,24 @@
 import type { Clock } from '../base/clock.ts'
 import { prepareView } from '../codec/served/view.ts'
 import type { Key } from '../base/keys.ts'
-import { groupVersionText, type Resource } from '../kube/resources/resource.ts'
+import type { Registry } from '../kube/resources/registry.ts'
+import { groupVersionText } from '../kube/resources/resource.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { Follower } from './followers.ts'
 
 export class ViewKeeper implements Follower {
-  readonly #resources: () => readonly Resource[]
+  readonly #registry: () => Registry
   readonly #storeOf: (keyspace: Key) => Keyspace | undefined
   readonly #clock: Clock
   readonly #seen = new Set<string>()
   #last: Promise<void> = Promise.resolve()
 
   constructor(
-    resources: () => readonly Resource[],
+    registry: () => Registry,
     storeOf: (keyspace: Key) => Keyspace | undefined,
     clock: Clock,
   ) {
-    this.#resources = resources
+    this.#registry = registry
     this.#storeOf = storeOf
     this.#clock = clock
   }
@@ -32,9 +33,14 @@ export class ViewKeeper implements Follower {
   applied(keyspace: string): void {
     if (this.#seen.has(keyspace)) return
     this.#seen.add(keyspace)
-    const storage = this.#resources().find(found => found.storage?.prefix === keyspace)?.storage
+    const { schema, resources } = this.#registry()
+    const storage = resources.find(found => found.storage?.prefix === keyspace)?.storage
     if (storage?.encoding !== 'protobuf') return
-    const steps = prepareView(groupVersionText(storage.group, storage.version), storage.kind)
+    const steps = prepareView(
+      schema,
+      groupVersionText(storage.group, storage.version),
+      storage.kind,
+    )
     this.#last = this.#last.then(() => this.#prepare(steps))
   }
 

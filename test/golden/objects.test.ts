@@ -11,7 +11,7 @@ import {
   appendObject,
   appendObjectProtobuf,
 } from '../../lib/codec/served/object-view.ts'
-import { allResources } from '../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { type RecordedObject, objectsOfJson, objectsOfProtobuf } from './bodies.ts'
 import { bodyBytes, entriesAt, entryAt, exchanges } from './load.ts'
 
@@ -108,10 +108,13 @@ interface FoundKind {
 
 function findKind(apiVersion: string, kind: string, at: number): FoundKind | undefined {
   const [version = '', group = ''] = apiVersion.split('/').reverse()
-  for (const row of allResources()) {
+  for (const row of schemaOf().resources) {
     if (row.storage === null || row.group !== group || row.version !== version) continue
     if (row.kind !== kind) continue
-    return { prefix: row.storage.prefix, kind: { apiVersion, kind, custom: undefined } }
+    return {
+      prefix: row.storage.prefix,
+      kind: { schema: schemaOf(), apiVersion, kind, custom: undefined },
+    }
   }
   return definitions(at)
     .find(found => found.kind.kind === kind && found.group === group)
@@ -139,10 +142,10 @@ function definitions(at: number): Definition[] {
     const { group, names } = spec
     found.push({
       group,
-      kind: { apiVersion: '', kind: names.kind, custom },
+      kind: { schema: schemaOf(), apiVersion: '', kind: names.kind, custom },
       of: version => ({
         prefix: `/registry/${group}/${names.plural}/`,
-        kind: { apiVersion: `${group}/${version}`, kind: names.kind, custom },
+        kind: { schema: schemaOf(), apiVersion: `${group}/${version}`, kind: names.kind, custom },
       }),
     })
   }

@@ -1,5 +1,6 @@
 /** Makes the recorded answers again: from the recorded history, through the pure layer, to bytes. */
 
+import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import type { ListMeta } from '../../lib/codec/output/list-body.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
@@ -109,7 +110,7 @@ export function encoderOf(resource: Resource, at: number): ObjectEncoder {
 export function servedKind(resource: Resource): OutputKind {
   const { storage } = resource
   if (storage === undefined) throw new Error(`${resource.resource} is not stored`)
-  return { ...resource, storage }
+  return { ...resource, storage, schema: schemaOf() }
 }
 
 function resourceOf(

@@ -22,7 +22,7 @@ import { int64FromVarint, lowBits, varintEnd } from '../../wire/varint.ts'
 import { assert } from '../../base/assert.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { MapEntry } from './map-entry.ts'
-import { findMessageType } from '../schema/schema.ts'
+import { schemaOf } from '../schema/schema.ts'
 import { equalBytes, textFromBytes } from '../text.ts'
 import {
   type CompiledPaths,
@@ -37,7 +37,7 @@ import {
 export function compileFields<Name extends string>(
   type: string,
   paths: Readonly<Record<Name, string>>,
-  findType: FindType = findMessageType,
+  findType: FindType = name => schemaOf().findMessageType(name),
 ): FieldReader<Name> {
   const names = Object.keys(paths) as Name[]
   const compiled = compilePaths(

@@ -5,7 +5,7 @@
 
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
-import { findKind, findMessageType, readDefaults } from '../schema/schema.ts'
+import type { MessageType, Schema } from '../schema/schema.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
 import { formatOf } from '../served/object-view.ts'
 import type { StoredValue } from '../served/view.ts'
@@ -22,6 +22,8 @@ export interface SelectableField {
 
 /** Which objects are read. */
 export interface SelectableKind {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   /** The served version: `v1`. */
   readonly version: string
   /** What objects are stored as; another version of the kind may occur. */
@@ -139,13 +141,15 @@ class ProtobufSelectable implements SelectableReader {
   }
 
   #compile(apiVersion: string, kind: string): ProtobufForm | NotExact {
-    const type = findKind(apiVersion, kind)?.type.name
+    const type = this.#kind.schema.findKind(apiVersion, kind)?.type
     if (type === undefined) return new NotExact('no schema of the stored kind')
     const paths = [...new Set(this.#fields.flatMap(field => field.paths))]
     const named = Object.fromEntries(paths.map(path => [path, path]))
     const labels = this.#hasLabels ? { ' labels': 'metadata.labels' } : {}
     try {
-      const reader = compileFields<string>(type, { ...named, ...labels })
+      const reader = compileFields<string>(type.name, { ...named, ...labels }, name =>
+        type.schema.findMessageType(name),
+      )
       const slotOf = (path: string): ProtobufPath => ({
         slot: reader.slot[path] as number,
         whenEmpty: defaultOnRead(type, kind, path),
@@ -156,24 +160,25 @@ class ProtobufSelectable implements SelectableReader {
         paths: new Map(this.#fields.map(field => [field, field.paths.map(slotOf)])),
       }
     } catch {
-      return new NotExact(`${type} lacks a selectable field`)
+      return new NotExact(`${type.name} lacks a selectable field`)
     }
   }
 }
 
 /** The text that the server puts in place of an empty field on every read. */
-function defaultOnRead(type: string, kind: string, path: string): string {
+function defaultOnRead(type: MessageType, kind: string, path: string): string {
   const segments = path.split('.')
   const name = segments.pop() ?? ''
-  let parent = type
+  const { schema } = type
+  let parent = type.name
   for (const segment of segments) {
-    const fields = findMessageType(parent)?.fields ?? []
+    const fields = schema.findMessageType(parent)?.fields ?? []
     const field = fields.find(({ jsonName }) => jsonName === segment)
     // A default inside a message that may be absent does not always apply.
     if (field === undefined || field.isPointer || field.container !== 'single') return ''
     parent = field.type
   }
-  const rule = readDefaults().find(
+  const rule = schema.readDefaults.find(
     found =>
       found.type === parent &&
       found.field === name &&

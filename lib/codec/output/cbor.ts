@@ -9,7 +9,7 @@ import { appendText } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { JsonNumber, type JsonValue, parseTree } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
-import { type Field, type MessageType, findMessageType } from '../schema/schema.ts'
+import type { Field, MessageType } from '../schema/schema.ts'
 
 /** The tag that says `this is CBOR`: 55799. */
 export const selfDescribed: Uint8Array = Uint8Array.of(0xd9, 0xd9, 0xf7)
@@ -88,14 +88,14 @@ function typeOfMember(type: CborType, name: string): CborType {
   if ('everyMember' in type) return type.members?.[name] ?? type.everyMember
   const field = fieldNamed(type, name)
   if (field === undefined) return undefined
-  const value = field.type === 'bytes' ? 'bytes' : findMessageType(field.type)
+  const value = field.type === 'bytes' ? 'bytes' : type.schema.findMessageType(field.type)
   return field.container === 'map' ? { everyMember: value } : value
 }
 
 function fieldNamed(type: MessageType, name: string): Field | undefined {
   for (const field of type.fields) {
     if (field.jsonName === name) return field
-    const inner = field.isInline ? findMessageType(field.type) : undefined
+    const inner = field.isInline ? type.schema.findMessageType(field.type) : undefined
     const found = inner === undefined ? undefined : fieldNamed(inner, name)
     if (found !== undefined) return found
   }

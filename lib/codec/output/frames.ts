@@ -7,7 +7,7 @@ import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import { type ObjectEncoder, type Shown, openRow } from '../served/object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
-import { findKind } from '../schema/schema.ts'
+import { schemaOf } from '../schema/schema.ts'
 import { apiVersionOf } from './output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
 
@@ -126,7 +126,7 @@ export function errorFrame(statusJson: string, { encoding }: Pick<Shown, 'encodi
     if (!(message instanceof NotExact)) return wrap('ERROR', message, encoding)
   }
   if (encoding === 'cbor') {
-    const item = cborFromJson(json, findKind('v1', 'Status')?.type, 'tagged')
+    const item = cborFromJson(json, schemaOf().findKind('v1', 'Status')?.type, 'tagged')
     if (!(item instanceof NotExact)) return wrap('ERROR', item, encoding)
   }
   return wrap('ERROR', json, 'json')

@@ -7,7 +7,7 @@ import type { ByteWriter } from './byte-writer.ts'
 import { JsonMembers } from '../json/members.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
-import { messageType } from '../schema/schema.ts'
+import { schemaOf } from '../schema/schema.ts'
 import { encoderOf } from '../transcode/encode/encoders.ts'
 import { EncodeState } from '../transcode/encode/state.ts'
 import type { StoredValue } from '../served/view.ts'
@@ -42,7 +42,7 @@ export function protobufMetadata({ bytes, start, end }: StoredValue): StoredValu
   encoding.depth = 0
   try {
     encoding.tape.parse(bytes, start, end)
-    encoderOf(messageType('meta/v1.ObjectMeta'))(encoding, 0)
+    encoderOf(schemaOf().messageType('meta/v1.ObjectMeta'))(encoding, 0)
   } catch (error) {
     if (error instanceof GiveUp) return new NotExact(error.reason)
     throw error

@@ -7,10 +7,9 @@
 import { appendTextField, appendVarint } from './append.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
-import { messageType } from '../schema/schema.ts'
+import { type Schema, perSchema } from '../schema/schema.ts'
 import { Decoders } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
-import type { WriteValue } from '../transcode/decode/state.ts'
 import { metadataScope, viewAdditions } from '../served/view/additions.ts'
 import type { StoredValue } from '../served/view.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
@@ -32,6 +31,8 @@ export function findMetadata(
 
 /** What a view of metadata leaves out. */
 export interface MetadataOptions {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   readonly resourceVersion: string
   /** Names of annotations that the server's internal form of this kind has none of. */
   readonly lostAnnotations: readonly string[]
@@ -98,15 +99,18 @@ function isText(bytes: Uint8Array, start: number, text: string): boolean {
 function appendMetadataJson(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
-  resourceVersion: string,
+  { schema, resourceVersion }: MetadataOptions,
 ): NotExact | undefined {
-  write ??= new Decoders(viewAdditions).writerOf(type, { shape: 'members', scope: metadataScope })
+  const { type, write } = writerOf(schema)
   const text = { write, header: '', trailer: '}', resourceVersion }
   return appendObject(out, { bytes, start, end, type }, text)
 }
 
-const type = messageType('meta/v1.ObjectMeta')
-let write: WriteValue | undefined
+const writerOf = perSchema(schema => {
+  const type = schema.messageType('meta/v1.ObjectMeta')
+  const decoders = new Decoders(viewAdditions(schema))
+  return { type, write: decoders.writerOf(type, { shape: 'members', scope: metadataScope }) }
+})
 
 /** A view's own version of meta.k8s.io. */
 export type ViewVersion = 'v1' | 'v1beta1'
@@ -126,7 +130,7 @@ export function appendPartialJson(
     source = { bytes: scratch.bytes, start: 0, end: scratch.length }
   }
   out.append(partialHead[options.version])
-  const failure = appendMetadataJson(out, source, options.resourceVersion)
+  const failure = appendMetadataJson(out, source, options)
   if (failure === undefined) out.appendByte(0x7d)
   else out.length = from
   return failure

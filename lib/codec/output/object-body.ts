@@ -7,7 +7,7 @@ import { segmentNameOf, listBody } from './list-body.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
 import { indentJson } from './pretty.ts'
-import { findKind } from '../schema/schema.ts'
+import { schemaOf } from '../schema/schema.ts'
 import { type OutputKind, goTypeOf } from './output-kind.ts'
 import { keptOfEntry, type Segment } from './segments.ts'
 import { protobufFromJson } from '../transcode/transcode.ts'
@@ -76,7 +76,7 @@ function encodeStatus(json: Uint8Array, { encoding, isPretty }: MediaType): Uint
     case 'protobuf':
       return protobufFromJson(json)
     case 'cbor':
-      return cborFromJson(json, findKind('v1', 'Status')?.type, 'tagged')
+      return cborFromJson(json, schemaOf().findKind('v1', 'Status')?.type, 'tagged')
   }
 }
 

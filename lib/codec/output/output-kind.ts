@@ -1,8 +1,11 @@
 /** What outputs need to know of a resource in one version. lib/kube knows much more, and passes its resources as these. */
 
+import type { Schema } from '../schema/schema.ts'
 import type { CustomColumn } from '../table/printers/custom.ts'
 
 export interface OutputKind {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   readonly group: string
   readonly version: string
   /** The plural name. */

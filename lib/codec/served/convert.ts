@@ -9,17 +9,25 @@ import { appendServedEvent } from './convert/events.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import { type JsonObject, parseTree, textInOrder } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
+import type { Schema } from '../schema/schema.ts'
 import { appendProtobuf } from '../transcode/transcode.ts'
 import { type StoredValue, appendView } from './view.ts'
 
 /** The conversions there are, by served apiVersion and kind. */
-type Convert = (out: ByteWriter, value: StoredValue) => NotExact | undefined
+type Convert = (out: ByteWriter, value: StoredValue, schema: Schema) => NotExact | undefined
 
 const conversions: Readonly<Record<string, Convert>> = {
   'events.k8s.io/v1 Event': convertEvent,
   'autoscaling/v1 HorizontalPodAutoscaler': convertAutoscaler,
   'apiextensions.k8s.io/v1 CustomResourceDefinition': convertDefinition,
   'apiregistration.k8s.io/v1 APIService': convertJson,
+}
+
+/** What is served, and by which server. */
+export interface ConvertedKind {
+  readonly schema: Schema
+  readonly apiVersion: string
+  readonly kind: string
 }
 
 /** True if objects of that kind are not served from their stored form. */
@@ -30,14 +38,13 @@ export function needsConversion(apiVersion: string, kind: string): boolean {
 /** The value as protobuf of the served kind. It is valid until the next call. */
 export function convertStored(
   value: StoredValue,
-  apiVersion: string,
-  kind: string,
+  { schema, apiVersion, kind }: ConvertedKind,
 ): StoredValue | NotExact {
   const key = `${apiVersion} ${kind}`
   const convert = Object.hasOwn(conversions, key) ? conversions[key] : undefined
   if (convert === undefined) return new NotExact(`no conversion to ${apiVersion} ${kind}`)
   converted.clear()
-  const problem = convert(converted, value)
+  const problem = convert(converted, value, schema)
   return problem ?? { bytes: converted.bytes, start: 0, end: converted.length }
 }
 
@@ -58,34 +65,42 @@ function convertEvent(out: ByteWriter, { bytes, start, end }: StoredValue): NotE
 }
 
 /** By way of what v2 serves, which has the defaults of v2 in it. */
-function convertAutoscaler(out: ByteWriter, value: StoredValue): NotExact | undefined {
+function convertAutoscaler(
+  out: ByteWriter,
+  value: StoredValue,
+  schema: Schema,
+): NotExact | undefined {
   scratch.clear()
-  const problem = appendView(scratch, value, { resourceVersion: '' })
+  const problem = appendView(scratch, value, { resourceVersion: '', schema })
   if (problem !== undefined) return problem
   const tree = parseTree(scratch.bytes, 0, scratch.length)
   if (!(tree instanceof Map) || tree.get('apiVersion') !== 'autoscaling/v2') {
     return new NotExact('stored value is no autoscaler of autoscaling/v2')
   }
   const downgraded = downgradeAutoscaler(tree)
-  return downgraded instanceof NotExact ? downgraded : appendTree(out, downgraded)
+  return downgraded instanceof NotExact ? downgraded : appendTree(out, downgraded, schema)
 }
 
-function convertDefinition(out: ByteWriter, value: StoredValue): NotExact | undefined {
+function convertDefinition(
+  out: ByteWriter,
+  value: StoredValue,
+  schema: Schema,
+): NotExact | undefined {
   const tree = parseTree(value.bytes, value.start, value.end)
   if (!(tree instanceof Map)) return new NotExact('stored definition is not a JSON object')
   if (tree.get('kind') !== 'CustomResourceDefinition') {
     return new NotExact('stored value is no definition')
   }
   upgradeDefinition(tree)
-  return appendTree(out, tree)
+  return appendTree(out, tree, schema)
 }
 
-function convertJson(out: ByteWriter, { bytes, start, end }: StoredValue): NotExact | undefined {
-  return appendProtobuf(out, bytes, start, end)
+function convertJson(out: ByteWriter, value: StoredValue, schema: Schema): NotExact | undefined {
+  return appendProtobuf(out, value, schema)
 }
 
-function appendTree(out: ByteWriter, tree: JsonObject): NotExact | undefined {
+function appendTree(out: ByteWriter, tree: JsonObject, schema: Schema): NotExact | undefined {
   scratch.clear()
   appendText(scratch, textInOrder(tree))
-  return appendProtobuf(out, scratch.bytes, 0, scratch.length)
+  return appendProtobuf(out, { bytes: scratch.bytes, start: 0, end: scratch.length }, schema)
 }

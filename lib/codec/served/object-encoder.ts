@@ -25,7 +25,6 @@ import {
   servedProtobuf,
 } from './object-view.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
-import { findKind } from '../schema/schema.ts'
 import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
 import type { StoredValue } from './view.ts'
 import { yamlFromJson, yamlItemFromJson } from '../output/yaml.ts'
@@ -69,11 +68,11 @@ export class ObjectEncoder {
   /** `custom` reads the objects of a custom resource, and of no other. */
   constructor(kind: OutputKind, custom: CustomKind | undefined) {
     this.kind = kind
-    this.#served = { apiVersion: apiVersionOf(kind), kind: kind.kind, custom }
+    this.#served = { schema: kind.schema, apiVersion: apiVersionOf(kind), kind: kind.kind, custom }
     this.#isConverted = custom === undefined && kind.storage.encoding === 'json'
     this.#isMetadataFromWhole = custom !== undefined || filledMetadata.includes(kind.kind)
     this.#lostAnnotations = lostAnnotations[kind.kind] ?? []
-    this.#cborType = findKind(this.#served.apiVersion, kind.kind)?.type
+    this.#cborType = kind.schema.findKind(this.#served.apiVersion, kind.kind)?.type
   }
 
   get table(): Table {
@@ -130,7 +129,8 @@ export class ObjectEncoder {
     }
     const metadata = this.#metadataProtobuf(object, revision)
     if (metadata instanceof NotExact) return metadata
-    const options = { resourceVersion, lostAnnotations: this.#lostAnnotations }
+    const { schema } = this.kind
+    const options = { schema, resourceVersion, lostAnnotations: this.#lostAnnotations }
     if (isItem) return appendPartialProtobuf(out, metadata, options)
     message.clear()
     const problem = appendPartialProtobuf(message, metadata, options)
@@ -163,8 +163,9 @@ export class ObjectEncoder {
     }
     const metadata = this.#findMetadata(object)
     if (metadata instanceof NotExact) return metadata
-    const lost = this.#lostAnnotations
-    return appendPartialJson(out, metadata, { resourceVersion, version, lostAnnotations: lost })
+    const lostAnnotations = this.#lostAnnotations
+    const { schema } = this.kind
+    return appendPartialJson(out, metadata, { schema, resourceVersion, version, lostAnnotations })
   }
 
   #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {

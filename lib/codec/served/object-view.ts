@@ -7,11 +7,14 @@ import type { CustomKind } from './custom/custom.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'
 import { NotExact } from '../not-exact.ts'
+import type { Schema } from '../schema/schema.ts'
 import { appendProtobufView } from './protobuf.ts'
 import { type StoredValue, appendView } from './view.ts'
 
 /** What a resource's objects are served as. */
 export interface ViewedKind {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   /** `apps/v1`, or `v1` in the core group. */
   readonly apiVersion: string
   readonly kind: string
@@ -35,7 +38,7 @@ export function servedProtobuf(
   const format = formatOf(value)
   if (format instanceof NotExact) return format
   if (kind.custom === undefined && needsConversion(kind.apiVersion, kind.kind)) {
-    return convertStored(value, kind.apiVersion, kind.kind)
+    return convertStored(value, kind)
   }
   if (format === 'json') return undefined
   return kind.custom === undefined ? value : new NotExact('a custom resource is not JSON')
@@ -52,7 +55,9 @@ export function appendObject(
   const { custom, apiVersion } = kind
   const protobuf = servedProtobuf(value, kind)
   if (protobuf instanceof NotExact) return protobuf
-  if (protobuf !== undefined) return appendView(out, protobuf, { ...options, apiVersion })
+  if (protobuf !== undefined) {
+    return appendView(out, protobuf, { ...options, apiVersion, schema: kind.schema })
+  }
   if (custom === undefined) return appendDeclared(out, value, { ...options, ...kind })
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
   return custom.append(out, value, { version, resourceVersion: options.resourceVersion })
@@ -69,7 +74,7 @@ export function appendObjectProtobuf(
   const protobuf = servedProtobuf(value, kind)
   if (protobuf instanceof NotExact) return protobuf
   if (protobuf === undefined) return new NotExact('JSON objects have no protobuf form')
-  return appendProtobufView(out, protobuf, { ...options, apiVersion: kind.apiVersion })
+  return appendProtobufView(out, protobuf, { ...options, ...kind })
 }
 
 /** How a stored value is written, by its first bytes. */

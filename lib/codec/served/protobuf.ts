@@ -6,7 +6,7 @@ import { ByteWriter } from '../output/byte-writer.ts'
 import { appendVarint } from '../output/append.ts'
 import { appendEnvelope } from '../transcode/envelope.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
-import { type Field, type MessageType, messageType, readFixups } from '../schema/schema.ts'
+import { type Field, type Kind, type MessageType, perSchema } from '../schema/schema.ts'
 import { DecodeState } from '../transcode/decode/state.ts'
 import { objectScope } from './view/additions.ts'
 import { numberOf } from './view/check-functions.ts'
@@ -21,10 +21,10 @@ export function appendProtobufView(
   value: StoredValue,
   options: ViewOptions,
 ): NotExact | undefined {
-  const stored = storedKind(value, options.apiVersion)
+  const stored = storedKind(value, options)
   if (stored instanceof NotExact) return stored
   const { kind, rawStart, rawEnd } = stored
-  const plan = planOf(kind.apiVersion, kind.kind, kind.type)
+  const plan = planOf(kind)
   if (plan instanceof NotExact) return plan
   try {
     state.setInput(value.bytes)
@@ -65,12 +65,13 @@ interface Window {
   readonly end: number
 }
 
-const plans = new Map<string, Plan | NotExact>()
+const plansOf = perSchema(() => new Map<string, Plan | NotExact>())
 const state = new DecodeState(0)
 const body = new ByteWriter()
 const reader = new WireReader()
 
-function planOf(apiVersion: string, kind: string, type: MessageType): Plan | NotExact {
+function planOf({ apiVersion, kind, type }: Kind): Plan | NotExact {
+  const plans = plansOf(type.schema)
   const root = `${apiVersion} ${kind}`
   let plan = plans.get(root)
   if (plan === undefined) {
@@ -93,10 +94,12 @@ function planOf(apiVersion: string, kind: string, type: MessageType): Plan | Not
 function phaseOf(type: MessageType): { handled: Set<string>; plan: Plan['phase'] } {
   const handled = new Set<string>()
   let plan: Plan['phase']
-  for (const { type: name, field: fieldName, whenEmpty } of readFixups()) {
+  for (const { type: name, field: fieldName, whenEmpty } of type.schema.readFixups) {
     const status = type.fields.find(field => field.type === name && !field.isPointer)
     if (status === undefined || whenEmpty === undefined) continue
-    const field = messageType(name).fields.find(({ jsonName }) => jsonName === fieldName)
+    const field = type.schema
+      .messageType(name)
+      .fields.find(({ jsonName }) => jsonName === fieldName)
     if (field === undefined || !isText(field)) continue
     handled.add(`${name}.${fieldName}`)
     plan = { status: status.number, field: field.number, text: whenEmpty }

@@ -4,20 +4,18 @@
 import type { ByteWriter } from '../output/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
-import { type Kind, allResources, findKind } from '../schema/schema.ts'
+import { type Kind, type Schema, perSchema } from '../schema/schema.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { Decoders, type Variant } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
 import type { WriteValue } from '../transcode/decode/state.ts'
 import { objectScope, viewAdditions } from './view/additions.ts'
 
-/** A stored value: a window of bytes. */
-export interface StoredValue {
-  readonly bytes: Uint8Array
-  readonly start: number
-  readonly end: number
-}
+export type { StoredValue } from '../stored-value.ts'
 
 export interface ViewOptions {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   /** Becomes `metadata.resourceVersion`; digits. */
   readonly resourceVersion: string
   /** The served apiVersion; the stored one when it is left out. */
@@ -33,11 +31,11 @@ export function appendView(
   value: StoredValue,
   options: ViewOptions,
 ): NotExact | undefined {
-  const stored = storedKind(value, options.apiVersion)
+  const stored = storedKind(value, options)
   if (stored instanceof NotExact) return stored
   const { apiVersion, view } = stored
   const { kind } = view
-  view.write ??= decoders.writerOf(kind.type, variantOf(kind))
+  view.write ??= decodersOf(options.schema).writerOf(kind.type, variantOf(kind))
   return appendObject(
     out,
     { bytes: value.bytes, start: stored.rawStart, end: stored.rawEnd, type: kind.type },
@@ -52,10 +50,14 @@ export function appendView(
 
 /** Compiles what views of a kind need, a step of some tenths of a millisecond at a time, so that the first list of it does not
  *  have to. For start-up, between other work; kinds that we have no schema of need nothing. */
-export function* prepareView(apiVersion: string, kind: string): Generator<undefined, undefined> {
-  const view = viewOf(apiVersion, kind)
+export function* prepareView(
+  schema: Schema,
+  apiVersion: string,
+  kind: string,
+): Generator<undefined, undefined> {
+  const view = viewOf(schema, apiVersion, kind)
   if (view instanceof NotExact) return undefined
-  return yield* decoders.prepare(view.kind.type, variantOf(view.kind))
+  return yield* decodersOf(schema).prepare(view.kind.type, variantOf(view.kind))
 }
 
 function variantOf({ apiVersion, kind }: Kind): Variant {
@@ -74,11 +76,11 @@ export interface StoredKind {
 /** Reads what a stored value is, and whether it can be served as the version that is asked for. */
 export function storedKind(
   { bytes, start, end }: StoredValue,
-  servedVersion: string | undefined,
+  { schema, apiVersion: servedVersion }: Pick<ViewOptions, 'schema' | 'apiVersion'>,
 ): (StoredKind & { readonly view: View }) | NotExact {
   const envelope = readEnvelope(bytes, start, end)
   if (envelope instanceof NotExact) return envelope
-  const view = viewOf(envelope.apiVersion, envelope.kind)
+  const view = viewOf(schema, envelope.apiVersion, envelope.kind)
   if (view instanceof NotExact) return view
   const { kind } = view
   const apiVersion = servedVersion ?? kind.apiVersion
@@ -88,7 +90,7 @@ export function storedKind(
   return { kind, apiVersion, rawStart: envelope.rawStart, rawEnd: envelope.rawEnd, view }
 }
 
-const decoders = new Decoders(viewAdditions)
+const decodersOf = perSchema(schema => new Decoders(viewAdditions(schema)))
 
 /** How a stored kind is served. */
 interface View {
@@ -98,17 +100,20 @@ interface View {
   write: WriteValue | undefined
 }
 
-const views = new Map<string, View>()
+const viewsOf = perSchema(() => new Map<string, View>())
 
 /** The last view: lists are of one kind. */
 let lastView: View | undefined
 
-function viewOf(apiVersion: string, name: string): View | NotExact {
-  if (lastView?.kind.kind === name && lastView.kind.apiVersion === apiVersion) return lastView
+function viewOf(schema: Schema, apiVersion: string, name: string): View | NotExact {
+  if (lastView?.kind.kind === name && lastView.kind.apiVersion === apiVersion) {
+    if (lastView.kind.type.schema === schema) return lastView
+  }
+  const views = viewsOf(schema)
   const key = `${apiVersion} ${name}`
   let view = views.get(key)
   if (view === undefined) {
-    const kind = findKind(apiVersion, name)
+    const kind = schema.findKind(apiVersion, name)
     if (kind === undefined) return new NotExact('no schema of the kind in the envelope')
     const isObject = kind.type.fields.some(({ type }) => type === 'meta/v1.ObjectMeta')
     if (!isObject || !kind.type.hasTypeMeta) return new NotExact(`${name} is not an object`)
@@ -120,14 +125,14 @@ function viewOf(apiVersion: string, name: string): View | NotExact {
 }
 
 function otherVersionsOf(view: View): ReadonlySet<string> {
-  view.otherVersions ??= relabelledVersions(view.kind.apiVersion, view.kind.kind)
+  view.otherVersions ??= relabelledVersions(view.kind)
   return view.otherVersions
 }
 
 /** The versions whose objects have the same shape and field numbers as the stored ones. */
-function relabelledVersions(apiVersion: string, name: string): Set<string> {
+function relabelledVersions({ apiVersion, kind: name, type }: Kind): Set<string> {
   const versions = new Set<string>()
-  for (const { group, version, kind, storage } of allResources()) {
+  for (const { group, version, kind, storage } of type.schema.resources) {
     if (storage === null || storage.conversion !== 'relabel') continue
     const stored = versionOf(storage.group, storage.version)
     if (kind === name && stored === apiVersion) versions.add(versionOf(group, version))

@@ -1,7 +1,7 @@
 /** Compiles patterns (pattern.ts) for the message types of the schema, defaults on read included. */
 
 import { CacheError } from '../../base/errors.ts'
-import { type Field, type MessageType, messageType, readDefaults } from '../schema/schema.ts'
+import type { Field, MessageType } from '../schema/schema.ts'
 import type { Fields, Pattern, Shape, Slot, SlotMark } from './pattern.ts'
 import { pickFromJson } from './pick-json.ts'
 import { compilePick } from './pick-source.ts'
@@ -38,13 +38,13 @@ function compileSlot(
 ): Slot {
   const { jsonName: name, type: fieldType, isPointer } = field
   const base = { name, type: fieldType, isPointer }
-  const fallback = options.hasDefaults ? defaultOf(type.name, name, options.root) : undefined
+  const fallback = options.hasDefaults ? defaultOf(type, name, options.root) : undefined
   if (typeof pattern === 'string') {
     const mark = pattern.replace(/\?$/, '') as SlotMark
     const isPlain = typeof fallback !== 'object' || mark === 'texts'
     return { ...base, mark, shape: undefined, fallback: isPlain ? fallback : undefined }
   }
-  const shape = compileShape(nestedFields(pattern), messageType(fieldType), options)
+  const shape = compileShape(nestedFields(pattern), type.schema.messageType(fieldType), options)
   const mark = Array.isArray(pattern) ? 'messages' : 'message'
   const isList = mark === 'messages' && Array.isArray(fallback)
   const items = isList ? fallback.map(item => pickFromJson(shape, item)) : undefined
@@ -84,10 +84,10 @@ function zeroOf(slot: Slot, isOptional: boolean): unknown {
 }
 
 /** What the server fills in, if it always does. */
-function defaultOf(type: string, field: string, root: string): unknown {
-  return readDefaults().find(
+function defaultOf(type: MessageType, field: string, root: string): unknown {
+  return type.schema.readDefaults.find(
     rule =>
-      rule.type === type &&
+      rule.type === type.name &&
       rule.field === field &&
       rule.when === undefined &&
       rule.path === undefined &&

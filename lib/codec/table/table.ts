@@ -5,7 +5,7 @@ import type { ByteWriter } from '../output/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
 
-import { type ColumnDefinition, allTables, findKind } from '../schema/schema.ts'
+import { type ColumnDefinition, type Schema } from '../schema/schema.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import type { StoredValue } from '../served/view.ts'
 import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
@@ -38,7 +38,7 @@ export interface Table {
 export function tableOf(kind: OutputKind): Table {
   return kind.custom === undefined
     ? new BuiltInTable(kind)
-    : customTable(kind.custom.columns ?? [ageColumn])
+    : customTable(kind.schema, kind.custom.columns ?? [ageColumn(kind.schema)])
 }
 
 /** Appends `"cells":[...]`, and the conditions if there are any. */
@@ -66,7 +66,7 @@ class BuiltInTable implements Table {
   constructor(kind: OutputKind) {
     this.#kind = kind
     const columns = builtInColumns(kind)
-    this.columnsJson = goJson(columns ?? defaultColumns())
+    this.columnsJson = goJson(columns ?? defaultColumns(kind.schema))
     this.#printer = columns === undefined ? defaultPrinter : printerOf(kind.group, kind.kind)
     const { sortKey } = this.#printer
     if (sortKey !== undefined) {
@@ -106,7 +106,7 @@ class BuiltInTable implements Table {
     let shape = this.#shapes.get(name)
     if (shape === undefined) {
       const root = this.#kind.storage.kind
-      const known = findKind(apiVersion, root)
+      const known = this.#kind.schema.findKind(apiVersion, root)
       if (known === undefined) return new NotExact(`no schema of ${apiVersion} ${root}`)
       shape = compileShape(this.#printer.fields, known.type, { root, hasDefaults })
       this.#shapes.set(name, shape)
@@ -115,7 +115,7 @@ class BuiltInTable implements Table {
   }
 }
 
-function customTable(columns: readonly CustomColumn[]): Table {
+function customTable(schema: Schema, columns: readonly CustomColumn[]): Table {
   const printer = new CustomPrinter(columns)
   const definitions = columns.map(({ jsonPath, description, ...column }) => ({
     name: column.name,
@@ -128,7 +128,7 @@ function customTable(columns: readonly CustomColumn[]): Table {
     priority: column.priority,
   }))
   return {
-    columnsJson: goJson([defaultColumns()[0], ...definitions]),
+    columnsJson: goJson([defaultColumns(schema)[0], ...definitions]),
     row(object, now) {
       const cells = printer.cells(object, now)
       return cells instanceof NotExact ? cells : { cells, condition: undefined }
@@ -152,41 +152,31 @@ function goJson(value: unknown): string {
 }
 
 function builtInColumns(kind: OutputKind): readonly ColumnDefinition[] | undefined {
-  return allTables().find(
-    ({ group, version, resource }) =>
-      group === kind.group && version === kind.version && resource === kind.resource,
+  return columnsOf(kind.schema, kind)
+}
+
+function columnsOf(
+  schema: Schema,
+  { group, version, resource }: Pick<OutputKind, 'group' | 'version' | 'resource'>,
+): readonly ColumnDefinition[] | undefined {
+  return schema.tables.find(
+    table => table.group === group && table.version === version && table.resource === resource,
   )?.columnDefinitions
 }
 
-/** Name and time of creation. */
-function defaultColumns(): readonly ColumnDefinition[] {
-  return builtInColumns(limitRanges) ?? []
-}
-
-/** A kind that has the default columns, whose descriptions are in the data. */
-const limitRanges: OutputKind = {
-  group: '',
-  version: 'v1',
-  resource: 'limitranges',
-  kind: 'LimitRange',
-  listKind: 'LimitRangeList',
-  storage: {
-    group: '',
-    version: 'v1',
-    kind: 'LimitRange',
-    encoding: 'protobuf',
-    conversion: 'same',
-  },
+/** Name and time of creation: those of a kind that has no others. */
+function defaultColumns(schema: Schema): readonly ColumnDefinition[] {
+  return columnsOf(schema, { group: '', version: 'v1', resource: 'limitranges' }) ?? []
 }
 
 /** The column of definitions that declare none. */
-const ageColumn: CustomColumn = {
-  name: 'Age',
-  type: 'date',
-  format: '',
-  get description(): string {
-    return defaultColumns()[1]?.description ?? ''
-  },
-  priority: 0,
-  jsonPath: '.metadata.creationTimestamp',
+function ageColumn(schema: Schema): CustomColumn {
+  return {
+    name: 'Age',
+    type: 'date',
+    format: '',
+    description: defaultColumns(schema)[1]?.description ?? '',
+    priority: 0,
+    jsonPath: '.metadata.creationTimestamp',
+  }
 }

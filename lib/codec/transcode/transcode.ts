@@ -4,27 +4,27 @@
 import { ByteWriter } from '../output/byte-writer.ts'
 import { type KindName, appendEnvelope, readEnvelope } from './envelope.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
-import { type Kind, findKind } from '../schema/schema.ts'
+import { type Kind, type Schema, perSchema, schemaOf } from '../schema/schema.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { encoderOf, rootText } from './encode/encoders.ts'
 import { EncodeState } from './encode/state.ts'
 import { jsonObject } from './encode/json-tape.ts'
 import { Decoders } from './decode/decoders.ts'
 import { appendObject } from './decode/objects.ts'
 
-const decoders = new Decoders()
+const decodersOf = perSchema(() => new Decoders())
 const encoding = new EncodeState()
 
 /** Appends the JSON of the protobuf value `bytes[start..end)`, which has an envelope, with a newline at its end as the API server
  *  writes it. When that cannot be done exactly, nothing is appended, and the reason is returned. */
 export function appendJson(
   out: ByteWriter,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
+  { bytes, start, end }: StoredValue,
+  schema: Schema,
 ): NotExact | undefined {
   const envelope = readEnvelope(bytes, start, end)
   if (envelope instanceof NotExact) return envelope
-  const kind = kindOf(envelope)
+  const kind = kindOf(schema, envelope)
   if (kind === undefined) return new NotExact('no schema of the kind in the envelope')
   const { type } = kind
   if (!type.hasProtobuf) return new NotExact(`${kind.kind} has no protobuf form`)
@@ -32,7 +32,7 @@ export function appendJson(
     out,
     { bytes, start: envelope.rawStart, end: envelope.rawEnd, type },
     {
-      write: decoders.writerOf(type, { shape: 'members' }),
+      write: decodersOf(schema).writerOf(type, { shape: 'members' }),
       header: type.hasTypeMeta ? `,"kind":"${kind.kind}","apiVersion":"${kind.apiVersion}"` : '',
       trailer: '}\n',
       resourceVersion: '',
@@ -45,18 +45,18 @@ export function jsonFromProtobuf(
   bytes: Uint8Array,
   start = 0,
   end: number = bytes.length,
+  schema: Schema = schemaOf(),
 ): Uint8Array | NotExact {
   scratch.clear()
-  return appendJson(scratch, bytes, start, end) ?? scratch.copy()
+  return appendJson(scratch, { bytes, start, end }, schema) ?? scratch.copy()
 }
 
 /** Appends the protobuf form, in its envelope, of the JSON text `bytes[start..end)`, of which `kind` and `apiVersion` say what it
  *  is. When that cannot be done exactly, nothing is appended, and the reason is returned. */
 export function appendProtobuf(
   out: ByteWriter,
-  bytes: Uint8Array,
-  start: number,
-  end: number,
+  { bytes, start, end }: StoredValue,
+  schema: Schema,
 ): NotExact | undefined {
   encoding.clear()
   encoding.slotCount = 0
@@ -68,7 +68,7 @@ export function appendProtobuf(
     const apiVersion = rootText(encoding, 'apiVersion')
     const name = rootText(encoding, 'kind')
     isNameless = apiVersion === '' && name === ''
-    const kind = kindOf({ apiVersion, kind: name })
+    const kind = kindOf(schema, { apiVersion, kind: name })
     if (kind === undefined) {
       return new NotExact(
         name === '' || apiVersion === '' ? namelessReason : 'no schema of the kind of the object',
@@ -91,16 +91,17 @@ export function protobufFromJson(
   bytes: Uint8Array,
   start = 0,
   end: number = bytes.length,
+  schema: Schema = schemaOf(),
 ): Uint8Array | NotExact {
   scratch.clear()
-  return appendProtobuf(scratch, bytes, start, end) ?? scratch.copy()
+  return appendProtobuf(scratch, { bytes, start, end }, schema) ?? scratch.copy()
 }
 
 /** The kind that the envelope names. The one message that is written without a name is a watch event. */
-function kindOf({ apiVersion, kind }: KindName): Kind | undefined {
+function kindOf(schema: Schema, { apiVersion, kind }: KindName): Kind | undefined {
   return apiVersion === '' && kind === ''
-    ? findKind('meta.k8s.io/v1', 'WatchEvent')
-    : findKind(apiVersion, kind)
+    ? schema.findKind('meta.k8s.io/v1', 'WatchEvent')
+    : schema.findKind(apiVersion, kind)
 }
 
 const scratch = new ByteWriter()

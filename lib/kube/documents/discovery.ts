@@ -5,6 +5,7 @@
  *  custom resources. One `Discovery` stands for one registry; its documents are made when first asked for. */
 
 import type { Subresource } from '../../codec/schema/schema.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
 import type { ApiService } from '../resources/api-services.ts'
 import { readDataFile } from '../../base/data-file.ts'
 import type { Digests } from '../../base/digests.ts'
@@ -39,15 +40,16 @@ interface Group {
   readonly versions: readonly string[]
 }
 
-/** The body of /version, as a kube-apiserver of the version that our data describes sends it. */
-export function versionBody(): string {
-  return discoveryData().version
+/** The body of /version, as a kube-apiserver of that minor sends it. */
+export function versionBody({ minor }: Schema): string {
+  return discoveryData().versions[minor] ?? ''
 }
 
 interface DiscoveryData {
   /** The built-in groups but the core one, in the order in which they are listed. */
   readonly groupOrder: readonly string[]
-  readonly version: string
+  /** By minor: the body of /version. */
+  readonly versions: Readonly<Record<string, string>>
 }
 
 function discoveryData(): DiscoveryData {
@@ -87,7 +89,7 @@ export class Discovery {
 
   /** /version: indented, without a final newline. */
   version(): string {
-    return this.#options.version ?? versionBody()
+    return this.#options.version ?? versionBody(this.#options.registry.schema)
   }
 
   /** /api */

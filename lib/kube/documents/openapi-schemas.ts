@@ -2,28 +2,25 @@
  *  descriptions. What `kubectl explain` and generators of clients need. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
-import {
-  type Field,
-  findKind,
-  findMessageType,
-  type MessageType,
-} from '../../codec/schema/schema.ts'
+import type { Field, MessageType, Schema } from '../../codec/schema/schema.ts'
 import type { Resource } from '../resources/resource.ts'
 import { groupVersionText } from '../resources/resource.ts'
 import { objectOf } from '../../base/untyped.ts'
 
 /** A schema as it stands in the document. */
-export type Schema = Readonly<Record<string, unknown>>
+export type OpenApiSchema = Readonly<Record<string, unknown>>
 
 /** Where schemas refer to each other: `#/components/schemas/` in version 3, `#/definitions/` in version 2. */
 export type ReferencePrefix = '#/components/schemas/' | '#/definitions/'
 
 /** The named schemas of one document. */
 export class SchemaSet {
-  readonly schemas: Record<string, Schema> = {}
+  readonly schemas: Record<string, OpenApiSchema> = {}
+  readonly #schema: Schema
   readonly #prefix: ReferencePrefix
 
-  constructor(prefix: ReferencePrefix) {
+  constructor(schema: Schema, prefix: ReferencePrefix) {
+    this.#schema = schema
     this.#prefix = prefix
   }
 
@@ -40,13 +37,13 @@ export class SchemaSet {
     return { object, list }
   }
 
-  reference(name: string): Schema {
+  reference(name: string): OpenApiSchema {
     return { $ref: this.#prefix + name }
   }
 
   #addBuiltIn(resource: Resource, kind: string): string {
     const { group, version } = resource
-    const type = findKind(groupVersionText(group, version), kind)?.type
+    const type = this.#schema.findKind(groupVersionText(group, version), kind)?.type
     const name = type === undefined ? kind : schemaName(type.name)
     if (type !== undefined) this.#addType(type)
     const known = this.schemas[name] ?? { type: 'object' }
@@ -102,10 +99,10 @@ export class SchemaSet {
     this.schemas[name] = this.#typeSchema(type)
   }
 
-  #typeSchema(type: MessageType): Schema {
+  #typeSchema(type: MessageType): OpenApiSchema {
     if (type.form === 'wrap') return { type: 'array', items: { type: 'string' } }
     if (type.form !== 'object') return {}
-    const properties: Record<string, Schema> = {}
+    const properties: Record<string, OpenApiSchema> = {}
     if (type.hasTypeMeta) {
       properties['apiVersion'] = { type: 'string' }
       properties['kind'] = { type: 'string' }
@@ -114,34 +111,34 @@ export class SchemaSet {
     return { type: 'object', properties: sorted(properties) }
   }
 
-  #addProperties(type: MessageType, properties: Record<string, Schema>): void {
+  #addProperties(type: MessageType, properties: Record<string, OpenApiSchema>): void {
     for (const field of type.fields) {
-      const inner = field.isInline ? findMessageType(field.type) : undefined
+      const inner = field.isInline ? this.#schema.findMessageType(field.type) : undefined
       if (inner === undefined) properties[field.jsonName] = this.#fieldSchema(field)
       else this.#addProperties(inner, properties)
     }
   }
 
-  #fieldSchema({ type, container }: Field): Schema {
+  #fieldSchema({ type, container }: Field): OpenApiSchema {
     const schema = scalarSchemas[type] ?? this.#typeReference(type)
     if (container === 'list') return { type: 'array', items: schema }
     return container === 'map' ? { type: 'object', additionalProperties: schema } : schema
   }
 
-  #typeReference(name: string): Schema {
+  #typeReference(name: string): OpenApiSchema {
     const special = specialNames[name]
     if (special !== undefined) {
       this.schemas[special.name] = special.schema
       return this.reference(special.name)
     }
-    const type = findMessageType(name)
+    const type = this.#schema.findMessageType(name)
     if (type === undefined) return {}
     this.#addType(type)
     return this.reference(schemaName(name))
   }
 }
 
-const scalarSchemas: Readonly<Record<string, Schema>> = {
+const scalarSchemas: Readonly<Record<string, OpenApiSchema>> = {
   string: { type: 'string' },
   bool: { type: 'boolean' },
   int32: { type: 'integer', format: 'int32' },
@@ -154,7 +151,9 @@ const scalarSchemas: Readonly<Record<string, Schema>> = {
 
 const machinery = 'io.k8s.apimachinery.pkg.'
 
-const specialNames: Readonly<Record<string, { readonly name: string; readonly schema: Schema }>> = {
+const specialNames: Readonly<
+  Record<string, { readonly name: string; readonly schema: OpenApiSchema }>
+> = {
   quantity: { name: `${machinery}api.resource.Quantity`, schema: { type: 'string' } },
   time: {
     name: `${machinery}apis.meta.v1.Time`,
@@ -189,15 +188,15 @@ function customName(group: string, version: string, kind: string): string {
   return [...group.split('.').reverse(), version, kind].join('.')
 }
 
-function kindMember(group: string, version: string, kind: string): Schema {
+function kindMember(group: string, version: string, kind: string): OpenApiSchema {
   return { 'x-kubernetes-group-version-kind': [{ group, kind, version }] }
 }
 
-function selectable({ fields }: Resource): Schema {
+function selectable({ fields }: Resource): OpenApiSchema {
   return { 'x-kubernetes-selectable-fields': fields.map(selectableField) }
 }
 
-function selectableField({ label, paths, fallback }: SelectableField): Schema {
+function selectableField({ label, paths, fallback }: SelectableField): OpenApiSchema {
   const isOwnPath = paths.length === 1 && paths[0] === label
   return {
     fieldPath: label,
@@ -208,12 +207,14 @@ function selectableField({ label, paths, fallback }: SelectableField): Schema {
   }
 }
 
-function withoutMetadata(properties: unknown): Schema {
+function withoutMetadata(properties: unknown): OpenApiSchema {
   const { metadata: _, ...rest } = objectOf(properties)
   return rest
 }
 
-function sorted(properties: Readonly<Record<string, Schema>>): Record<string, Schema> {
+function sorted(
+  properties: Readonly<Record<string, OpenApiSchema>>,
+): Record<string, OpenApiSchema> {
   const names = Object.keys(properties).sort()
   return Object.fromEntries(names.map(name => [name, properties[name] ?? {}]))
 }

@@ -5,7 +5,7 @@ import type { Steps } from '../../base/slice.ts'
 import type { Digests } from '../../base/digests.ts'
 import { openApiProtobuf } from './openapi-protobuf.ts'
 import type { Registry } from '../resources/registry.ts'
-import { type ReferencePrefix, type Schema, SchemaSet } from './openapi-schemas.ts'
+import { type ReferencePrefix, type OpenApiSchema, SchemaSet } from './openapi-schemas.ts'
 import { groupVersionText, type Resource } from '../resources/resource.ts'
 
 export interface OpenApiOptions {
@@ -33,7 +33,7 @@ export class OpenApi {
   }
 
   *#makeIndex(): Steps<string> {
-    const paths: Record<string, Schema> = {}
+    const paths: Record<string, OpenApiSchema> = {}
     for (const [group, version] of this.#groupVersions()) {
       const text = yield* this.document(group, version)
       if (text === undefined) continue
@@ -51,7 +51,7 @@ export class OpenApi {
   }
 
   *#makeDocument(resources: readonly Resource[]): Steps<string> {
-    const { schemas, paths } = yield* describe(resources, '#/components/schemas/')
+    const { schemas, paths } = yield* this.#describe(resources, '#/components/schemas/')
     return JSON.stringify({ openapi: '3.0.0', info: this.#info(), paths, components: { schemas } })
   }
 
@@ -61,8 +61,15 @@ export class OpenApi {
   }
 
   *#makeAll(): Steps<string> {
-    const { schemas, paths } = yield* describe(this.#options.registry.resources, '#/definitions/')
+    const { schemas, paths } = yield* this.#describe(
+      this.#options.registry.resources,
+      '#/definitions/',
+    )
     return JSON.stringify({ swagger: '2.0', info: this.#info(), paths, definitions: schemas })
+  }
+
+  #describe(resources: readonly Resource[], prefix: ReferencePrefix): Steps<Described> {
+    return describe(resources, prefix, new SchemaSet(this.#options.registry.schema, prefix))
   }
 
   /** /openapi/v2 as protobuf. */
@@ -71,7 +78,7 @@ export class OpenApi {
     return this.#protobuf
   }
 
-  #info(): Schema {
+  #info(): OpenApiSchema {
     return { title: 'Kubernetes', version: this.#options.gitVersion }
   }
 
@@ -118,15 +125,20 @@ function documentPath(group: string, version: string): string {
   return group === '' ? `api/${version}` : `apis/${group}/${version}`
 }
 
+interface Described {
+  readonly schemas: OpenApiSchema
+  readonly paths: OpenApiSchema
+}
+
 function* describe(
   resources: readonly Resource[],
   prefix: ReferencePrefix,
-): Steps<{ readonly schemas: Schema; readonly paths: Schema }> {
-  const set = new SchemaSet(prefix)
-  const paths: Record<string, Schema> = {}
+  set: SchemaSet,
+): Steps<Described> {
+  const paths: Record<string, OpenApiSchema> = {}
   for (const resource of resources) {
     const { object, list } = set.addResource(resource)
-    const answer = (name: string): Schema => responses(prefix, set.reference(name))
+    const answer = (name: string): OpenApiSchema => responses(prefix, set.reference(name))
     const collection = collectionPath(resource)
     if (resource.verbs.includes('list')) {
       paths[collection] = operation(resource, 'list', answer(list))
@@ -144,20 +156,20 @@ function* describe(
   return { schemas: set.schemas, paths }
 }
 
-function responses(prefix: ReferencePrefix, schema: Schema): Schema {
+function responses(prefix: ReferencePrefix, schema: OpenApiSchema): OpenApiSchema {
   const content =
     prefix === '#/definitions/' ? { schema } : { content: { 'application/json': { schema } } }
   return { responses: { '200': { description: 'OK', ...content } } }
 }
 
-function operation(resource: Resource, action: string, answer: Schema): Schema {
+function operation(resource: Resource, action: string, answer: OpenApiSchema): OpenApiSchema {
   return {
     get: { ...answer, 'x-kubernetes-action': action, ...kindOf(resource) },
     ...kindOf(resource),
   }
 }
 
-function kindOf({ group, version, kind }: Resource): Schema {
+function kindOf({ group, version, kind }: Resource): OpenApiSchema {
   return { 'x-kubernetes-group-version-kind': { group, kind, version } }
 }
 

@@ -1,13 +1,16 @@
 /** The resources that kube-apiserver has built in, from the table of the schema. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
-import { allResources, type BuiltInResource } from '../../codec/schema/schema.ts'
+import type { BuiltInResource, Schema } from '../../codec/schema/schema.ts'
 import { defaultEtcdPrefix, type Resource } from './resource.ts'
 
 /** The built-in resources that are on by default, under an etcd prefix (`/registry`, without a final slash), in the order of
  *  discovery. */
-export function builtInResources(etcdPrefix: string = defaultEtcdPrefix): Resource[] {
-  return allResources()
+export function builtInResources(
+  schema: Schema,
+  etcdPrefix: string = defaultEtcdPrefix,
+): Resource[] {
+  return schema.resources
     .filter(row => row.defaultServed)
     .map(row => resourceFromRow(row, etcdPrefix))
 }

@@ -3,12 +3,15 @@
 
 import type { Key } from '../../base/keys.ts'
 import { keyFromText } from '../../base/keys.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
 import type { ApiService } from './api-services.ts'
 import type { CustomDefinition } from './custom-resources.ts'
 import { defaultEtcdPrefix, groupVersionText, type Resource } from './resource.ts'
 import { compareVersions } from './versions.ts'
 
 export interface RegistryOptions {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   /** Built in, or configured: routed like upstream's own groups. */
   readonly installed: readonly Resource[]
   readonly definitions?: readonly CustomDefinition[] | undefined
@@ -27,6 +30,7 @@ export interface KeyspaceResources {
 export type GroupRouting = 'installed' | 'custom' | 'remote' | undefined
 
 export class Registry {
+  readonly schema: Schema
   readonly etcdPrefix: string
   /** In the order of discovery within each version. */
   readonly resources: readonly Resource[]
@@ -39,6 +43,7 @@ export class Registry {
   readonly #byPrefix = new Map<string, Resource[]>()
 
   constructor(options: RegistryOptions) {
+    this.schema = options.schema
     this.etcdPrefix = options.etcdPrefix ?? defaultEtcdPrefix
     this.services = options.services ?? []
     this.definitions = [...(options.definitions ?? [])].sort(

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { silentLogger } from '../../../lib/base/logger.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
@@ -36,7 +37,7 @@ function named(kind: string, name: string): unknown {
 function planOf(...args: string[]): ReturnType<typeof etcdPlanOf> {
   const invocation = load(['serve', ...args], {})
   if (invocation.kind !== 'run') throw new Error('not to be run')
-  return etcdPlanOf(invocation.values, '/registry', [])
+  return etcdPlanOf(invocation.values, { schema: schemaOf(), prefix: '/registry', configured: [] })
 }
 
 t.test('events come from another etcd, and what is excluded is not served', async t => {

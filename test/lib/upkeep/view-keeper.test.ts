@@ -1,3 +1,5 @@
+import { Registry } from '../../../lib/kube/resources/registry.ts'
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { type Key, keyFromText } from '../../../lib/base/keys.ts'
 import { prepareView } from '../../../lib/codec/served/view.ts'
@@ -15,14 +17,15 @@ class CountingClock extends FakeClock {
 
 /** What is prepared already needs no more steps. */
 function stepsLeft(apiVersion: string, kind: string): number {
-  return [...prepareView(apiVersion, kind)].length
+  return [...prepareView(schemaOf(), apiVersion, kind)].length
 }
 
 t.test('what shows a kind is made when its first object comes, a step at a time', async t => {
   const clock = new CountingClock()
-  const resources = builtInResources('/registry')
+  const schema = schemaOf()
+  const registry = new Registry({ schema, installed: builtInResources(schema, '/registry') })
   const views = new ViewKeeper(
-    () => resources,
+    () => registry,
     () => undefined,
     clock,
   )

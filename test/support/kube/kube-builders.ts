@@ -1,5 +1,6 @@
 /** Builders of what the pure Kubernetes layer works on. */
 
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { type Key, keyFromText } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
@@ -31,7 +32,7 @@ export function labelled(
 
 /** A built-in resource. */
 export function builtIn(resource: string, group = '', version = 'v1'): Resource {
-  const found = builtInResources().find(
+  const found = builtInResources(schemaOf()).find(
     row => row.resource === resource && row.group === group && row.version === version,
   )
   if (found === undefined) throw new Error(`no resource ${resource}`)

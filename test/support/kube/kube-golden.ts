@@ -1,5 +1,6 @@
 /** Answers recorded requests from the recorded history with nothing but the pure layer: what it refuses, and which objects it finds. */
 
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { Freshness } from '../../../lib/base/freshness.ts'
 import type { ListMeta } from '../../../lib/codec/output/list-body.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
@@ -55,7 +56,8 @@ export function registryAt(at: number): Registry {
   const below = (prefix: string): KeyValue[] =>
     entries.filter(entry => entry.key.startsWith(keyFromText(prefix)))
   return new Registry({
-    installed: builtInResources(),
+    schema: schemaOf(),
+    installed: builtInResources(schemaOf()),
     definitions: below('/registry/apiextensions.k8s.io/customresourcedefinitions/').map(entry =>
       customDefinition(entry, '/registry'),
     ),

@@ -1,5 +1,6 @@
 /** Stored objects and the encodings that they are shown in, for the tests of outputs. */
 
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { decode } from 'cborg'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
@@ -36,6 +37,7 @@ export function builtIn(
 ): OutputKind {
   const { group = '', version = 'v1', kind } = names
   return {
+    schema: schemaOf(),
     group,
     version,
     kind,

@@ -1,5 +1,6 @@
 /** Readers of labels and fields as the service makes them, for the recorded definitions. */
 
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { customKindOf } from '../../../lib/codec/served/custom/custom-definition.ts'
 import type { CustomKind } from '../../../lib/codec/served/custom/custom.ts'
 import {
@@ -30,6 +31,7 @@ export function recordedCustomKind(definition: string, definedAt: number): Custo
 export function selectableKind({ version, storage, custom }: Resource): SelectableKind {
   const { group, version: storedVersion, kind } = storage!
   return {
+    schema: schemaOf(),
     version,
     stored: { apiVersion: groupVersionText(group, storedVersion), kind },
     custom:

@@ -2,12 +2,7 @@
 
 import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import {
-  findKind,
-  findMessageType,
-  type Field,
-  type MessageType,
-} from '../../../lib/codec/schema/schema.ts'
+import { type Field, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { MakeReader } from '../../../lib/kube/selectors/filter.ts'
 import type { StoredValue } from '../../../lib/codec/served/view.ts'
 
@@ -63,7 +58,7 @@ export function decodeStored({ bytes, start, end }: StoredValue): unknown {
   if (bytes[start] === 0x7b) return JSON.parse(Buffer.from(bytes.subarray(start, end)).toString())
   const envelope = readEnvelope(bytes, start, end)
   if (envelope instanceof NotExact) return envelope
-  const kind = findKind(envelope.apiVersion, envelope.kind)
+  const kind = schemaOf().findKind(envelope.apiVersion, envelope.kind)
   if (kind === undefined) return new NotExact(`no kind ${envelope.kind}`)
   return decodeMessage(kind.type, bytes, envelope.rawStart, envelope.rawEnd)
 }
@@ -102,7 +97,7 @@ function addValue(object: Record<string, unknown>, field: Field, bytes: Uint8Arr
     object[field.jsonName] = { ...(object[field.jsonName] as object | undefined), [key]: value }
     return
   }
-  const type = findMessageType(field.type)
+  const type = schemaOf().findMessageType(field.type)
   const value =
     type === undefined ? Buffer.from(bytes).toString() : decodeMessage(type, bytes, 0, bytes.length)
   if (field.container === 'list') {

@@ -1,5 +1,6 @@
 /** Stored objects for tests, and what the API serves of them. */
 
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { ByteWriter } from '../../../lib/codec/output/byte-writer.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { appendObject } from '../../../lib/codec/served/object-view.ts'
@@ -19,7 +20,12 @@ export function served(bytes: Uint8Array, apiVersion: string, kind: string): unk
   out.clear()
   const value = { bytes, start: 0, end: bytes.length }
   const options = { resourceVersion: '9', isItem: false }
-  const problem = appendObject(out, value, { apiVersion, kind, custom: undefined }, options)
+  const problem = appendObject(
+    out,
+    value,
+    { schema: schemaOf(), apiVersion, kind, custom: undefined },
+    options,
+  )
   return problem?.reason ?? JSON.parse(Buffer.from(out.copy()).toString())
 }
 

@@ -1,12 +1,17 @@
-/** Makes the data files of lib/ from a folder with the reference data of a Kubernetes version (lib/codec/schema/FORMAT.md says
- *  what each file of such a folder holds):
+/** Makes the data files of lib/ from a folder with Kubernetes reference data (lib/codec/schema/FORMAT.md says what each file of
+ *  such a folder holds) and from the recordings in test/golden/data:
  *
  *      npm run regenerate -- FOLDER
  *
- *  Files are kept line by line as they are there, so that the difference between two versions can be read. */
+ *  The folder describes one minor version whole, and in versions/ what the others do differently. A data file has one row for
+ *  all minors of which it is true. behaviours.json, beside the files made here, is kept by hand. */
 
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { discoveryFile } from './discovery-file.ts'
+import { resourcesFile } from './resources-file.ts'
+import { schemaFile } from './schema-file.ts'
+import { tablesFile } from './tables-file.ts'
 
 const folder = process.argv[2]
 if (folder === undefined) {
@@ -14,19 +19,56 @@ if (folder === undefined) {
   process.exit(2)
 }
 
-for (const name of ['kubernetes-schema', 'read-defaults', 'resources', 'tables']) {
-  JSON.parse(read(`${name}.json`))
-  copyFileSync(join(folder, `${name}.json`), `lib/codec/schema/data/${name}.json`)
-}
-writeFileSync('lib/kube/documents/discovery.json', discoveryData())
+const read = (name: string): never => JSON.parse(readFileSync(join(folder, name), 'utf8')) as never
 
-/** What a kube-apiserver says of itself: the order of its groups, and the body of /version. */
-function discoveryData(): string {
-  const { groups } = JSON.parse(read('discovery/apis.json')) as { groups: { name: string }[] }
-  const version = read('discovery/version.json')
-  return `${JSON.stringify({ groupOrder: groups.map(({ name }) => name), version }, null, 2)}\n`
+const target = 'lib/codec/schema/data'
+const { minors, whole } = JSON.parse(readFileSync(`${target}/behaviours.json`, 'utf8')) as {
+  readonly minors: readonly string[]
+  /** The minor that the folder describes whole. */
+  readonly whole: string
 }
+const schema = schemaFile(read('kubernetes-schema.json'), read('versions/schema-deltas.json'), {
+  minors,
+  whole,
+})
+write(`${target}/types.json`, schema)
+write(
+  `${target}/resources.json`,
+  resourcesFile(read('resources.json'), read('versions/storage-by-minor.json'), {
+    minors,
+    schema,
+  }),
+)
+write(
+  `${target}/tables.json`,
+  tablesFile(read('tables.json'), read('versions/table-deltas.json'), { minors, whole }),
+)
+write(`${target}/read-defaults.json`, read('read-defaults.json'))
+write(
+  'lib/kube/documents/discovery.json',
+  discoveryFile(
+    read('discovery/apis.json'),
+    readFileSync(join(folder, 'discovery/version.json'), 'utf8'),
+    {
+      minors,
+      whole,
+    },
+  ),
+)
 
-function read(name: string): string {
-  return readFileSync(join(String(folder), name), 'utf8')
+/** One line for each row of a list or member of an object at the second level, so that differences can be read. */
+function write(file: string, content: object): void {
+  const members = Object.entries(content).map(([name, value]) => {
+    const isTable =
+      typeof value === 'object' && value !== null && Object.keys(value as object).length > 1
+    if (!isTable) return `${JSON.stringify(name)}:${JSON.stringify(value)}`
+    const [open, close] = Array.isArray(value) ? '[]' : '{}'
+    const lines = Array.isArray(value)
+      ? value.map(row => JSON.stringify(row))
+      : Object.entries(value as object).map(
+          ([key, row]) => `${JSON.stringify(key)}:${JSON.stringify(row)}`,
+        )
+    return `${JSON.stringify(name)}:${open}\n${lines.join(',\n')}\n${close}`
+  })
+  writeFileSync(file, `{\n${members.join(',\n')}\n}\n`)
 }

@@ -1,7 +1,7 @@
 /** What a view adds to the plain conversion, in the form that the compiler of decoders takes: the object's resourceVersion,
  *  defaults on read, checks for the defaults that we do not apply, and the API server's own fixups. */
 
-import { type Field, containedTypes } from '../../schema/schema.ts'
+import { type Field, type Schema, perSchema } from '../../schema/schema.ts'
 import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
 import { putSource } from '../../transcode/decode/source.ts'
 import { writeQuantity } from '../../transcode/decode/specials.ts'
@@ -20,13 +20,13 @@ export function objectScope(root: string): Scope {
 /** The scope of an object's metadata that is written alone. */
 export const metadataScope: Scope = { root: '', place: '', isMetadata: true, prefix: '' }
 
-export const viewAdditions: Additions = {
+export const viewAdditions: (schema: Schema) => Additions = perSchema(schema => ({
   scopeOf: (parent, field, scope) => {
     const isMetadata = scope.place === objectPlace && field.jsonName === 'metadata'
-    const isRooted = isMetadata ? scope.root === job : reachesRooted(field.type, scope.root)
+    const isRooted = isMetadata ? scope.root === job : reachesRooted(schema, field.type, scope.root)
     return {
       root: isRooted ? scope.root : '',
-      place: dependsOnPlace(field.type) ? field.jsonName : '',
+      place: dependsOnPlace(schema, field.type) ? field.jsonName : '',
       isMetadata,
       prefix: prefixOf(parent, field),
     }
@@ -61,7 +61,7 @@ export const viewAdditions: Additions = {
     findTemplateLabels,
     couldApply: (what: string): never => giveUp(`a default that we do not apply could: ${what}`),
   },
-}
+}))
 
 const objectPlace = '(object)'
 
@@ -91,17 +91,18 @@ const writeRoundedQuantity: WriteValue = (out, start, end, position) => {
   return to
 }
 
-const rooted = new Map<string, boolean>()
+const rootedOf = perSchema(() => new Map<string, boolean>())
 
 /** True if something that is added inside messages of the type depends on this kind of object. */
-function reachesRooted(typeName: string, root: string): boolean {
+function reachesRooted(schema: Schema, typeName: string, root: string): boolean {
   if (root === '' || !typeName.includes('.')) return false
+  const rooted = rootedOf(schema)
   const key = `${root} ${typeName}`
   const known = rooted.get(key)
   if (known !== undefined) return known
-  const isReached = [typeName, ...containedTypes(typeName)].some(
+  const isReached = [typeName, ...schema.containedTypes(typeName)].some(
     name =>
-      dependsOnRoot(name, root) ||
+      dependsOnRoot(schema, name, root) ||
       checks.some(({ type, roots }) => type === name && roots?.includes(root) === true),
   )
   rooted.set(key, isReached)

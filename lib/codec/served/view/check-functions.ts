@@ -1,7 +1,7 @@
 /** What the checks of a view look up in stored messages, beside their own fields: called by compiled functions, on windows that
  *  those have checked on their own level only. Anything malformed further in is found when it is written. */
 
-import { messageType } from '../../schema/schema.ts'
+import { minors, schemaOf } from '../../schema/schema.ts'
 import { giveUp } from '../../not-exact.ts'
 import { type DecodeState } from '../../transcode/decode/state.ts'
 import { WireReader, wireBytes, wireVarint } from '../../../wire/reader.ts'
@@ -12,9 +12,10 @@ export interface Window {
   end: number
 }
 
-/** The number of a field, once, when the checks are set up. */
+/** The number of a field, once, when the checks are set up. A number never changes, so the newest schema will do. */
 export function numberOf(typeName: string, jsonName: string): number {
-  const field = messageType(typeName).fields.find(candidate => candidate.jsonName === jsonName)
+  const type = schemaOf(minors().at(-1)).messageType(typeName)
+  const field = type.fields.find(candidate => candidate.jsonName === jsonName)
   return field?.number ?? giveUp(`${typeName} has no field ${jsonName}`)
 }
 

@@ -3,8 +3,8 @@
  *
  *  Most of a message is never looked at: only types are entered in which a default, a rule in words or a quantity can be. */
 
-import { type Field, type MessageType, messageType } from '../../schema/schema.ts'
-import type { Scope } from '../../transcode/decode/decoders.ts'
+import { type Field, type MessageType, perSchema } from '../../schema/schema.ts'
+import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
 import { scalarMember, specialMember } from '../../transcode/decode/member-source.ts'
 import { isRecursive, runtime } from '../../transcode/decode/runtime.ts'
 import { scanSource, variablesSource } from '../../transcode/decode/scan-source.ts'
@@ -26,16 +26,18 @@ export function checkerOf(
   scope: Scope,
   except: ReadonlySet<string>,
 ): CheckMessage | undefined {
-  const checkers = new Checkers(except)
+  const checkers = new Checkers(viewAdditions(type.schema), except)
   return checkers.canChange(type, scope) ? checkers.compile(type, scope) : undefined
 }
 
 class Checkers {
+  readonly #additions: Additions
   readonly #except: ReadonlySet<string>
   readonly #compiled = new Map<string, { run: CheckMessage | undefined }>()
   readonly #changeable = new Map<string, boolean>()
 
-  constructor(except: ReadonlySet<string>) {
+  constructor(additions: Additions, except: ReadonlySet<string>) {
+    this.#additions = additions
     this.#except = except
   }
 
@@ -47,7 +49,7 @@ class Checkers {
     // While a type that contains itself is looked at, it adds nothing to itself.
     this.#changeable.set(key, false)
     const can =
-      viewAdditions.checksOf(type, scope) !== '' ||
+      this.#additions.checksOf(type, scope) !== '' ||
       type.fields.some(
         field =>
           field.type === 'quantity' ||
@@ -71,21 +73,24 @@ class Checkers {
 
   #presetsOf(type: MessageType, field: Field, scope: Scope): readonly string[] {
     if (this.#except.has(`${type.name}.${field.jsonName}`)) return []
-    return viewAdditions.presetsOf(type, field, scope).map(({ condition }) => condition)
+    return this.#additions.presetsOf(type, field, scope).map(({ condition }) => condition)
   }
 
   #enters(type: MessageType, field: Field, scope: Scope): boolean {
     return (
       field.type.includes('.') &&
-      this.canChange(messageType(field.type), viewAdditions.scopeOf(type, field, scope))
+      this.canChange(
+        type.schema.messageType(field.type),
+        this.#additions.scopeOf(type, field, scope),
+      )
     )
   }
 
   #make(type: MessageType, scope: Scope): CheckMessage {
     const children: CheckMessage[] = []
     const childOf = (field: Field): string => {
-      const childType = messageType(field.type)
-      const childScope = viewAdditions.scopeOf(type, field, scope)
+      const childType = type.schema.messageType(field.type)
+      const childScope = this.#additions.scopeOf(type, field, scope)
       // Compiled when it is first called, as types may contain themselves.
       let run: CheckMessage | undefined
       children.push((out, start, end) => {
@@ -94,16 +99,17 @@ class Checkers {
       })
       return `C[${children.length - 1}]`
     }
+    const functions = functionsOf(type.schema)
     const source = `
       const { ${[...Object.keys(runtime), ...Object.keys(functions)].join(', ')} } = helpers;
       return function (O, s, e) {
         const I = O.input, W = O.inputView;
         ${variablesSource(type)}
-        ${isRecursive(type.name) ? 'if (++O.depth > maxDepth) tooDeep();' : ''}
+        ${isRecursive(type) ? 'if (++O.depth > maxDepth) tooDeep();' : ''}
         ${scanSource(type)}
-        ${viewAdditions.checksOf(type, scope)}
+        ${this.#additions.checksOf(type, scope)}
         ${type.fields.map(field => this.#fieldSource(type, field, { scope, childOf })).join('\n')}
-        ${isRecursive(type.name) ? 'O.depth--;' : ''}
+        ${isRecursive(type) ? 'O.depth--;' : ''}
       };`
     // The source is made from our own schema; nothing of an object gets into it.
     // oxlint-disable-next-line typescript/no-implied-eval
@@ -189,9 +195,9 @@ function checkRounded(out: DecodeState, start: number, end: number): void {
   if (/(?:[nu]|e-[69])$/.test(text)) giveUp('a quantity is smaller than a thousandth')
 }
 
-const functions: Readonly<Record<string, unknown>> = {
-  ...viewAdditions.helpers,
+const functionsOf = perSchema((schema): Readonly<Record<string, unknown>> => ({
+  ...viewAdditions(schema).helpers,
   checkEntry,
   checkQuantity,
   checkRounded,
-}
+}))

@@ -2,26 +2,22 @@
  *  For values that a kube-apiserver wrote they hardly ever matter, as it has filled them in before; other programs that write
  *  into etcd may not have. */
 
-import {
-  type Field,
-  type MessageType,
-  messageType,
-  readDefaults,
-  readFixups,
-} from '../../schema/schema.ts'
+import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 import type { PresetValue, Scope } from '../../transcode/decode/decoders.ts'
 
 /** What the field becomes when it is zero: the first value whose condition holds. */
 export function presetsOf(type: MessageType, field: Field, scope: Scope): readonly PresetValue[] {
-  const found: PresetValue[] = [...(codedPresets[`${type.name}.${field.jsonName}`]?.(scope) ?? [])]
-  for (const rule of rules().get(type.name) ?? []) {
+  const found: PresetValue[] = [
+    ...(codedPresets[`${type.name}.${field.jsonName}`]?.(type, scope) ?? []),
+  ]
+  for (const rule of rulesOf(type.schema).get(type.name) ?? []) {
     const isHere =
       rule.field === field.jsonName &&
       (rule.root === undefined || scope.root.endsWith(` ${rule.root}`)) &&
       (rule.path === undefined || rule.path.endsWith(`.${scope.place}`))
     if (isHere) found.push({ condition: conditionOf(type, rule), value: rule.value })
   }
-  for (const { type: name, field: fieldName, whenEmpty } of readFixups()) {
+  for (const { type: name, field: fieldName, whenEmpty } of type.schema.readFixups) {
     if (name === type.name && fieldName === field.jsonName && whenEmpty !== undefined) {
       found.push({ condition: 'true', value: whenEmpty })
     }
@@ -30,14 +26,14 @@ export function presetsOf(type: MessageType, field: Field, scope: Scope): readon
 }
 
 /** True if defaults of the type depend on the field that it is in. */
-export function dependsOnPlace(typeName: string): boolean {
-  return (rules().get(typeName) ?? []).some(({ path }) => path !== undefined)
+export function dependsOnPlace(schema: Schema, typeName: string): boolean {
+  return (rulesOf(schema).get(typeName) ?? []).some(({ path }) => path !== undefined)
 }
 
 /** True if defaults of the type itself depend on the kind of the object. */
-export function dependsOnRoot(typeName: string, root: string): boolean {
+export function dependsOnRoot(schema: Schema, typeName: string, root: string): boolean {
   return (
-    (rules().get(typeName) ?? []).some(
+    (rulesOf(schema).get(typeName) ?? []).some(
       rule => rule.root !== undefined && root.endsWith(` ${rule.root}`),
     ) ||
     (typeName === 'batch/v1.JobSpec' && root === job)
@@ -46,7 +42,7 @@ export function dependsOnRoot(typeName: string, root: string): boolean {
 
 /** JSON members that the API server adds to the elements of a list. */
 export function prefixOf(type: MessageType, field: Field): string {
-  const fixup = readFixups().find(
+  const fixup = type.schema.readFixups.find(
     ({ type: name, field: fieldName, kind }) =>
       name === type.name && fieldName === field.jsonName && kind !== undefined,
   )
@@ -84,26 +80,22 @@ interface Rule {
   readonly path?: string
 }
 
-let rulesByType: Map<string, Rule[]> | undefined
-
-function rules(): Map<string, Rule[]> {
-  if (rulesByType === undefined) {
-    rulesByType = new Map()
-    for (const { type, ...rule } of readDefaults()) {
-      const known = rulesByType.get(type)
-      if (known === undefined) rulesByType.set(type, [rule])
-      else known.push(rule)
-    }
+const rulesOf = perSchema(schema => {
+  const rules = new Map<string, Rule[]>()
+  for (const { type, ...rule } of schema.readDefaults) {
+    const known = rules.get(type)
+    if (known === undefined) rules.set(type, [rule])
+    else known.push(rule)
   }
-  return rulesByType
-}
+  return rules
+})
 
 /** A rule's condition is on a sibling, which may have its value by default itself. */
 function conditionOf(type: MessageType, { when }: Rule): string {
   if (when === undefined) return 'true'
   const [name, value] = when
   const text = String(value)
-  const isDefault = (rules().get(type.name) ?? []).some(
+  const isDefault = (rulesOf(type.schema).get(type.name) ?? []).some(
     rule => rule.field === name && rule.value === text,
   )
   const stored = textSource(type, name, text)
@@ -114,7 +106,7 @@ const job = 'batch/v1 Job'
 
 /** Rules that read-defaults.json has in words (`jobSpec`, `networkPolicyTypes`, `rbacSubjectApiGroup`), and that are no more than
  *  a choice by siblings. */
-const codedPresets: Readonly<Record<string, (scope: Scope) => readonly PresetValue[]>> = {
+const codedPresets: Readonly<Record<string, CodedPreset>> = {
   'batch/v1.JobSpec.completions': jobPreset([{ when: ['parallelism', 'absent'], value: 1 }]),
   'batch/v1.JobSpec.backoffLimit': jobPreset([
     { when: ['backoffLimitPerIndex', 'absent'], value: 6 },
@@ -124,19 +116,21 @@ const codedPresets: Readonly<Record<string, (scope: Scope) => readonly PresetVal
     { when: ['podFailurePolicy', 'absent'], value: 'TerminatingOrFailed' },
     { value: 'Failed' },
   ]),
-  'networking/v1.NetworkPolicySpec.policyTypes': () => [
+  'networking/v1.NetworkPolicySpec.policyTypes': type => [
     {
-      condition: zeroSource(messageType('networking/v1.NetworkPolicySpec'), 'egress'),
+      condition: zeroSource(type, 'egress'),
       value: ['Ingress'],
     },
     { condition: 'true', value: ['Ingress', 'Egress'] },
   ],
-  'rbac/v1.Subject.apiGroup': () =>
+  'rbac/v1.Subject.apiGroup': type =>
     ['User', 'Group'].map(kind => ({
-      condition: textSource(messageType('rbac/v1.Subject'), 'kind', kind),
+      condition: textSource(type, 'kind', kind),
       value: 'rbac.authorization.k8s.io',
     })),
 }
+
+type CodedPreset = (type: MessageType, scope: Scope) => readonly PresetValue[]
 
 interface JobChoice {
   readonly when?: readonly [field: string, state: 'absent']
@@ -144,13 +138,12 @@ interface JobChoice {
 }
 
 /** Only in jobs, not in the templates of cron jobs. */
-function jobPreset(choices: readonly JobChoice[]): (scope: Scope) => readonly PresetValue[] {
-  return ({ root }) =>
+function jobPreset(choices: readonly JobChoice[]): CodedPreset {
+  return (type, { root }) =>
     root !== job
       ? []
       : choices.map(({ when, value }) => ({
-          condition:
-            when === undefined ? 'true' : zeroSource(messageType('batch/v1.JobSpec'), when[0]),
+          condition: when === undefined ? 'true' : zeroSource(type, when[0]),
           value,
         }))
 }

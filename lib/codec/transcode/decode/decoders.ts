@@ -4,7 +4,7 @@
  *  become jump tables, names become constants (bench/codec). Compiling one takes some tenths of a millisecond, and a cluster
  *  uses few of the 1,200 types, so none is compiled before it is met. */
 
-import { type Field, type MessageType, messageType } from '../../schema/schema.ts'
+import type { Field, MessageType } from '../../schema/schema.ts'
 import { wireBytes } from '../../../wire/reader.ts'
 import { type DecoderContext, type Preset, type Shape, decoderSource } from './decoder-source.ts'
 import { encodeValue } from '../encode/encoders.ts'
@@ -146,7 +146,7 @@ export class Decoders {
         const shape = field.isInline ? 'members' : 'value'
         const childScope = this.#scopeOf(type, field, scope)
         const place = links.push(
-          this.#linkOf(messageType(field.type), { shape, scope: childScope }),
+          this.#linkOf(type.schema.messageType(field.type), { shape, scope: childScope }),
         )
         return `(L${place - 1}.run ?? compile(L${place - 1}))`
       },
@@ -160,7 +160,7 @@ export class Decoders {
           const childScope = this.#scopeOf(type, field, scope)
           known = additions.presetsOf(type, field, scope).map(({ condition, value }) => ({
             condition,
-            json: this.#jsonOf(field, value, childScope),
+            json: this.#jsonOf(typeOf(type, field), value, childScope),
           }))
           presets.set(field, known)
         }
@@ -176,7 +176,7 @@ export class Decoders {
             ? '[]'
             : 'null'
           : (scope?.prefix ?? ''),
-      isRecursive: isRecursive(type.name),
+      isRecursive: isRecursive(type),
     }
   }
 
@@ -185,9 +185,8 @@ export class Decoders {
   }
 
   /** JSON of a value that the schema gives for a field: a message goes through its own function, which adds what it adds. */
-  #jsonOf(field: Field, value: unknown, scope: Scope | undefined): string {
-    if (!field.type.includes('.')) return JSON.stringify(value)
-    const type = messageType(field.type)
+  #jsonOf(type: MessageType | undefined, value: unknown, scope: Scope | undefined): string {
+    if (type === undefined) return JSON.stringify(value)
     const write = this.writerOf(type, { shape: 'value', scope })
     const texts = (Array.isArray(value) ? value : [value]).map(element => {
       const bytes = encodeValue(type, element)
@@ -204,7 +203,7 @@ export class Decoders {
     const known = added ?? mapValueWriters[field.type]
     const tag = tagOf(field.number, wireBytes)
     if (known !== undefined) return createMapWriter(tag, known)
-    const link = this.#linkOf(messageType(field.type), {
+    const link = this.#linkOf(type.schema.messageType(field.type), {
       shape: 'value',
       isMapValue: true,
       scope: this.#scopeOf(type, field, scope),
@@ -214,6 +213,10 @@ export class Decoders {
       (link.run ?? this.#compile(link))(out, start, end, position),
     )
   }
+}
+
+function typeOf({ schema }: MessageType, field: Field): MessageType | undefined {
+  return field.type.includes('.') ? schema.messageType(field.type) : undefined
 }
 
 /** Where a map is, and the functions that the one around it calls. */

@@ -4,7 +4,7 @@
 
 import { appendVarint } from '../../output/append.ts'
 import { ByteWriter } from '../../output/byte-writer.ts'
-import { type Field, type MessageType, findMessageType } from '../../schema/schema.ts'
+import type { Field, MessageType } from '../../schema/schema.ts'
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
 import { giveUp } from '../../not-exact.ts'
 import { maxDepth } from './state.ts'
@@ -21,7 +21,7 @@ export function mergeRepeated(type: MessageType, message: Uint8Array, depth = 0)
     const { field: number, wire } = reader
     if (!reader.skip()) break
     const field = type.fields.find(candidate => candidate.number === number)
-    const inner = field === undefined ? undefined : findMessageType(field.type)
+    const inner = field === undefined ? undefined : type.schema.findMessageType(field.type)
     if (field === undefined || wire !== wireBytes || !isMessage(field)) {
       merged.append(message, tagStart, reader.at)
       continue

@@ -1,6 +1,6 @@
 /** What the compiled functions call by name, and what their compiler asks of the schema. */
 
-import { containedTypes, messageType } from '../../schema/schema.ts'
+import type { MessageType } from '../../schema/schema.ts'
 import { WireReader } from '../../../wire/reader.ts'
 import { writeAscii, writeBase64, writeText } from './json-text.ts'
 import { seekTag, writeQuotedText } from './maps.ts'
@@ -50,20 +50,24 @@ export const runtime: Readonly<Record<string, unknown>> = {
 }
 
 /** Says why a field was not expected where it is. */
-function unknownField(type: string, out: DecodeState, at: number, end: number): never {
+function unknownField(
+  { name, numbers }: { readonly name: string; readonly numbers: readonly number[] },
+  out: DecodeState,
+  at: number,
+  end: number,
+): never {
   const reader = new WireReader()
   reader.reset(out.input, at, end)
-  if (!reader.nextField()) return giveUp(`${type} is malformed`)
+  if (!reader.nextField()) return giveUp(`${name} is malformed`)
   const { field, wire } = reader
-  const isKnown = messageType(type).fields.some(({ number }) => number === field)
   return giveUp(
-    isKnown
-      ? `${type} has field ${field} with wire type ${wire}`
-      : `${type} has field ${field}, which the schema does not know`,
+    numbers.includes(field)
+      ? `${name} has field ${field} with wire type ${wire}`
+      : `${name} has field ${field}, which the schema does not know`,
   )
 }
 
 /** True if a message of the type can lie inside another of the type. */
-export function isRecursive(name: string): boolean {
-  return containedTypes(name).has(name)
+export function isRecursive({ name, schema }: MessageType): boolean {
+  return schema.containedTypes(name).has(name)
 }

@@ -19,7 +19,7 @@ export function scanSource(type: MessageType): string {
       if (t > 127) { n = I[i++]; t = n > 0 && n < 128 ? t & 127 | n << 7 : -1; }
       switch (t) {
         ${cases}
-        default: unknownField(${JSON.stringify(type.name)}, O, k, e);
+        default: unknownField(${JSON.stringify({ name: type.name, numbers: type.fields.map(({ number }) => number) })}, O, k, e);
       }
     }
     if (i !== e) malformed(${JSON.stringify(type.name)});`

@@ -4,7 +4,7 @@
  *  Go writes fields in ascending order; what is no pointer is always written, also when it is zero; what is a pointer, a list,
  *  a map or bytes is written when it is there (FORMAT.md, section 3). */
 
-import { type Field, type MessageType, messageType } from '../../schema/schema.ts'
+import type { Field, MessageType, Schema } from '../../schema/schema.ts'
 import { wireBytes, wireFixed64, wireVarint } from '../../../wire/reader.ts'
 import { createMapEncoder } from './encode-maps.ts'
 import {
@@ -22,10 +22,10 @@ import { maxDepth } from '../decode/state.ts'
 
 /** The function that writes the fields of a message of this type from the object that a node is; none for node -1. */
 export function encoderOf(type: MessageType): EncodeValue {
-  let encoder = encoders.get(type.name)
+  let encoder = encoders.get(type)
   if (encoder === undefined) {
     encoder = type.form === 'object' ? createObjectEncoder(type) : createFormEncoder(type)
-    encoders.set(type.name, encoder)
+    encoders.set(type, encoder)
   }
   return encoder
 }
@@ -39,7 +39,7 @@ export function encodeValue(type: MessageType, value: unknown): Uint8Array {
   return state.copy()
 }
 
-const encoders = new Map<string, EncodeValue>()
+const encoders = new Map<MessageType, EncodeValue>()
 
 /** Writes the fields of a message from the slots that begin at `base`. */
 type EncodeFields = (state: EncodeState, base: number) => void
@@ -74,7 +74,7 @@ function createFieldsEncoder(type: MessageType, members: Member[]): EncodeFields
   const parts: { readonly number: number; readonly encode: EncodeFields }[] = []
   for (const field of type.fields) {
     if (field.isInline) {
-      const encodeInner = createFieldsEncoder(messageType(field.type), members)
+      const encodeInner = createFieldsEncoder(type.schema.messageType(field.type), members)
       const tag = tagOf(field.number, wireBytes)
       parts.push({
         number: field.number,
@@ -89,7 +89,7 @@ function createFieldsEncoder(type: MessageType, members: Member[]): EncodeFields
     }
     const slot = members.length
     members.push(memberOf(field.jsonName, field.container !== 'single' || field.type.includes('.')))
-    const encodeField = createFieldEncoder(field)
+    const encodeField = createFieldEncoder(field, type.schema)
     parts.push({
       number: field.number,
       encode: (state, base) => encodeField(state, state.slots[base + slot] as number),
@@ -156,20 +156,20 @@ function nameForPeople({ tape }: EncodeState, key: number): string {
   return name
 }
 
-function createFieldEncoder(field: Field): EncodeField {
+function createFieldEncoder(field: Field, schema: Schema): EncodeField {
   switch (field.container) {
     case 'map':
-      return createMapEncoder(tagOf(field.number, wireBytes), valueEncoderOf(field.type))
+      return createMapEncoder(tagOf(field.number, wireBytes), valueEncoderOf(field.type, schema))
     case 'list':
-      return createListEncoder(field)
+      return createListEncoder(field, schema)
     case 'single':
-      return createSingleEncoder(field)
+      return createSingleEncoder(field, schema)
   }
 }
 
 /** Lists are written element by element, never packed. */
-function createListEncoder(field: Field): EncodeField {
-  const encodeElement = createTaggedEncoder(field)
+function createListEncoder(field: Field, schema: Schema): EncodeField {
+  const encodeElement = createTaggedEncoder(field, schema)
   return (state, node) => {
     if (!isPresent(state, node)) return
     expectKind(state, node, jsonArray)
@@ -181,9 +181,9 @@ function createListEncoder(field: Field): EncodeField {
   }
 }
 
-function createSingleEncoder(field: Field): EncodeField {
-  const encode = createTaggedEncoder(field)
-  const isWrap = field.type.includes('.') && messageType(field.type).form === 'wrap'
+function createSingleEncoder(field: Field, schema: Schema): EncodeField {
+  const encode = createTaggedEncoder(field, schema)
+  const isWrap = field.type.includes('.') && schema.messageType(field.type).form === 'wrap'
   if (!field.isPointer && field.type !== 'bytes' && !isWrap) return encode
   return (state, node) => {
     if (isPresent(state, node)) encode(state, node)
@@ -191,7 +191,7 @@ function createSingleEncoder(field: Field): EncodeField {
 }
 
 /** Writes a value with its tag and, where it has one, its length. */
-function createTaggedEncoder({ number, type }: Field): EncodeField {
+function createTaggedEncoder({ number, type }: Field, schema: Schema): EncodeField {
   const scalar = scalarEncoders[type]
   if (scalar !== undefined) {
     const tag = tagOf(number, type === 'float64' ? wireFixed64 : wireVarint)
@@ -201,7 +201,7 @@ function createTaggedEncoder({ number, type }: Field): EncodeField {
     }
   }
   const tag = tagOf(number, wireBytes)
-  const encode = valueEncoderOf(type)
+  const encode = valueEncoderOf(type, schema)
   return (state, node) => {
     state.writeVarint(tag)
     const { tape } = state
@@ -214,12 +214,12 @@ function createTaggedEncoder({ number, type }: Field): EncodeField {
 }
 
 /** Writes the bytes of a length-delimited value. Types may contain themselves, so the encoder is looked up when it is needed. */
-function valueEncoderOf(type: string): EncodeValue {
+function valueEncoderOf(type: string, schema: Schema): EncodeValue {
   const known = windowEncoders[type]
   if (known !== undefined) return known
   let encode: EncodeValue | undefined
   return (state, node) => {
-    encode ??= encoderOf(messageType(type))
+    encode ??= encoderOf(schema.messageType(type))
     encode(state, node)
   }
 }
@@ -229,7 +229,7 @@ function createFormEncoder(type: MessageType): EncodeValue {
   const encoderNamed = (name: string): EncodeField => {
     const field = type.fields.find(({ jsonName }) => jsonName === name) ?? type.fields[0]
     if (field === undefined) return giveUp(`${type.name} has no fields`)
-    return createFieldEncoder(field)
+    return createFieldEncoder(field, type.schema)
   }
   if (type.form === 'wrap') return encoderNamed('items')
   const encodeSchema = encoderNamed('schema')

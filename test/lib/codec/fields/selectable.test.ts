@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { keyFromText, textFromKey } from '../../../../lib/base/keys.ts'
 import { CustomKind } from '../../../../lib/codec/served/custom/custom.ts'
@@ -16,7 +17,7 @@ t.test(
   'every field and label of every recorded built-in object reads as by decoding it',
   async t => {
     let count = 0
-    for (const resource of builtInResources()) {
+    for (const resource of builtInResources(schemaOf())) {
       if (resource.storage === undefined) continue
       const entries = puts.filter(({ key }) =>
         key.startsWith(keyFromText(resource.storage!.prefix)),
@@ -75,6 +76,7 @@ const storedGadget = (spec: object, version = 'v1', labels = {}) => {
   return { bytes, start: 0, end: bytes.length }
 }
 const gadgetKind = (version: string, custom: CustomKind | undefined) => ({
+  schema: schemaOf(),
   version,
   stored: { apiVersion: 'example.com/v1', kind: 'Gadget' },
   custom,
@@ -109,7 +111,7 @@ t.test('names with dots in them are escaped in paths', async t => {
 })
 
 t.test('what cannot be read says why', async t => {
-  const pods = builtInResources().find(({ resource }) => resource === 'pods')!
+  const pods = builtInResources(schemaOf()).find(({ resource }) => resource === 'pods')!
   const reader = createSelectableReader(selectableKind(pods), pods.fields, true)
   const webhook = new CustomKind({
     group: 'example.com',

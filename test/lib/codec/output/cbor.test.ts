@@ -4,7 +4,7 @@ import { deepStrictEqual } from 'node:assert'
 import t from 'tap'
 import { type CborType, cborFromJson } from '../../../../lib/codec/output/cbor.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { messageType } from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 
 function cbor(json: string, type?: CborType): string {
   const written = cborFromJson(Buffer.from(json), type, 'bare')
@@ -53,12 +53,12 @@ t.test('a document says that it is CBOR', async t => {
 })
 
 t.test('base64 is bytes where the schema says so', async t => {
-  const secret = messageType('core/v1.Secret')
+  const secret = schemaOf().messageType('core/v1.Secret')
   t.equal(
     cbor('{"data":{"k":"AQI="},"type":"AQI="}', secret),
     'a24464617461a1416bd64201024474797065444151493d',
   )
-  const webhook = messageType('admissionregistration/v1.MutatingWebhookConfiguration')
+  const webhook = schemaOf().messageType('admissionregistration/v1.MutatingWebhookConfiguration')
   t.equal(
     cbor('{"webhooks":[{"clientConfig":{"caBundle":"AQI="}}]}', webhook),
     'a148776562686f6f6b7381a14c636c69656e74436f6e666967a14863' + '6142756e646c65d6420102',

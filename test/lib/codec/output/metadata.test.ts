@@ -1,4 +1,5 @@
 import { strictEqual } from 'node:assert'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { readEnvelope } from '../../../../lib/codec/transcode/envelope.ts'
@@ -174,7 +175,11 @@ t.test(
       )
       out.clear()
       const window = { bytes, start: 0, end: bytes.length }
-      appendMetadataProtobuf(out, window, { resourceVersion: '7', lostAnnotations: [] })
+      appendMetadataProtobuf(out, window, {
+        schema: schemaOf(),
+        resourceVersion: '7',
+        lostAnnotations: [],
+      })
       return [...out.copy()].filter(
         (byte, i, all) => i === 0 || all[i - 1] === byte + 1 || byte % 8 === 2,
       )
@@ -204,7 +209,11 @@ t.test('metadata that is malformed is not exact, and leaves nothing behind', asy
   const out = new ByteWriter()
   const cut: StoredValue = { bytes: Buffer.of(0x0a, 0x05, 0x61), start: 0, end: 3 }
   for (const lostAnnotations of [[], ['x']]) {
-    const problem = appendMetadataProtobuf(out, cut, { resourceVersion: '7', lostAnnotations })
+    const problem = appendMetadataProtobuf(out, cut, {
+      schema: schemaOf(),
+      resourceVersion: '7',
+      lostAnnotations,
+    })
     t.type(problem, NotExact)
     t.equal(out.length, 0)
   }

@@ -1,16 +1,5 @@
 import t from 'tap'
-import {
-  allKinds,
-  allResources,
-  findKind,
-  findMessageType,
-  kubernetesVersion,
-  messageType,
-  messageTypeNames,
-  readDefaults,
-  readFixups,
-  specialReadDefaults,
-} from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 
 const specials = new Set(
   (
@@ -20,7 +9,7 @@ const specials = new Set(
 )
 
 t.test('a kind leads to its message, and the message to its fields', async t => {
-  const pod = findKind('v1', 'Pod')
+  const pod = schemaOf().findKind('v1', 'Pod')
   t.match(pod, { served: 'default', type: { name: 'core/v1.Pod', hasTypeMeta: true } })
   t.strictSame(
     pod?.type.fields.map(field => [field.jsonName, field.number, field.type]),
@@ -30,7 +19,9 @@ t.test('a kind leads to its message, and the message to its fields', async t => 
       ['status', 3, 'core/v1.PodStatus'],
     ],
   )
-  const labels = messageType('meta/v1.ObjectMeta').fields.find(field => field.jsonName === 'labels')
+  const labels = schemaOf()
+    .messageType('meta/v1.ObjectMeta')
+    .fields.find(field => field.jsonName === 'labels')
   t.match(labels, { container: 'map', type: 'string', isOmittedWhenEmpty: true, number: 11 })
 })
 
@@ -38,9 +29,9 @@ t.test(
   'what the schema does not know is undefined, also when it looks like a property',
   async t => {
     for (const name of ['Pod2', 'toString', '__proto__', 'constructor']) {
-      t.equal(findKind('v1', name), undefined)
-      t.equal(findKind(name, 'Pod'), undefined)
-      t.equal(findMessageType(name), undefined)
+      t.equal(schemaOf().findKind('v1', name), undefined)
+      t.equal(schemaOf().findKind(name, 'Pod'), undefined)
+      t.equal(schemaOf().findMessageType(name), undefined)
     }
   },
 )
@@ -48,12 +39,14 @@ t.test(
 t.test(
   'every type that a field names is in the schema, and every name is numbered once',
   async t => {
-    for (const name of messageTypeNames()) {
-      const { fields, hasProtobuf } = messageType(name)
+    for (const name of schemaOf().messageTypeNames()) {
+      const { fields, hasProtobuf } = schemaOf().messageType(name)
       const numbers = fields.map(field => field.number)
       if (hasProtobuf) t.equal(new Set(numbers).size, numbers.length, `numbers of ${name}`)
       for (const field of fields) {
-        if (!specials.has(field.type)) t.ok(findMessageType(field.type), `${name}: ${field.type}`)
+        if (!specials.has(field.type)) {
+          t.ok(schemaOf().findMessageType(field.type), `${name}: ${field.type}`)
+        }
         if (field.isInline) t.match(field, { container: 'single', isPointer: false }, name)
       }
     }
@@ -61,22 +54,22 @@ t.test(
 )
 
 t.test('defaults and fixups name fields that exist', async t => {
-  for (const rule of [...readDefaults(), ...readFixups()]) {
-    const { fields } = messageType(rule.type)
+  for (const rule of [...schemaOf().readDefaults, ...schemaOf().readFixups]) {
+    const { fields } = schemaOf().messageType(rule.type)
     t.ok(
       fields.some(field => field.jsonName === rule.field),
       `${rule.type}.${rule.field}`,
     )
   }
-  t.equal(specialReadDefaults().length, 25)
+  t.equal(schemaOf().specialReadDefaults.length, 25)
 })
 
 t.test('the tables are whole', async t => {
-  t.equal(kubernetesVersion(), '1.36.2')
-  t.equal(messageTypeNames().length, 1202)
-  t.ok(allKinds().length > 345)
+  t.equal(schemaOf().minor, '1.36')
+  t.equal(schemaOf().messageTypeNames().length, 1202)
+  t.ok(schemaOf().allKinds().length > 345)
   t.equal(
-    allResources().find(({ resource }) => resource === 'nodes')?.storage?.prefix,
+    schemaOf().resources.find(({ resource }) => resource === 'nodes')?.storage?.prefix,
     '/registry/minions/',
   )
 })

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { CustomKind } from '../../../../lib/codec/served/custom/custom.ts'
 import {
@@ -10,7 +11,12 @@ import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 
 const out = new ByteWriter()
-const fischer = { apiVersion: 'wardle.example.com/v1', kind: 'Fischer', custom: undefined }
+const fischer = {
+  schema: schemaOf(),
+  apiVersion: 'wardle.example.com/v1',
+  kind: 'Fischer',
+  custom: undefined,
+}
 
 function valueOf(text: string | Uint8Array) {
   const bytes = Buffer.from(text)
@@ -95,7 +101,7 @@ t.test('a form that a kind has not got is not exact', async t => {
     preservesUnknownFields: false,
     conversion: 'none',
   })
-  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', custom }
+  const widget = { schema: schemaOf(), apiVersion: 'example.com/v1', kind: 'Widget', custom }
   const pod = protobufFromJson(
     Buffer.from('{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}'),
   )

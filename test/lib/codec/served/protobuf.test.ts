@@ -3,7 +3,7 @@ import t from 'tap'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { appendProtobufView } from '../../../../lib/codec/served/protobuf.ts'
-import { findKind } from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { type ViewOptions, appendView } from '../../../../lib/codec/served/view.ts'
 import { enveloped, lengthField } from '../transcode/random-messages.ts'
@@ -18,7 +18,11 @@ function viewed(
   // The value lies between other bytes, as it does in a slab.
   const bytes = Buffer.concat([Buffer.from([8, 1, 8]), value, Buffer.from([8, 1])])
   const stored = { bytes, start: 3, end: 3 + value.length }
-  const refused = append(out, stored, { resourceVersion: '12345', ...options })
+  const refused = append(out, stored, {
+    schema: schemaOf(),
+    resourceVersion: '12345',
+    ...options,
+  })
   return refused ?? Buffer.from(out.copy())
 }
 
@@ -133,7 +137,7 @@ t.test(
     let exact = 0
     let notExact = 0
     for (const { apiVersion, kind, pb } of loadVectors()) {
-      const type = findKind(apiVersion, kind)?.type
+      const type = schemaOf().findKind(apiVersion, kind)?.type
       if (type?.fields.some(field => field.type === 'meta/v1.ObjectMeta') !== true) continue
       const protobuf = viewed(appendProtobufView, pb)
       const json = viewed(appendView, pb)

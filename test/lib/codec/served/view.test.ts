@@ -1,5 +1,5 @@
 import t from 'tap'
-import { allKinds, allResources } from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { prepareView } from '../../../../lib/codec/served/view.ts'
 import { type Stored, viewText } from '../transcode/stored.ts'
 
@@ -55,7 +55,7 @@ t.test(
 )
 
 t.test('every relabelled resource can be viewed as its served version', async t => {
-  const relabelled = allResources().filter(({ storage }) => storage?.conversion === 'relabel')
+  const relabelled = schemaOf().resources.filter(({ storage }) => storage?.conversion === 'relabel')
   t.ok(relabelled.length > 10)
   for (const { group, version, kind, storage } of relabelled) {
     const apiVersion = `${group}/${version}`
@@ -243,15 +243,15 @@ t.test('rules in words that are applied', async t => {
 
 t.test('everything that a view needs can be compiled ahead, for every kind', async t => {
   let steps = 0
-  for (const { apiVersion, kind } of allKinds()) {
-    for (const step of prepareView(apiVersion, kind)) {
+  for (const { apiVersion, kind } of schemaOf().allKinds()) {
+    for (const step of prepareView(schemaOf(), apiVersion, kind)) {
       t.equal(step, undefined)
       steps++
     }
-    t.strictSame([...prepareView(apiVersion, kind)], [], `${kind} is prepared once`)
+    t.strictSame([...prepareView(schemaOf(), apiVersion, kind)], [], `${kind} is prepared once`)
   }
   t.ok(steps > 500)
-  t.strictSame([...prepareView('v1', 'Gadget')], [])
+  t.strictSame([...prepareView(schemaOf(), 'v1', 'Gadget')], [])
 })
 
 t.test('what is no object of the API has no view', async t => {

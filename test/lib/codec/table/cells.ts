@@ -3,7 +3,7 @@
 import { strictEqual, deepStrictEqual } from 'node:assert'
 import { readEnvelope } from '../../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { findKind } from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { compileShape } from '../../../../lib/codec/table/shape.ts'
 import { pickFromProtobuf } from '../../../../lib/codec/table/pick.ts'
 import { pickFromJson } from '../../../../lib/codec/table/pick-json.ts'
@@ -31,7 +31,7 @@ export function picked(
   apiVersion: string,
   object: { readonly apiVersion: string; readonly kind: string },
 ): unknown {
-  const known = findKind(apiVersion, object.kind)
+  const known = schemaOf().findKind(apiVersion, object.kind)
   if (known === undefined) throw new Error(`no kind ${apiVersion} ${object.kind}`)
   const shape = compileShape(printer.fields, known.type, { root: object.kind, hasDefaults: true })
   const bytes = protobufFromJson(Buffer.from(JSON.stringify(object)))

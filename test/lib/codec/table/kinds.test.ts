@@ -1,5 +1,5 @@
 import t from 'tap'
-import { allResources } from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { cellsOf, created } from './cells.ts'
 import { fullObjects } from './full-objects.ts'
 
@@ -17,7 +17,7 @@ t.test('a full object of every kind has the cells that kube-apiserver prints', a
 
 t.test('every stored kind of the resource table has a full object', async t => {
   const covered = new Set(fullObjects.map(([apiVersion, kind]) => `${apiVersion} ${kind}`))
-  const stored = allResources().flatMap(({ storage, verbs }) =>
+  const stored = schemaOf().resources.flatMap(({ storage, verbs }) =>
     storage === null || !verbs.includes('list')
       ? []
       : [`${storage.group === '' ? '' : `${storage.group}/`}${storage.version} ${storage.kind}`],
@@ -141,7 +141,7 @@ t.test('an object without anything in it is printed, too', async t => {
     t.strictSame(cellsOf(apiVersion, kind, {}), cells, name)
   }
   const printed = new Set(Object.keys(emptyCells).map(name => name.split(' ')[1]))
-  const kinds = allResources().filter(({ verbs }) => verbs.includes('list'))
+  const kinds = schemaOf().resources.filter(({ verbs }) => verbs.includes('list'))
   t.strictSame(
     kinds.filter(({ kind }) => !printed.has(kind)).map(({ kind }) => kind),
     [],

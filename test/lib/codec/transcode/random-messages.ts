@@ -1,12 +1,7 @@
 /** Random messages of any type of the schema, as protobuf in the form that Go writes, or in another that means the same. */
 
 import { type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'
-import {
-  type Field,
-  type MessageType,
-  findMessageType,
-  messageType,
-} from '../../../../lib/codec/schema/schema.ts'
+import { type Field, type MessageType, schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { WireReader } from '../../../../lib/wire/reader.ts'
 
 /** One field of a message in the making: its bytes, tag included. Fields with the same number keep their order. */
@@ -44,7 +39,8 @@ export function reordered(type: MessageType, message: Buffer, random: Random): B
     const { field: number } = reader
     const field = type.fields.find(candidate => candidate.number === number)
     reader.skip()
-    const inner = field?.container === 'map' ? undefined : findMessageType(field?.type ?? '')
+    const inner =
+      field?.container === 'map' ? undefined : schemaOf().findMessageType(field?.type ?? '')
     const bytes =
       inner === undefined
         ? message.subarray(begin, reader.at)
@@ -87,7 +83,7 @@ function piecesOf(type: MessageType, field: Field, form: RandomForm, depth: numb
   const one = (): Piece => ({ number, bytes: fieldBytes(field, form, depth) })
   switch (field.container) {
     case 'single': {
-      const isWrap = field.type.includes('.') && messageType(field.type).form === 'wrap'
+      const isWrap = field.type.includes('.') && schemaOf().messageType(field.type).form === 'wrap'
       const mayBeAbsent = field.isPointer || field.type === 'bytes' || isWrap
       if (mayBeAbsent && !isThere) return []
       // Decoders take the last of several values.
@@ -197,7 +193,7 @@ function windowBytes(type: string, form: RandomForm, depth: number, isPointer = 
     case 'json':
       return lengthField(1, Buffer.from(randomItem(random, rawTexts)))
     default:
-      return randomMessage(messageType(type), form, depth)
+      return randomMessage(schemaOf().messageType(type), form, depth)
   }
 }
 

@@ -1,5 +1,6 @@
 /** Objects stored as they are given, without the defaults that a kube-apiserver would have filled in. */
 
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
@@ -17,7 +18,7 @@ export function viewText(object: Stored, options: Partial<ViewOptions> = {}): st
   if (value instanceof NotExact) throw new Error(value.reason)
   const out = new ByteWriter()
   const stored = { bytes: value, start: 0, end: value.length }
-  const refused = appendView(out, stored, { resourceVersion: '7', ...options })
+  const refused = appendView(out, stored, { schema: schemaOf(), resourceVersion: '7', ...options })
   if (refused === undefined) return Buffer.from(out.copy()).toString()
   if (out.length > 0) throw new Error('something was appended all the same')
   return refused.reason

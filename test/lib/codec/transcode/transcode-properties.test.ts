@@ -4,7 +4,7 @@ import { createRandom, randomInt, randomItem } from '../../../../lib/base/random
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { appendProtobufView } from '../../../../lib/codec/served/protobuf.ts'
-import { allKinds } from '../../../../lib/codec/schema/schema.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import {
   appendJson,
   jsonFromProtobuf,
@@ -14,7 +14,9 @@ import { appendView } from '../../../../lib/codec/served/view.ts'
 import { enveloped, lengthField, randomMessage, reordered, varint } from './random-messages.ts'
 import { loadVectors } from './vectors.ts'
 
-const kinds = allKinds().filter(({ type }) => type.hasProtobuf && type.hasTypeMeta)
+const kinds = schemaOf()
+  .allKinds()
+  .filter(({ type }) => type.hasProtobuf && type.hasTypeMeta)
 
 function jsonOf(value: Uint8Array): Buffer {
   const json = jsonFromProtobuf(value)
@@ -165,14 +167,16 @@ t.test(
       const window = { bytes, start, end: start + value.length }
       try {
         out.clear()
-        if (appendJson(out, bytes, start, window.end) === undefined) {
+        if (appendJson(out, window, schemaOf()) === undefined) {
           exact++
           if (i % 4 === 0) JSON.parse(Buffer.from(out.copy()).toString())
         } else {
           assert.equal(out.length, 0)
         }
-        if (i % 2 === 0) appendView(out, window, { resourceVersion: '1' })
-        if (i % 5 === 0) appendProtobufView(out, window, { resourceVersion: '1' })
+        if (i % 2 === 0) appendView(out, window, { schema: schemaOf(), resourceVersion: '1' })
+        if (i % 5 === 0) {
+          appendProtobufView(out, window, { schema: schemaOf(), resourceVersion: '1' })
+        }
         assert.ok(out.bytes.length < 200_000 + value.length * 600, `${out.bytes.length} bytes`)
       } catch (error) {
         throw new Error(`seed ${seed}: ${value.toString('base64')}`, { cause: error })

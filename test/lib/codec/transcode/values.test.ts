@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
@@ -116,7 +117,7 @@ t.test('there is room for values that grow the most', async t => {
     JSON.parse(expected.toString())
     for (let capacity = 0; capacity < 300; capacity += 7) {
       const out = new ByteWriter(capacity)
-      t.equal(appendJson(out, value, 0, value.length), undefined)
+      t.equal(appendJson(out, { bytes: value, start: 0, end: value.length }, schemaOf()), undefined)
       t.ok(expected.equals(out.copy()))
     }
   }

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { attributesOf, type ResourceAttributes } from '../../../../lib/kube/request/attributes.ts'
@@ -6,7 +7,7 @@ import { parseTarget } from '../../../../lib/kube/request/request.ts'
 import { routeRequest } from '../../../../lib/kube/request/routes.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
 
-const registry = new Registry({ installed: builtInResources() })
+const registry = new Registry({ schema: schemaOf(), installed: builtInResources(schemaOf()) })
 
 function attributes(url: string): ResourceAttributes {
   const target = parseTarget(url)

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { CacheError } from '../../../../lib/base/errors.ts'
 import { keyFromText } from '../../../../lib/base/keys.ts'
@@ -22,7 +23,7 @@ const flunders = {
 
 t.test('a configured resource is routed and found like a built-in one', async t => {
   const resource = configuredResource(flunders)
-  const registry = new Registry({ installed: [resource] })
+  const registry = new Registry({ schema: schemaOf(), installed: [resource] })
   const route = routeRequest('GET', '/apis/wardle.example.com/v1/namespaces/a/flunders/f', registry)
   t.match(route, { type: 'resource', verb: 'get', namespace: 'a', name: 'f' })
   t.match(routeRequest('GET', '/apis/wardle.example.com/v1/foos', registry), { type: 'failure' })
@@ -36,7 +37,7 @@ t.test('a configured resource is routed and found like a built-in one', async t 
 })
 
 t.test('a configured resource is listed and described', async t => {
-  const registry = new Registry({ installed: [configuredResource(flunders)] })
+  const registry = new Registry({ schema: schemaOf(), installed: [configuredResource(flunders)] })
   const discovery = new Discovery({ registry, digests, serverAddress: '' })
   t.match(discovery.resources('wardle.example.com', 'v1'), '"name":"flunders"')
   t.match(discovery.aggregated('/apis').body, '"resource":"flunders"')

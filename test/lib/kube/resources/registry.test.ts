@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'
 import { CacheError } from '../../../../lib/base/errors.ts'
@@ -16,7 +17,7 @@ import { historyBatches } from '../../../golden/load.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { builtIn, jsonEntry } from '../../../support/kube/kube-builders.ts'
 
-const installed = builtInResources()
+const installed = builtInResources(schemaOf())
 
 function definition(spec: object, conditions = ['Established', 'NamesAccepted']): CustomDefinition {
   const names = { plural: 'widgets', kind: 'Widget' }
@@ -57,7 +58,7 @@ t.test('every recorded key belongs to the keyspace that it was written for', asy
     .flatMap(change => (change.type === 'put' ? [change.entry] : []))
     .filter(entry => entry.key.startsWith('/registry/apiextensions.k8s.io/'))
     .map(entry => customDefinition(entry, '/registry'))
-  const registry = new Registry({ installed, definitions })
+  const registry = new Registry({ schema: schemaOf(), installed, definitions })
   const unknown = new Set<string>()
   for (const { changes } of historyBatches()) {
     for (const change of changes) {
@@ -75,7 +76,7 @@ t.test('every recorded key belongs to the keyspace that it was written for', asy
 
 t.test('a prefix holds only what lies below its slash', async t => {
   const definitions = [definition({})]
-  const registry = new Registry({ installed, definitions })
+  const registry = new Registry({ schema: schemaOf(), installed, definitions })
   const cases: readonly (readonly [string, string | undefined])[] = [
     ['/registry/pods/shop/web', '/registry/pods/'],
     ['/registry/podsx/shop/web', undefined],
@@ -99,16 +100,20 @@ t.test('a prefix holds only what lies below its slash', async t => {
 t.test('another root, and prefixes of any depth, are found as well', async t => {
   const deep = { ...builtIn('pods'), storage: { ...builtIn('pods').storage!, prefix: '/x/a/b/c/' } }
   const registry = new Registry({
-    installed: [...builtInResources('/other/root'), deep],
+    schema: schemaOf(),
+    installed: [...builtInResources(schemaOf(), '/other/root'), deep],
     etcdPrefix: '/other/root',
   })
   t.equal(registry.keyspaceOf(keyFromText('/other/root/pods/a/b')), '/other/root/pods/')
   t.equal(registry.keyspaceOf(keyFromText('/registry/pods/a/b')), undefined)
-  t.equal(new Registry({ installed: [deep] }).keyspaceOf(keyFromText('/x/a/b/c/d')), '/x/a/b/c/')
+  t.equal(
+    new Registry({ schema: schemaOf(), installed: [deep] }).keyspaceOf(keyFromText('/x/a/b/c/d')),
+    '/x/a/b/c/',
+  )
 })
 
 t.test('events of both groups share one keyspace', async t => {
-  const found = new Registry({ installed })
+  const found = new Registry({ schema: schemaOf(), installed })
     .keyspaces()
     .find(({ prefix }) => prefix === '/registry/events/')
   t.strictSame(
@@ -121,7 +126,7 @@ t.test(
   'a definition is served once its names are accepted, and listed once it is established',
   async t => {
     const listed = (found: CustomDefinition): boolean => {
-      const registry = new Registry({ installed, definitions: [found] })
+      const registry = new Registry({ schema: schemaOf(), installed, definitions: [found] })
       return (
         new Discovery({ registry, digests, serverAddress: '' }).group('example.com') !== undefined
       )

@@ -1,0 +1,159 @@
+/** What the rows of the data files say, typed (FORMAT.md). Each may be limited to some minor versions; a `Schema` has those of one. */
+
+import type { Schema } from './schema.ts'
+
+/** What a field holds: one value, a list, or a map with text keys. Never nested. */
+export type Container = 'single' | 'list' | 'map'
+
+export interface Field {
+  /** Empty for an inline field. */
+  readonly jsonName: string
+  readonly number: number
+  readonly container: Container
+  /** Of the value, the element or the map's value: a scalar, a special, or the name of a message. */
+  readonly type: string
+  /** Left out of JSON when it is zero, absent or empty (`omitempty`). */
+  readonly isOmittedWhenEmpty: boolean
+  /** Left out of JSON when it is a zero time (`omitzero`). */
+  readonly isOmittedWhenZero: boolean
+  readonly isPointer: boolean
+  /** Its JSON members belong to the parent, at this place; in protobuf it is a nested message. */
+  readonly isInline: boolean
+}
+
+/** A message type. Fields are in the order of JSON output. */
+export interface MessageType {
+  readonly name: string
+  /** Where the types of its fields are found. */
+  readonly schema: Schema
+  /** Its JSON begins with `kind` and `apiVersion`, which are not protobuf fields. */
+  readonly hasTypeMeta: boolean
+  readonly hasProtobuf: boolean
+  /** Its JSON form is another than an object of its fields (FORMAT.md, section 2). */
+  readonly form: MessageForm
+  readonly fields: readonly Field[]
+}
+
+export type MessageForm = 'object' | 'wrap' | 'orbool' | 'orarray' | 'orstringarray'
+
+/** A built-in kind, as an object's apiVersion and kind name it. */
+export interface Kind {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly type: MessageType
+  /** Whether a default kube-apiserver serves the group version; `storage` is not served, but found in etcd. */
+  readonly served: 'default' | 'optional' | 'storage' | 'no'
+}
+
+/** A built-in REST resource, as in resources.json. */
+export interface BuiltInResource {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly singular: string
+  readonly kind: string
+  readonly listKind: string | null
+  readonly namespaced: boolean
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly verbs: readonly string[]
+  readonly subresources: readonly Subresource[]
+  readonly defaultServed: boolean
+  readonly preferredVersion: boolean
+  readonly storageVersionHash?: string
+  readonly storage: BuiltInStorage | null
+  readonly fieldLabels?: readonly FieldLabel[]
+  readonly fieldLabelError?: string
+  readonly otherVersions?: readonly OtherVersion[]
+}
+
+export interface Subresource {
+  readonly name: string
+  readonly kind: string
+  readonly verbs: readonly string[]
+  /** Only when the body is of another group and version. */
+  readonly group?: string | undefined
+  readonly version?: string | undefined
+}
+
+/** Where and how a resource is kept in etcd. */
+export interface BuiltInStorage {
+  /** With a slash at the end: `/registry/pods/`. */
+  readonly prefix: string
+  readonly key: '{namespace}/{name}' | '{name}'
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly encoding: 'protobuf' | 'json'
+  readonly conversion: 'same' | 'relabel' | 'convert'
+}
+
+/** A label of a field selector: its value is the first non-empty of `paths`, else `default`. */
+export interface FieldLabel {
+  readonly label: string
+  readonly paths: readonly string[]
+  readonly default: string
+}
+
+export interface OtherVersion {
+  readonly group: string
+  readonly version: string
+  readonly defaultServed: boolean
+}
+
+/** The Table of a resource. */
+export interface ResourceTable {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly columnDefinitions: readonly ColumnDefinition[]
+}
+
+export interface ColumnDefinition {
+  readonly name: string
+  readonly type: string
+  readonly format: string
+  readonly description: string
+  readonly priority: number
+}
+
+/** A default that the server applies on every read, when the field is zero (a pointer: absent). */
+export interface ReadDefault {
+  readonly type: string
+  readonly field: string
+  readonly value: unknown
+  /** Applies only when this sibling field has this value. */
+  readonly when?: readonly [field: string, value: unknown]
+  /** Applies only inside objects of this kind. */
+  readonly root?: string
+  /** Applies only at this field path. */
+  readonly path?: string
+}
+
+/** A default on read that a rule in words describes. */
+export interface SpecialReadDefault {
+  readonly id: string
+  readonly types?: readonly string[]
+  readonly kinds?: readonly string[]
+  readonly rule: string
+}
+
+/** What the server changes on read even in values that a kube-apiserver wrote. */
+export interface ReadFixup {
+  readonly type: string
+  readonly field: string
+  /** The value of an empty field. */
+  readonly whenEmpty?: string
+  /** What the list's elements carry in JSON. */
+  readonly apiVersion?: string
+  readonly kind?: string
+}
+
+/** Something that servers of some minors do in another way than others. behaviours.json says which, and what each name means. */
+export type Behaviour = 'watchList'
+
+/** The minors of which a row is true; both ends are included. */
+export interface Period {
+  readonly since?: string
+  readonly until?: string
+}
