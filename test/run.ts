@@ -1,68 +1,72 @@
-/** `npm test`: build, lint and format first, then every test file under tap. Shows a line for each file, whatever failed in
- *  full, which suites took longer than they may, and at the end `N passed, N failed`, where a test is one `t.test` of a file.
+/** `npm test`: builds, then runs the linter, the format check and every test file. `npm run test:quick` leaves out the files that
+ *  start other processes. `npm test -- FILE...` runs these files only, such as dist/test/lib/base/keys.test.js.
+ *  `npm run test:node -- 24` runs the tests of the wire on another version of Node.
  *
- *  Arguments are passed on to tap: `npm test -- dist/test/lib/base/keys.test.js`. */
+ *  Shows a line for each file, whatever failed in full, which suites took longer than they may, and at the end
+ *  `N passed, N failed`, where a test is one `t.test` of a file. */
 
-import { spawn, spawnSync } from 'node:child_process'
-import { createInterface } from 'node:readline'
-import { suiteBudgets } from './budgets.ts'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { parseArgs } from 'node:util'
+import { suiteBudgets, suiteOf } from './budgets.ts'
+import { nodeOfVersion } from './support/runner/other-node.ts'
+import { alone, jobsOf } from './support/runner/plan.ts'
+import { type FileResult, type Job, runJobs } from './support/runner/run-files.ts'
+import { ProcessUse, allTestFiles } from './support/runner/test-files.ts'
 
-for (const step of ['build', 'lint', 'format']) {
-  if (spawnSync('npm', ['run', '--silent', step], { stdio: 'inherit' }).status !== 0) finish(0, 1)
+/** What depends on Node's own HTTP, TLS and streams. */
+const wire = /^dist\/test\/(?:lib\/(?:http|upstream|watch)|e2e)\//
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: 'boolean' }, wire: { type: 'boolean' } },
+})
+const results: FileResult[] = []
+
+if (spawnSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' }).status !== 0) {
+  process.stdout.write('0 passed, 1 failed\n')
+  process.exit(1)
 }
+// Many tests wait for a server, or for time to pass: one process more than processors keeps these busy.
+await runJobs(chosenJobs(), availableParallelism() + 1, result => results.push(result))
+showBudgets()
+const sum = (key: 'passed' | 'failed'): number => results.reduce((sum, each) => sum + each[key], 0)
+process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`)
+process.exitCode = sum('failed') === 0 && results.length > 0 ? 0 : 1
 
-let passed = 0
-let failed = 0
-let failedInFile = 0
-const secondsOf = new Map<string, number>()
-let isInFailure = false
-
-const tap = spawn('npx', ['tap', '--reporter=tap', ...process.argv.slice(2)], {
-  stdio: ['ignore', 'pipe', 'inherit'],
-})
-createInterface({ input: tap.stdout }).on('line', count).on('line', addTime).on('line', show)
-tap.on('close', code => {
-  showBudgets()
-  finish(passed, code === 0 ? failed : Math.max(failed, 1))
-})
-
-/** Tests are the points one level below the files; a file that failed with no failed test in it counts as one. */
-function count(line: string): void {
-  if (/^ {4}ok \d+ - /.test(line)) passed++
-  if (/^ {4}not ok \d+ - /.test(line)) failedInFile++
-  if (/^(?:not )?ok \d+ - /.test(line)) {
-    failed += line.startsWith('not') ? Math.max(failedInFile, 1) : 0
-    failedInFile = 0
+function chosenJobs(): Job[] {
+  const node = process.execPath
+  if (values.wire === true) {
+    const other = nodeOfVersion(positionals[0] ?? '24')
+    const version = execFileSync(other, ['--version'], { encoding: 'utf8' }).trim()
+    process.stdout.write(`# the tests of the wire on Node ${version}\n`)
+    return jobsOf(
+      allTestFiles().filter(file => wire.test(file)),
+      other,
+    )
   }
-}
-
-function addTime(line: string): void {
-  const [, path = '', ms] =
-    /^(?:not )?ok \d+ - dist\/test\/(?:lib\/)?(\S+) # time=([\d.]+)ms/.exec(line) ?? []
-  if (ms === undefined) return
-  const suite = path.includes('/') ? path.slice(0, path.indexOf('/')) : 'others'
-  secondsOf.set(suite, (secondsOf.get(suite) ?? 0) + Number(ms) / 1000)
+  if (positionals.length > 0) return positionals.map(file => alone(file, node))
+  const checks = ['lint', 'format'].map(step => ({
+    files: [step],
+    command: ['npm', 'run', '--silent', step],
+  }))
+  const use = new ProcessUse()
+  const isChosen = (file: string): boolean => values.quick !== true || !use.startsProcesses(file)
+  return [...checks, ...jobsOf(allTestFiles().filter(isChosen), node)]
 }
 
 /** Not a failure: the machine may be busy. But whoever sees it knows where the time goes. */
 function showBudgets(): void {
+  const secondsOf = new Map<string, number>()
+  for (const { file, seconds } of results) {
+    const suite = suiteOf(file)
+    secondsOf.set(suite, (secondsOf.get(suite) ?? 0) + seconds)
+  }
   for (const [suite, seconds] of secondsOf) {
-    const budget = suiteBudgets[suite] ?? 0
-    if (seconds <= budget) continue
+    const budget = suiteBudgets[suite]
+    if (budget === undefined || seconds <= budget) continue
     process.stdout.write(
       `# suite ${suite} took ${Math.round(seconds)} s; its budget is ${budget} s\n`,
     )
   }
-}
-
-/** The files' own lines, failed points with their diagnosis, and what tests print as comments. */
-function show(line: string): void {
-  if (/^\s*(?:not )?ok \d+/.test(line)) isInFailure = /^\s*not ok/.test(line)
-  const isShown = isInFailure || /^(?:ok \d+ - |\s*# (?!Subtest|time=))/.test(line)
-  if (isShown) process.stdout.write(`${line}\n`)
-}
-
-function finish(passed: number, failed: number): never {
-  process.stdout.write(`${passed} passed, ${failed} failed\n`)
-  process.exit(failed === 0 ? 0 : 1)
 }

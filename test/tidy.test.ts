@@ -129,7 +129,7 @@ function filesUnder(folder: string): string[] {
     .map(entry => join(entry.parentPath, entry.name))
 }
 
-t.test('every suite has a time budget, and together they stay under that of CI', async t => {
+t.test('every suite has a time budget, and together they stay under that of the whole', async t => {
   const suites = ['test/lib', 'test'].flatMap(folder =>
     readdirSync(folder, { withFileTypes: true })
       .filter(entry => entry.isDirectory() && entry.name !== 'lib')
@@ -140,7 +140,7 @@ t.test('every suite has a time budget, and together they stay under that of CI',
     [],
   )
   const seconds = Object.values(suiteBudgets).reduce((sum, budget) => sum + budget, 0)
-  t.ok(seconds / 2 < wholeBudget, `${seconds} s, two files at a time`)
+  t.ok(seconds / 3 < wholeBudget, `${seconds} s, three processes at a time`)
 })
 
 t.test('every dependency is used, and by lib/ if it is not a development one', async t => {

@@ -27,13 +27,14 @@ import {
   randomList,
 } from './reads/requests.ts'
 import { World } from './reads/world.ts'
+import { effort } from '../support/effort.ts'
 
 const etcd = await findEtcd('3.5')
 const seed = Number(process.env['READS_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
 
 const readers = 6
 const writers = 3
-const requests = 3_000
+const requests = 1_500 * effort
 /** So many writes before the services start: what they were, only etcd knows. */
 const writesBefore = 600
 /** Kept for later: chains go on when others have been written and compacted. */

@@ -12,13 +12,14 @@ import { ask, caughtUp, startServed } from '../support/http/served.ts'
 import { checks } from './watches/checks.ts'
 import { WatchingClient } from './watches/client.ts'
 import { randomSelector, WatchedWorld } from './watches/world.ts'
+import { effort } from '../support/effort.ts'
 
 const etcd = await findEtcd('3.5')
 const seed = Number(process.env['WATCHES_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
 
 const watchers = 200
 const writers = 3
-const writes = 1_200
+const writes = 600 * effort
 /** Half of the watchers are kept nearer than this to what is written. */
 const nearRevisions = 100
 

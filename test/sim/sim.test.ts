@@ -4,9 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { profiles } from './faults.ts'
 import { runWorld, simulate, WorldFailure } from './simulate.ts'
+import { effort } from '../support/effort.ts'
 
 /** What is run in every test run; the seed is new each time, and named by a failure. */
-const events = 250_000
+const events = 100_000 * effort
+/** Small enough that each profile has its turn. */
+const eventsOfWorld = 12_000
 
 const regressions = new URL('../../../test/sim/regressions/', import.meta.url)
 
@@ -20,7 +23,7 @@ interface Regression {
 
 t.test('every answer of every mirror is right, whatever fails', async t => {
   const seed = Math.floor(Math.random() * 1_000_000_000)
-  const { stats, worlds } = await simulate({ events, seed })
+  const { stats, worlds } = await simulate({ events, seed, eventsOfWorld })
   t.ok(worlds >= profiles.length, 'each profile had its turn')
   for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
     t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)

@@ -7,8 +7,9 @@ import t from 'tap'
 import { type Key, keyFromBytes, keyFromText } from '../../../lib/base/keys.ts'
 import { StoreScenario } from '../../support/store/store-scenario.ts'
 import { operations } from '../../support/store/store-operations.ts'
+import { effort } from '../../support/effort.ts'
 
-const operationsMin = 200_000
+const operationsMin = 60_000 * effort
 
 /** Replays one seed and shrinks what fails. Without it a failure is told as it is, because shrinking takes minutes. */
 const seed = process.env['STORE_SEED']

@@ -11,6 +11,6 @@ const scheduler = createDirectScheduler()
 const network = new DirectNetwork(scheduler)
 const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
 
-t.teardown(() => engine.close())
-
 clientContract(t, () => new EngineClient({ engine, network }))
+
+t.test('the engine ends', async () => engine.close())

@@ -19,8 +19,14 @@ import { createGuard } from '../../../support/upstream/guard.ts'
 import { startFront, startProxied } from '../../../support/upstream/proxied.ts'
 import { identity } from '../../../support/upstream/reviews.ts'
 import { type Binding, isAllowed, type Rule } from '../../../support/upstream/rules.ts'
+import { effort } from '../../../support/effort.ts'
 
 const seed = Number(process.env['WATCHGLASS_SEED'] ?? 1 + (systemClock.wallMs() % 1_000_000))
+
+/** Each round has other rules, and asks so many questions under them. */
+const rounds = 10
+const questions = 200 * effort
+const upstreamQuestions = 40 * effort
 
 const names = ['a', 'b', 'c', 'd']
 const resources = ['configmaps', 'secrets', 'pods', 'namespaces', 'widgets']
@@ -162,7 +168,7 @@ async function inParallel(count: number, task: () => Promise<void>): Promise<voi
   )
 }
 
-t.test('20,000 random reads through two replicas are answered as the rules say', async t => {
+t.test('random reads through two replicas are answered as the rules say', async t => {
   t.comment(`seed ${seed}`)
   const random = createRandom(seed)
   const server = new RulesServer(users, [])
@@ -175,11 +181,11 @@ t.test('20,000 random reads through two replicas are answered as the rules say',
   const send = asking(agent)
   const registry = first.service.registry.state.registry
   const seen = { allowed: 0, denied: 0 }
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < rounds; round++) {
     server.bindings = randomBindings(random)
     const revision = await changeRules(first.client)
     await Promise.all([first, second].map(served => caughtUp(served, revision)))
-    await inParallel(500, async () => {
+    await inParallel(questions, async () => {
       const question = { user: randomItem(random, people), path: randomPath(random) }
       const expected = isRight(registry, server.bindings, question)
       // Cold on some replica, if nobody has asked it yet, and warm on one of them.
@@ -195,11 +201,12 @@ t.test('20,000 random reads through two replicas are answered as the rules say',
     })
   }
   t.comment(`${seen.allowed} allowed, ${seen.denied} denied, ${server.paths.length} reviews`)
-  t.equal(seen.allowed + seen.denied, 20_000)
-  t.ok(seen.allowed > 2_000 && seen.denied > 2_000)
+  const all = rounds * questions * 2
+  t.equal(seen.allowed + seen.denied, all)
+  t.ok(seen.allowed > all / 10 && seen.denied > all / 10)
 })
 
-t.test('so are 2,000 in front of an upstream, where what is denied passes', async t => {
+t.test('so are those in front of an upstream, where what is denied passes', async t => {
   const random = createRandom(seed)
   let bindings: Binding[] = []
   const service = { logger: silentLogger }
@@ -225,11 +232,11 @@ t.test('so are 2,000 in front of an upstream, where what is denied passes', asyn
   const replicas = [proxied.service, replica]
   const served = replicas.map(one => ({ client, service: one, clock: systemClock }) as never)
   let mirrored = 0
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < rounds; round++) {
     bindings = randomBindings(random)
     const revision = await changeRules(client)
     await Promise.all(served.map(one => caughtUp(one, revision)))
-    await inParallel(100, async () => {
+    await inParallel(upstreamQuestions, async () => {
       const question = { user: randomItem(random, people), path: randomPath(random) }
       const expected = isRight(registry, bindings, question)
       for (const one of [randomItem(random, replicas), proxied.service]) {
@@ -242,5 +249,5 @@ t.test('so are 2,000 in front of an upstream, where what is denied passes', asyn
     })
   }
   t.comment(`${mirrored} answered from the mirror`)
-  t.ok(mirrored > 200)
+  t.ok(mirrored > (rounds * upstreamQuestions) / 5)
 })

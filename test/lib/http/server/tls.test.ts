@@ -43,10 +43,12 @@ async function connected(
 
 /** Lets the clock go on until something has come of it: files are read by other threads. */
 async function until(clock: FakeClock, isTrue: () => boolean): Promise<void> {
-  for (let i = 0; i < 1_000 && !isTrue(); i++) {
-    await clock.advance(10_000)
-    await systemClock.yield()
-  }
+  while (!isTrue()) await goOn(clock)
+}
+
+async function goOn(clock: FakeClock): Promise<void> {
+  await clock.advance(10_000)
+  await systemClock.yield()
 }
 
 t.test(
@@ -69,7 +71,7 @@ t.test(
     await replace(`${certs}/renewed.pem`, files.certFile)
     await until(clock, () => failures.length > 0)
     t.match(failures[0]?.message, /do not make a TLS context/)
-    await until(clock, () => failures.length > 1)
+    for (let i = 0; i < 500; i++) await goOn(clock)
     t.strictSame(failures.map(({ message }) => message).slice(1), [], 'which is said once')
     t.equal(changes.length, 0)
     await replace(`${certs}/renewed.key`, files.keyFile)

@@ -1,0 +1,20 @@
+/** A process that runs several test files one after the other: `node dist/test/support/runner/batch.js FILE...`. The start of
+ *  Node, tap and the tables of the codec is then paid once. After the points of a file comes one with the file's name. */
+
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+
+// Tap ends when nothing is left to wait for, which is so while a file waits for nothing but promises.
+const hold = setInterval(() => {}, 1000)
+
+for (const file of process.argv.slice(2)) {
+  try {
+    await import(pathToFileURL(file).href)
+  } catch (error) {
+    t.fail(`${file} cannot be loaded: ${error instanceof Error ? error.stack : String(error)}`)
+  }
+  await t.test(file, async t => {
+    t.pass('all of its tests have ended')
+  })
+}
+clearInterval(hold)

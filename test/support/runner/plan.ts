@@ -1,0 +1,35 @@
+/** Which processes run which test files, and in which order: the slowest first, so that none of them runs at the end alone, and quick
+ *  ones together. */
+
+import { ownProcess, slowest } from '../../budgets.ts'
+import type { Job } from './run-files.ts'
+import { ProcessUse } from './test-files.ts'
+
+/** Quick files that share a process: enough to save most starts, few enough that the processes end at about the same time. */
+const batchFiles = 14
+
+/** `node` is the program that runs them. */
+export function jobsOf(files: readonly string[], node: string): Job[] {
+  const use = new ProcessUse()
+  const isSingle = (file: string): boolean =>
+    slowest.includes(file) || ownProcess.includes(file) || use.startsProcesses(file)
+  const singles = files.filter(isSingle).sort((a, b) => order(a) - order(b))
+  const together = files.filter(file => !isSingle(file))
+  const jobs = singles.map(file => alone(file, node))
+  for (let i = 0; i < together.length; i += batchFiles) {
+    const batch = together.slice(i, i + batchFiles)
+    const program = 'dist/test/support/runner/batch.js'
+    jobs.push({ files: batch, command: [node, '--enable-source-maps', program, ...batch] })
+  }
+  return jobs
+}
+
+export function alone(file: string, node: string): Job {
+  return { files: [file], command: [node, '--enable-source-maps', file] }
+}
+
+/** Where a file stands among the slowest; behind all of them if it is none. */
+function order(file: string): number {
+  const index = slowest.indexOf(file)
+  return index === -1 ? slowest.length : index
+}
