@@ -69,7 +69,9 @@ export async function loadKeyspaces(options: LoadOptions, request: LoadRequest):
   const load = new Load(options, request)
   const mark = options.epochs.mark()
   let revision: Revision | undefined
-  for await (const page of readPages(options, { range: request.range, attemptsMax: 5 })) {
+  const { partsAtOnce } = options.limits
+  const pages = readPages(options, { range: request.range, partsAtOnce, attemptsMax: 5 })
+  for await (const page of pages) {
     const verdict = options.epochs.judge(mark, page.header)
     if (verdict !== 'same') {
       // Whether the epoch is over is for the probe to find out.

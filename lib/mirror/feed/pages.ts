@@ -1,22 +1,26 @@
-/** Paged reads: a range of any size, all at one revision, with only two pages in memory: the one that is being used and the one
- *  that is on its way. */
+/** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the one that is being used and the one that
+ *  is on its way, unless parts of the range are read side by side. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import { type KeyRange, keyAfter } from '../../base/keys.ts'
+import { type Key, type KeyRange, keyAfter } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Client, RangeRequest, RangeResponse, ResponseHeader } from '../../etcd/client.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { MirrorLimits } from '../limits.ts'
+import { PartReads } from './part-reads.ts'
+import { type NextPart, type RangePart, RangeParts } from './range-parts.ts'
 
 export interface Page {
   /** The revision of all pages: that of the first one's header, or the one that was asked for. */
   readonly revision: Revision
   readonly header: ResponseHeader
   readonly entries: readonly KeyValue[]
+  /** Of keys and values. */
+  readonly bytes: number
   /** How many entries of the range come after it. */
   readonly remaining: number
   readonly isLast: boolean
@@ -31,6 +35,8 @@ export interface PagesRequest {
   readonly pageEntries?: number | undefined
   /** Only the first page is wanted. */
   readonly isSinglePage?: boolean | undefined
+  /** Parts of a large range that are read side by side; absent: one, and only one page is read ahead. */
+  readonly partsAtOnce?: number | undefined
   /** How often a page is asked for again when etcd fails, with growing pauses. */
   readonly attemptsMax: number
 }
@@ -44,41 +50,101 @@ export interface PagesOptions {
 }
 
 /** The pages of a range in key order. Fails with `expired` when the revision is compacted meanwhile, with `closed` when the signal
- *  is aborted, and as etcd fails. The next page is asked for before the present one is handed out. */
+ *  is aborted, and as etcd fails. The next page is asked for before the present one is handed out. A range of very many keys is read
+ *  in parts, because a page costs etcd a count of all that its range still has (range-parts.ts). */
 export async function* readPages(
   options: PagesOptions,
   request: PagesRequest,
 ): AsyncGenerator<Page, void, undefined> {
-  const { limits } = options
   const abandoned = new LinkedAbort(options.signal)
-  const { signal } = abandoned
-  const ask = (start: KeyRange['start'], revision: Revision | undefined, limit: number) =>
-    askPage({ ...options, signal }, request.attemptsMax, {
-      range: { start, end: request.range.end },
-      revision,
-      limit,
-      keysOnly: request.keysOnly,
-    })
+  const asker = new PageAsker({ ...options, signal: abandoned.signal }, request)
+  let rest: PartReads<Page> | undefined
   try {
-    let entriesMax = request.pageEntries ?? limits.pageMinEntries
-    let answer = ask(request.range.start, request.revision, entriesMax)
-    let revision = request.revision
-    for (;;) {
-      const { header, entries, more, count } = await answer
-      revision ??= header.revision
-      const last = entries.at(-1)
-      const isWanted = more && request.isSinglePage !== true
-      if (isWanted && last !== undefined) {
-        entriesMax = request.pageEntries ?? nextPageEntries(entries, limits)
-        answer = ask(keyAfter(last.key), revision, entriesMax)
-        // Until it is awaited, nobody else handles its failure.
-        answer.catch(() => {})
-      }
-      yield { revision, header, entries, remaining: count - entries.length, isLast: !more }
-      if (!isWanted) return
+    const { page, next } = await asker.ask(request.range, 0)
+    if (next !== undefined && request.isSinglePage !== true) {
+      const range = { start: next, end: request.range.end }
+      rest = asker.readRest({ range, count: page.remaining })
+      rest.begin()
     }
+    yield page
+    for (let another = await rest?.next(); another !== undefined; another = await rest?.next())
+      yield another
   } finally {
+    rest?.stop()
     abandoned.abort()
+  }
+}
+
+/** Asks for the pages of one read: all at one revision, each with as many entries as the last ones suggest. */
+class PageAsker {
+  readonly #options: PagesOptions
+  readonly #request: PagesRequest
+  #revision: Revision | undefined
+  #entriesMax: number
+
+  constructor(options: PagesOptions, request: PagesRequest) {
+    this.#options = options
+    this.#request = request
+    this.#revision = request.revision
+    this.#entriesMax = request.pageEntries ?? options.limits.pageMinEntries
+  }
+
+  /** The first page of a range, after which the read has `after` keys in other ranges; and where the next page begins. */
+  async ask(range: KeyRange, after: number): Promise<{ page: Page; next: Key | undefined }> {
+    const { limits } = this.#options
+    const { header, entries, more, count } = await this.#range(range, this.#entriesMax)
+    this.#revision ??= header.revision
+    let bytes = 0
+    for (const entry of entries) bytes += entry.key.length + entry.valueLength
+    if (this.#request.pageEntries === undefined && entries.length > 0) {
+      this.#entriesMax = nextPageEntries(entries.length, bytes, limits)
+    }
+    const last = entries.at(-1)
+    const page = {
+      revision: this.#revision,
+      header,
+      entries,
+      bytes,
+      remaining: count - entries.length + after,
+      isLast: !more && after === 0,
+    }
+    return { page, next: more && last !== undefined ? keyAfter(last.key) : undefined }
+  }
+
+  /** What is left after the first page. */
+  readRest({ range, count }: RangePart): PartReads<Page> {
+    const { limits } = this.#options
+    const parts = new RangeParts({ range, count }, limits.partMaxEntries, async upper => {
+      const answer = await this.#range(upper, 1, true)
+      return { count: answer.count, first: answer.entries[0]?.key }
+    })
+    const { partsAtOnce = 1 } = this.#request
+    return new PartReads({
+      nextPart: () => parts.next(),
+      readPart: part => this.#readPart(part),
+      partsAtOnce,
+      aheadMaxBytes: partsAtOnce === 1 ? 1 : limits.readAheadMaxBytes,
+    })
+  }
+
+  async *#readPart({ range, after }: NextPart): AsyncGenerator<Page, void, undefined> {
+    for (let start: Key | undefined = range.start; start !== undefined;) {
+      const { page, next }: Awaited<ReturnType<PageAsker['ask']>> = await this.ask(
+        { start, end: range.end },
+        after,
+      )
+      yield page
+      start = next
+    }
+  }
+
+  #range(
+    range: KeyRange,
+    limit: number,
+    keysOnly = this.#request.keysOnly,
+  ): Promise<RangeResponse> {
+    const request = { range, revision: this.#revision, limit, keysOnly }
+    return askPage(this.#options, this.#request.attemptsMax, request)
   }
 }
 
@@ -101,12 +167,10 @@ async function askPage(
   }
 }
 
-/** As many entries as would have the bytes that are aimed at, if they were like those of this page; growing no more than four times
+/** As many entries as would have the bytes that are aimed at, if they were like those of a page; growing no more than four times
  *  at once, since the next ones may be larger. */
-function nextPageEntries(entries: readonly KeyValue[], limits: MirrorLimits): number {
-  let bytes = 1
-  for (const entry of entries) bytes += entry.key.length + entry.valueLength
-  const aimed = Math.floor((limits.pageTargetBytes * entries.length) / bytes)
-  const grown = Math.min(aimed, entries.length * 4)
+function nextPageEntries(entries: number, bytes: number, limits: MirrorLimits): number {
+  const aimed = Math.floor((limits.pageTargetBytes * entries) / (bytes + 1))
+  const grown = Math.min(aimed, entries * 4)
   return Math.min(limits.pageMaxEntries, Math.max(limits.pageMinEntries, grown))
 }

@@ -1,0 +1,122 @@
+/** Splits a large range into parts that are cheap to read in pages.
+ *
+ *  etcd counts all keys of the range that it was asked for, whatever the limit: a page of a range with a million keys costs a walk
+ *  over the million. Read in pages to its end, such a range costs time that grows with the square of its keys. Parts with a bounded
+ *  number of keys cost the same for each key, however many there are.
+ *
+ *  Where to split is found by asking: how many keys lie at or above the middle of a part, and which is the first of them. An empty
+ *  upper half costs etcd nothing, and narrows the part; anything else is a split. Parts are split when they are wanted, the first
+ *  one first, so that reading begins at once. */
+
+import { type Key, type KeyRange, prefixEnd } from '../../base/keys.ts'
+
+/** A range and how many keys it has, at the revision of the read. */
+export interface RangePart {
+  readonly range: KeyRange
+  readonly count: number
+}
+
+/** A part that is to be read now. */
+export interface NextPart extends RangePart {
+  /** How many keys the parts after it have. */
+  readonly after: number
+}
+
+/** How many keys there are from `start` up to the end of the range that is split, and the first of them. */
+export type CountFrom = (range: KeyRange) => Promise<{ count: number; first: Key | undefined }>
+
+/** A part that is asked about so often in a row without getting smaller in keys is read as it is. Its keys share a long beginning,
+ *  or there are next to none on one side of each middle. */
+const fruitlessMax = 200
+
+export class RangeParts {
+  readonly #countFrom: CountFrom
+  readonly #partMaxEntries: number
+  /** What has not been handed out, the first part last. */
+  readonly #left: RangePart[]
+
+  constructor(whole: RangePart, partMaxEntries: number, countFrom: CountFrom) {
+    this.#countFrom = countFrom
+    this.#partMaxEntries = partMaxEntries
+    this.#left = [whole]
+  }
+
+  /** The next part in key order; `undefined` after the last one. */
+  async next(): Promise<NextPart | undefined> {
+    const first = this.#left.pop()
+    if (first === undefined) return undefined
+    let { range, count } = await this.#split(first)
+    for (;;) {
+      const neighbour = this.#left.at(-1)
+      if (neighbour === undefined || count + neighbour.count > this.#partMaxEntries) break
+      this.#left.pop()
+      range = { start: range.start, end: neighbour.range.end }
+      count += neighbour.count
+    }
+    const after = this.#left.reduce((sum, part) => sum + part.count, 0)
+    return { range, count, after }
+  }
+
+  /** The first part of `part` that is small enough; what comes after it is put back. */
+  async #split(part: RangePart): Promise<RangePart> {
+    let { range, count } = part
+    let wasEmpty = false
+    for (let fruitless = 0; count > this.#partMaxEntries && fruitless < fruitlessMax; fruitless++) {
+      const middle = (wasEmpty ? folderEnd(range) : undefined) ?? keyBetween(range)
+      if (middle === undefined) break
+      const { count: above, first } = await this.#countFrom({ start: middle, end: range.end })
+      wasEmpty = first === undefined || above === 0
+      if (first === undefined || wasEmpty) {
+        range = { start: range.start, end: middle }
+        continue
+      }
+      const upper: RangePart = { range: { start: first, end: range.end }, count: above }
+      if (above >= count) {
+        range = upper.range
+        continue
+      }
+      this.#left.push(upper)
+      range = { start: range.start, end: middle }
+      count -= above
+      fruitless = 0
+    }
+    return { range, count }
+  }
+}
+
+/** The end of the widest folder of the first key that ends within the range: what is above is often empty. */
+function folderEnd({ start, end }: KeyRange): Key | undefined {
+  for (let slash = start.indexOf('/', 1); slash > 0; slash = start.indexOf('/', slash + 1)) {
+    const folder = prefixEnd(start.slice(0, slash + 1) as Key)
+    if (folder !== undefined && folder > start && (end === undefined || folder < end)) return folder
+  }
+  return undefined
+}
+
+/** Bytes that are compared as one number: as many as a number holds exactly, with one bit to spare for a sum. */
+const digits = 6
+
+/** A key about halfway between the ends of a range, strictly between them; `undefined` where six bytes cannot tell. */
+export function keyBetween({ start, end }: KeyRange): Key | undefined {
+  let shared = 0
+  if (end !== undefined) {
+    while (shared < start.length && start.charCodeAt(shared) === end.charCodeAt(shared)) shared++
+  }
+  const low = numberAt(start, shared)
+  const high = end === undefined ? 256 ** digits : numberAt(end, shared)
+  const middle = Math.floor((low + high) / 2)
+  if (middle <= low || middle >= high) return undefined
+  let bytes = ''
+  for (let rest = middle, i = 0; i < digits; i++, rest = Math.floor(rest / 256)) {
+    bytes = String.fromCharCode(rest % 256) + bytes
+  }
+  return (start.slice(0, shared) + bytes) as Key
+}
+
+function numberAt(key: Key, from: number): number {
+  let number = 0
+  for (let i = from; i < from + digits; i++) {
+    number = number * 256 + (i < key.length ? key.charCodeAt(i) : 0)
+  }
+  return number
+}
