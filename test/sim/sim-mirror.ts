@@ -28,6 +28,8 @@ const limits: MirrorLimits = {
   ...defaultLimits,
   pageMinEntries: 5,
   pageMaxEntries: 12,
+  partMaxEntries: 25,
+  readAheadMaxBytes: 500,
   selfCheckIntervalMs: 15_000,
   selfCheckPauseMs: 5,
   selfCheckPageEntries: 10,

@@ -67,8 +67,9 @@ export async function* readPages(
       rest.begin()
     }
     yield page
-    for (let another = await rest?.next(); another !== undefined; another = await rest?.next())
+    for (let another = await rest?.next(); another !== undefined; another = await rest?.next()) {
       yield another
+    }
   } finally {
     rest?.stop()
     abandoned.abort()
