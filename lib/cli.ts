@@ -32,14 +32,18 @@ async function run({
 }: Extract<Invocation, { kind: 'run' }>): Promise<number> {
   const runner = await runnerOf(command)
   const logger = createStderrLogger(values)
-  const signal = stopSignal(logger)
+  const stop = new AbortController()
+  stopOnSignals(stop, logger)
+  const fault = stopOnFault(stop, logger)
   const onSwitch = (task: () => void): void => void process.on('SIGUSR2', task)
-  return runner({ values, operands, logger, signal, onSwitch })
+  const code = await runner({ values, operands, logger, signal: stop.signal, onSwitch })
+  if (!fault.hasHappened) return code
+  logger.error('the process ended because of the internal error above')
+  return 1
 }
 
-/** Aborted by the first SIGINT or SIGTERM; the second one ends the process at once. */
-function stopSignal(logger: Logger): AbortSignal {
-  const stop = new AbortController()
+/** Aborts with the first SIGINT or SIGTERM; the second one ends the process at once. */
+function stopOnSignals(stop: AbortController, logger: Logger): void {
   const onSignal = (name: string): void => {
     if (stop.signal.aborted) process.exit(1)
     logger.info('stopping', { signal: name })
@@ -47,7 +51,26 @@ function stopSignal(logger: Logger): AbortSignal {
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
-  return stop.signal
+  // Node would open a debugger, through which whoever reaches it reads every secret in memory.
+  process.on('SIGUSR1', () => logger.warn('SIGUSR1 is ignored: no debugger is opened'))
+}
+
+/** So long a command may take to stop after a mistake of ours: answers under way have 10 s to end. */
+const faultyMaxMs = 20_000
+
+/** What nobody has caught is a mistake of ours, after which nothing is certain: the process stops, but in order. Listeners close first,
+ *  and answers under way end. */
+function stopOnFault(stop: AbortController, logger: Logger): { readonly hasHappened: boolean } {
+  const fault = { hasHappened: false }
+  process.on('uncaughtException', error => {
+    const stack = error instanceof Error ? error.stack : String(error)
+    logger.error('internal error: the process stops', { error: stack })
+    if (fault.hasHappened) return
+    fault.hasHappened = true
+    stop.abort()
+    setTimeout(() => process.exit(1), faultyMaxMs).unref()
+  })
+  return fault
 }
 
 /** The version in package.json, which lies two folders above this file once built. */

@@ -1,10 +1,13 @@
 /** Parts of a service that are made of its options. */
 
 import { type Key, keyFromText } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
+import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
+import type { OnFault } from '../http/server/exchange.ts'
 import { Server } from '../http/server/server.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
@@ -51,12 +54,13 @@ export interface AdminParts {
   readonly health: Health
   readonly metrics: Metrics
   readonly upstreamSide: UpstreamSide | undefined
+  readonly onFault: OnFault
 }
 
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
-  { adminListen: listen, schema = schemaOf(), logger, clock = systemClock }: ServiceOptions,
-  { health, metrics, upstreamSide }: AdminParts,
+  { adminListen: listen, schema = schemaOf(), clock = systemClock }: ServiceOptions,
+  { health, metrics, upstreamSide, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
@@ -64,9 +68,9 @@ export function listenForAdmin(
     metrics,
     version: versionBody(schema),
     readSwitch: upstreamSide?.readSwitch,
-    onFailure: ({ message }) => logger.error('an admin request failed', { reason: message }),
+    onFault,
   })
-  return Server.listen({ listen, handler, clock })
+  return Server.listen({ listen, handler, clock, onFault })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */
@@ -113,16 +117,27 @@ interface Watched {
   readonly watches: OpenWatches
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
+  readonly authorizer: Authorizer | undefined
 }
 
 /** Shows what there is. */
 export function watchAll(metrics: Metrics, shown: Watched): void {
-  const { segments, mirrors, watches, upstreamSide, memory } = shown
+  const { segments, mirrors, watches, upstreamSide, memory, authorizer } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   metrics.watchProcess()
+  metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(segments)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   metrics.watchKeyspaces(() => mirrors.statuses())
   if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())
+}
+
+/** Logs each mistake of ours once, with its stack, and counts it. */
+export function faultLogger(metrics: Metrics, logger: Logger): OnFault {
+  return error => {
+    metrics.access.fault()
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    logger.error('internal error while handling a request', { error: stack })
+  }
 }

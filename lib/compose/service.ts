@@ -7,7 +7,7 @@ import type { Key } from '../base/keys.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import { Fairness } from '../http/limits/fairness.ts'
-import type { Handler } from '../http/server/exchange.ts'
+import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/api/handler.ts'
 import { Server } from '../http/server/server.ts'
@@ -37,6 +37,7 @@ import {
   createMemoryKeeper,
   createRegistry,
   createUpstreamSide,
+  faultLogger,
   listenForAdmin,
   watchAll,
   withoutDropped,
@@ -99,10 +100,12 @@ export class Service {
     const tls = files === undefined ? undefined : await readTls(files)
     // What is served says where it is served, which is known only once the system has chosen the port.
     let handler: Handler = exchange => exchange.abort()
+    let onFault: OnFault = () => {}
     const { clock = systemClock } = options
     const server = await Server.listen({
       listen,
       handler: exchange => handler(exchange),
+      onFault: error => onFault(error),
       tls,
       clock,
       takesUpgrades: options.upstream !== undefined,
@@ -110,6 +113,8 @@ export class Service {
     const address = options.address ?? `${listen.host}:${server.port}`
     const parts = assemble(options, address)
     handler = parts.handler
+    onFault = parts.onFault
+    parts.metrics.watchExchanges(() => server.exchanges)
     const admin = await listenForAdmin(options, parts)?.catch((error: unknown) => {
       // Nothing may keep a process alive that says that it cannot start.
       server.close()
@@ -231,6 +236,7 @@ interface ServiceParts {
   readonly memory: MemoryKeeper | undefined
   readonly health: ServiceHealth
   readonly handler: Handler
+  readonly onFault: OnFault
 }
 
 /** Builds everything, from the registry and the mirror up. Nothing is started: what follows the mirror is added to the list of followers
@@ -290,8 +296,10 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     watches.endAll(keyspaces)
   })
   void health.ready.then(() => memory?.started())
-  watchAll(metrics, { segments, mirrors, watches, upstreamSide, memory })
-  const parts = { ...common, metrics, watches, authorizer, upstreamSide, memory, health }
+  watchAll(metrics, { segments, mirrors, watches, upstreamSide, memory, authorizer })
+  const onFault = faultLogger(metrics, logger)
+  const shared = { ...common, metrics, watches, authorizer, health }
+  const parts = { ...shared, upstreamSide, memory, onFault }
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
 }
 
@@ -323,7 +331,7 @@ interface HandlerParts extends Omit<ServiceParts, 'handler'> {
 
 function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
-  const { indexes, segments } = parts
+  const { indexes, segments, onFault } = parts
   return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, upstreamSide !== undefined),
@@ -341,6 +349,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     metrics,
     clock,
     logger: options.logger,
+    onFault,
     auditId: createAuditIds(),
   })
 }

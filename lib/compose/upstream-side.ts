@@ -137,6 +137,7 @@ export class UpstreamSide implements Follower {
       isSwitchedOff: this.readSwitch.isOff,
       isVersionCovered,
       storageStates,
+      underWay: this.#servers.underWay,
     }
   }
 

@@ -4,6 +4,7 @@
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { AccessCounts } from './metrics/access-counts.ts'
 import { UpstreamCounts } from './metrics/upstream-counts.ts'
 import { BucketTally, CountTally } from './tally.ts'
 
@@ -124,6 +125,19 @@ export class Metrics {
     for (const gauge of gauges) this.#registry.registerMetric(gauge)
   }
 
+  /** Shows requests under way when somebody asks. Called once. */
+  watchExchanges(exchanges: () => number): void {
+    const help =
+      'Requests under way, with open watches and connections that have changed their protocol.'
+    this.#gauge('watchglass_exchanges', help, exchanges)
+  }
+
+  /** Shows how many questions about callers are under way when somebody asks. Called once. */
+  watchReviews(reviews: () => number): void {
+    const help = 'Questions about callers that are put to the upstream, or wait for it.'
+    this.#gauge('watchglass_reviews_under_way', help, reviews)
+  }
+
   /** Shows how many reads wait for mirrors when somebody asks. Called once. */
   watchWaitingReads(waiting: () => number): void {
     this.#gauge('watchglass_mirror_waiting_reads', 'Reads that wait for the mirror now.', waiting)
@@ -134,46 +148,6 @@ export class Metrics {
       this.set(value())
     }
     this.#registry.registerMetric(new Gauge({ name, help, registers: [], collect }))
-  }
-}
-
-/** What is counted around answers: who may have them, what is recorded of them, and what was refused for the sake of others. */
-export class AccessCounts {
-  readonly #reviews: Counter
-  readonly #unrecorded: Counter
-  readonly #limited: Counter
-
-  constructor(registry: Registry) {
-    const registers = [registry]
-    this.#reviews = new Counter({
-      name: 'watchglass_access_reviews_total',
-      help: 'Questions put to the upstream (self, subject, identity) by what came of them: allowed, denied, refused, known, failed.',
-      labelNames: ['kind', 'outcome'],
-      registers,
-    })
-    this.#unrecorded = new Counter({
-      name: 'watchglass_audit_events_lost_total',
-      help: 'Audit events that could not be written.',
-      registers,
-    })
-    this.#limited = new Counter({
-      name: 'watchglass_limited_requests_total',
-      help: 'Requests refused with 429, by kind (small, list, watch) and by whose bound was reached (user, all).',
-      labelNames: ['kind', 'bound'],
-      registers,
-    })
-  }
-
-  review(kind: string, outcome: string): void {
-    this.#reviews.inc({ kind, outcome })
-  }
-
-  auditLost(lines: number): void {
-    this.#unrecorded.inc(lines)
-  }
-
-  limited(kind: string, bound: string): void {
-    this.#limited.inc({ kind, bound })
   }
 }
 

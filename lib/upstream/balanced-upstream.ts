@@ -8,7 +8,7 @@ import { CacheError } from '../base/errors.ts'
 import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
 import { Forwarding } from './connections/forwarding.ts'
-import { openTunnel, type TunnelRequest, type TunnelSink } from './connections/upgrade.ts'
+import { Tunnel, type TunnelRequest, type TunnelSink } from './connections/upgrade.ts'
 import { codeOf, UpstreamFailure, upstreamFailure } from './failure.ts'
 import type { UpstreamServer, UpstreamTimeouts, Use } from './server.ts'
 import type {
@@ -34,6 +34,8 @@ export interface BalancedUpstreamOptions {
 const shortMax = 4_000
 /** Long-running requests (watches, exec) at once: each has its own connection, and a process may open some ten thousand files. */
 const longMax = 10_000
+/** The same for those that change their protocol. */
+const upgradesMax = 4_000
 const callMaxBytes = 1024 * 1024
 
 /** The interval between two health checks of a server. */
@@ -43,7 +45,7 @@ const healthTimeoutMs = 3_000
 
 export class BalancedUpstream implements Upstream {
   readonly #options: BalancedUpstreamOptions
-  readonly #underWay: Record<Use, number> = { short: 0, long: 0 }
+  readonly #underWay = { short: 0, long: 0, upgrade: 0 }
   readonly #stopped = new AbortController()
   #turn = 0
   /** Ends the pause before a server's next health check. */
@@ -61,6 +63,11 @@ export class BalancedUpstream implements Upstream {
   async stop(): Promise<void> {
     this.#stopped.abort()
     await Promise.all(this.#options.servers.map(server => server.close()))
+  }
+
+  /** Requests that have passed and are not over. */
+  get underWay(): Readonly<Record<Use | 'upgrade', number>> {
+    return { ...this.#underWay }
   }
 
   problem(): string | undefined {
@@ -97,22 +104,24 @@ export class BalancedUpstream implements Upstream {
     return attempt
   }
 
-  tunnel(request: TunnelRequest, sink: TunnelSink): { abort(): void } {
-    if (this.#underWay.long >= longMax) {
+  tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl {
+    if (this.#underWay.upgrade >= upgradesMax) {
       sink.failed(new UpstreamFailure('busy', 'too many connections to the upstream are open'))
-      return { abort() {} }
+      return { resume() {}, abort() {} }
     }
-    this.#underWay.long++
     const server = this.#choose(new Set())
+    this.#underWay.upgrade++
     server.load++
-    return openTunnel(server, request, {
+    const tunnel = new Tunnel({
       sink,
       onEnd: () => {
-        this.#underWay.long--
+        this.#underWay.upgrade--
         server.load--
       },
       onUnreachable: error => this.#unreachable(server, error),
     })
+    tunnel.begin(server, request)
+    return tunnel
   }
 
   /** The least busy server that was not tried; healthy servers first. */

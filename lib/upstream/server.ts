@@ -5,11 +5,12 @@
  *  thousand watches do not stand in the way of a get (a pool looks at its connections one by one). HTTP/1.1 with one request at a
  *  time on each connection: the framing of every request is our own, and a broken answer harms nobody else. */
 
-import * as http from 'node:http'
-import * as https from 'node:https'
+import type { Socket } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../base/clock.ts'
+import { ConnectionError } from './connections/connection.ts'
 import { ConnectionPool } from './connections/connection-pool.ts'
+import { openSocket } from './connections/socket.ts'
 import type { UpstreamIdentity } from './upstream.ts'
 
 /** Contents of PEM files. */
@@ -108,19 +109,19 @@ export class UpstreamServer {
     return connections
   }
 
-  /** The beginning of a request on a connection of its own. */
-  request(as: UpstreamIdentity, options: http.RequestOptions): http.ClientRequest {
+  /** A connection of its own, for a protocol that takes it over. */
+  connect(as: UpstreamIdentity, onConnected: () => void): Socket {
     const { url } = this
-    const all: https.RequestOptions = {
-      ...options,
-      ...this.#credentials(as),
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : url.port,
-      agent: false,
-      maxHeaderSize: headersMaxBytes,
-      timeout: this.#timeouts.connectMs,
-    }
-    return url.protocol === 'https:' ? https.request(all) : http.request(all)
+    const { connectMs } = this.#timeouts
+    const socket = openSocket({ url, tls: this.#credentials(as) }, () => {
+      cancel()
+      onConnected()
+    })
+    const cancel = this.#clock.setTimer(connectMs, () =>
+      socket.destroy(new ConnectionError('ETIMEDOUT', 'no connection in time')),
+    )
+    socket.once('close', cancel)
+    return socket
   }
 
   /** Ends every connection. */

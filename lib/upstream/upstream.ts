@@ -78,7 +78,7 @@ export interface Upstream {
   /** Passes a request on, and its answer back, as they come. */
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl
   /** Opens a connection of its own for a protocol that takes it over. */
-  tunnel(request: TunnelRequest, sink: TunnelSink): { abort(): void }
+  tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl
   /** What is wrong with it; undefined while at least one of its servers answers. */
   problem(): string | undefined
 }

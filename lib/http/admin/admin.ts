@@ -8,10 +8,9 @@
  *  Who may ask is decided by where this listens. The switch takes a method that a page in somebody's browser cannot send, and takes it
  *  from this machine only. */
 
-import type { CacheError } from '../../base/errors.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { MetricsText } from '../api/api.ts'
-import type { Exchange, Handler } from '../server/exchange.ts'
+import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
 import { answerHealth, type Health } from './health.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
 import type { ReadSwitch } from '../api/read-switch.ts'
@@ -23,14 +22,14 @@ export interface AdminOptions {
   readonly version: string
   /** Undefined without an upstream, to which reads could pass. */
   readonly readSwitch: ReadSwitch | undefined
-  readonly onFailure: (failure: CacheError | Error) => void
+  readonly onFault: OnFault
 }
 
 /** The handler of the admin listener. */
 export function createAdminHandler(options: AdminOptions): Handler {
   return exchange => {
     answer(options, exchange).catch((error: unknown) => {
-      options.onFailure(error instanceof Error ? error : new Error(String(error)))
+      options.onFault(error)
       exchange.abort()
     })
   }

@@ -13,6 +13,7 @@ import type { Authorizer } from '../auth/authorizer.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import type { Health } from '../admin/health.ts'
 import type { ProxyOptions } from '../proxy/proxy-options.ts'
+import type { OnFault } from '../server/exchange.ts'
 import type { OpenWatches } from '../watch/open-watches.ts'
 
 /** What is said about a request once it is over. None of it is made of what a client sent, but for known resources. */
@@ -62,6 +63,8 @@ export interface ApiOptions {
   readonly metrics: MetricsText
   readonly clock: Clock
   readonly logger: Logger
+  /** A mistake of ours: logged and counted. */
+  readonly onFault: OnFault
   /** A fresh id for each request. */
   readonly auditId: () => string
 }

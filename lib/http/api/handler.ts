@@ -51,9 +51,15 @@ export function createHandler(options: ApiOptions): Handler {
       zipper,
       offer: builtinOffer(options.hasCbor),
     })
-    if (target === undefined) reply.badRequest()
-    else void handle(options, { exchange, target, reply, startMs })
-    if (target === undefined) options.requests.request(noResource, 400, 0)
+    if (target === undefined) {
+      reply.badRequest()
+      options.requests.request(noResource, 400, 0)
+      return
+    }
+    handle(options, { exchange, target, reply, startMs }).catch((error: unknown) => {
+      options.onFault(error)
+      exchange.abort()
+    })
   }
 }
 
@@ -152,16 +158,10 @@ function noteResource(context: RequestContext, route: Route): void {
 /** Answers with the failure of a request. If the response has already begun, the connection is cut, so that no client takes it for
  *  complete. */
 function fail(context: RequestContext, error: unknown): void {
-  const { reply, exchange, options, target } = context
-  if (context.isOver) return
+  const { reply, exchange, options } = context
   const isFailure = error instanceof CacheError
-  if (!isFailure) {
-    const text = error instanceof Error ? error.stack : String(error)
-    options.logger.error('internal error while handling a request', {
-      path: target.path,
-      error: text,
-    })
-  }
+  if (!isFailure) options.onFault(error)
+  if (context.isOver) return
   if (reply.code === 0) reply.status(isFailure ? statusFromError(error) : internalError)
   else {
     if (isFailure) options.logger.warn('a response was cut off', { reason: error.message })

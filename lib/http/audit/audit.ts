@@ -56,7 +56,9 @@ function recorder(
   return stage => {
     const tookMs = clock.monotonicMs() - startMs
     who ??= identity()
-    void who.then(one => log.write(auditEvent({ ...known, stage, tookMs, identity: one })))
+    who
+      .then(one => log.write(auditEvent({ ...known, stage, tookMs, identity: one })))
+      .catch(options.onFault)
   }
 }
 

@@ -92,6 +92,12 @@ export class Authorizer {
     }
   }
 
+  /** Questions about callers that are not answered yet. */
+  get underWay(): number {
+    const { reviewCache, identities } = this.#options
+    return reviewCache.underWay + identities.underWay
+  }
+
   /** Rules have changed. */
   rulesChanged(): void {
     this.#options.reviewCache.drop()

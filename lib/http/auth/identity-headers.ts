@@ -58,13 +58,17 @@ export function identityFromHeaders(
     all.map(name => valuesOf(name)[0] ?? '').find(text => text !== '') ?? ''
   const user = firstOf(names.user)
   if (user === '') return undefined
-  const extra: Record<string, string[]> = {}
+  // Nothing that an object has by itself: the keys are whatever a front proxy sends, such as `constructor`.
+  const extra = Object.create(null) as Record<string, string[]>
   for (const prefix of names.extraPrefix) {
     for (const { name, value } of lines) {
       if (name.startsWith(prefix)) (extra[unescaped(name.slice(prefix.length))] ??= []).push(value)
     }
   }
-  const groups = withAuthenticated(user, names.group.flatMap(valuesOf))
+  const groups = withAuthenticated(
+    user,
+    names.group.flatMap(valuesOf).filter(text => text !== ''),
+  )
   return { user, uid: firstOf(names.uid), groups, extra }
 }
 

@@ -67,6 +67,11 @@ export class ReviewCache<T = AccessAnswer> {
     return this.#kept.size
   }
 
+  /** How many questions are not answered yet. */
+  get underWay(): number {
+    return this.#underWay
+  }
+
   /** Counts how often the cache was emptied: what was decided under an older count may be wrong now. */
   get generation(): number {
     return this.#generation

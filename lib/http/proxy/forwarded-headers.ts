@@ -3,6 +3,7 @@
  *  that names one of our headers there must not get rid of it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import { UpstreamFailure } from '../../upstream/failure.ts'
 import type { ResponseHeaders } from '../server/exchange.ts'
 
 /** Of a connection, or written anew for each. `expect` has been answered by us. */
@@ -21,10 +22,48 @@ const connectionHeaders: ReadonlySet<string> = new Set([
 ])
 
 /** Trailers follow a body that does not say how long it is, and nothing else. */
-function canHaveTrailers(code: number, method: string, headers: IncomingHttpHeaders): boolean {
-  const hasBody = method !== 'HEAD' && code !== 204 && code !== 304
+function hasTrailers(code: number, method: string, headers: IncomingHttpHeaders): boolean {
+  const hasBody = method !== 'HEAD' && code !== 204 && code !== 205 && code !== 304
   return hasBody && headers['content-length'] === undefined
 }
+
+/** Headers that there may be one of, and that HTTP/2 of Node sends one of: two that differ say two things about one answer. */
+const singleHeaders: ReadonlySet<string> = new Set([
+  'access-control-allow-credentials',
+  'access-control-max-age',
+  'access-control-request-method',
+  'age',
+  'alt-svc',
+  'authorization',
+  'content-encoding',
+  'content-language',
+  'content-length',
+  'content-location',
+  'content-md5',
+  'content-range',
+  'content-type',
+  'date',
+  'dnt',
+  'etag',
+  'expires',
+  'from',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'last-modified',
+  'location',
+  'max-forwards',
+  'proxy-authorization',
+  'range',
+  'referer',
+  'retry-after',
+  'tk',
+  'upgrade-insecure-requests',
+  'user-agent',
+  'x-content-type-options',
+])
 
 /** Said anew by whoever stands in front, or else a client could say it. */
 const forwardedHeaders: ReadonlySet<string> = new Set([
@@ -73,7 +112,8 @@ export function requestHeaders(client: ClientHeaders, rules: HeaderRules): strin
       !connectionHeaders.has(plain) &&
       !forwardedHeaders.has(plain) &&
       !rules.isIdentityHeader(plain) &&
-      (plain !== 'content-length' || hasBody)
+      // Trailers follow a body.
+      (hasBody || (plain !== 'content-length' && plain !== 'trailer'))
     if (isKept) passed.push(name, value)
   }
   passed.push('X-Forwarded-For', [...addresses, client.address].join(', '))
@@ -129,20 +169,36 @@ export function isRemoteHeader(name: string): boolean {
   return isLikely && name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
 }
 
-/** The headers of the upstream's answer for the client. */
+/** What an answer is to, as far as its headers depend on it. */
+export interface AnsweredRequest {
+  readonly method: string
+  /** The client's connection has a place for trailers. */
+  readonly canHaveTrailers: boolean
+}
+
+/** The headers of the upstream's answer for the client. Fails with `upstream_failed` if they contradict each other. */
 export function answerHeaders(
   code: number,
-  method: string,
   headers: IncomingHttpHeaders,
+  { method, canHaveTrailers }: AnsweredRequest,
 ): Record<string, string | string[]> {
   const passed = withoutConnection(headers)
-  if (!canHaveTrailers(code, method, headers)) delete passed['trailer']
+  for (const name in passed) {
+    const value = passed[name]
+    if (!Array.isArray(value) || !singleHeaders.has(name)) continue
+    const [first = '', ...others] = value
+    if (others.some(other => other !== first)) {
+      throw new UpstreamFailure('broken', `the upstream's answer has two values of ${name}`)
+    }
+    passed[name] = first
+  }
+  if (!canHaveTrailers || !hasTrailers(code, method, headers)) delete passed['trailer']
   return passed
 }
 
 function withoutConnection(headers: IncomingHttpHeaders): Record<string, string | string[]> {
   const named = tokensOf([headers.connection ?? ''].flat())
-  const passed: Record<string, string | string[]> = {}
+  const passed = Object.create(null) as Record<string, string | string[]>
   for (const name in headers) {
     const value = headers[name]
     if (value === undefined || connectionHeaders.has(name) || named.has(name)) continue
@@ -151,10 +207,13 @@ function withoutConnection(headers: IncomingHttpHeaders): Record<string, string 
   return passed
 }
 
-/** The trailers of the upstream's answer; undefined if there are none. */
+/** The trailers of the upstream's answer; undefined if there are none. Of several where there may be one, none is believed. */
 export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders | undefined {
   const passed = withoutConnection(trailers)
-  for (const name of Object.keys(passed)) if (headersOnly.has(name)) delete passed[name]
+  for (const name of Object.keys(passed)) {
+    const isDoubled = Array.isArray(passed[name]) && singleHeaders.has(name)
+    if (isDoubled || headersOnly.has(name)) delete passed[name]
+  }
   return Object.keys(passed).length === 0 ? undefined : passed
 }
 

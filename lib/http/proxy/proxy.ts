@@ -144,16 +144,18 @@ interface Forwarded {
 }
 
 function forward(
-  { exchange, reply }: RequestContext,
+  { exchange, reply, options }: RequestContext,
   upstream: Upstream,
   { request, onStarted }: Forwarded,
 ): Promise<void> {
+  const { method } = request
+  const { canHaveTrailers } = exchange
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
-    const relay = new Relay(exchange, {
+    const relay = new Relay(exchange, options.clock, {
       started(code, headers) {
         onStarted()
-        const passed = answerHeaders(code, request.method, headers)
+        const passed = answerHeaders(code, headers, { method, canHaveTrailers })
         exchange.respond(code, reply.passed(code, passed))
       },
       over: failure => {
@@ -166,7 +168,7 @@ function forward(
     relay.control = control
     ignoreClose = exchange.onClose(() => {
       control.abort()
-      resolve()
+      relay.over(undefined)
     })
   })
 }

@@ -6,7 +6,9 @@
  *  Joining writes into 64 KB saved no processor time (November 2026). */
 
 import type { IncomingHttpHeaders } from 'node:http'
+import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Exchange } from '../server/exchange.ts'
+import { slowReaderTimeoutMs } from '../server/respond.ts'
 import { answerTrailers } from './forwarded-headers.ts'
 import type { ForwardControl, ForwardSink } from '../../upstream/upstream.ts'
 
@@ -28,67 +30,108 @@ export class Relay implements ForwardSink {
   /** Set once the request is under way; the upstream never answers before that. */
   control: ForwardControl | undefined = undefined
   readonly #exchange: Exchange
+  readonly #clock: Clock
   readonly #hooks: RelayHooks
+  #isOver = false
   #isWritten = false
   /** A small response may become complete within this turn of the event loop. */
   #mayHold = false
   #held: Uint8Array | undefined = undefined
-  #isFull = false
+  /** Of a client that is full: cuts it off when it takes nothing for too long. */
+  #cancelCut: CancelTimer | undefined = undefined
   /** Bytes written since the client's buffer was full. */
   #aheadBytes = 0
 
-  constructor(exchange: Exchange, hooks: RelayHooks) {
+  constructor(exchange: Exchange, clock: Clock, hooks: RelayHooks) {
     this.#exchange = exchange
+    this.#clock = clock
     this.#hooks = hooks
   }
 
   started(code: number, headers: IncomingHttpHeaders): void {
-    this.#hooks.started(code, headers)
-    this.#mayHold = Number(headers['content-length'] ?? Infinity) <= heldMaxBytes
-    queueMicrotask(this.#flush)
-  }
-
-  /** A body that comes at once is sent with the headers; otherwise the headers are sent without waiting for it. */
-  readonly #flush = (): void => {
-    this.#mayHold = false
-    const held = this.#held
-    this.#held = undefined
-    if (held !== undefined) this.data(held)
-    else if (!this.#isWritten) this.#exchange.flush()
+    this.guarded(() => {
+      this.#hooks.started(code, headers)
+      this.#mayHold = Number(headers['content-length'] ?? Infinity) <= heldMaxBytes
+      queueMicrotask(this.#flush)
+    })
   }
 
   data(piece: Uint8Array): boolean {
-    if (this.#mayHold && this.#held === undefined) {
-      this.#held = piece
-      return true
-    }
-    if (this.#held !== undefined) this.#flush()
-    this.#isWritten = true
-    if (!this.#exchange.write(piece) && !this.#isFull) {
-      this.#isFull = true
-      this.#exchange.onDrain(this.#drained)
-    }
-    if (this.#isFull) this.#aheadBytes += piece.length
+    this.guarded(() => this.#take(piece))
     return this.#aheadBytes < aheadMaxBytes
   }
 
   ended(trailers: IncomingHttpHeaders): void {
-    this.#isWritten = true
-    const held = this.#held
-    this.#held = undefined
-    this.#exchange.end(held, answerTrailers(trailers))
-    this.#hooks.over(undefined)
+    this.guarded(() => {
+      this.#isWritten = true
+      const held = this.#held
+      this.#held = undefined
+      this.#exchange.end(held, answerTrailers(trailers))
+      this.over(undefined)
+    })
   }
 
   failed(failure: Error): void {
+    this.over(failure)
+  }
+
+  /** The client has left, or nobody is interested any more. */
+  over(failure: Error | undefined): void {
+    if (this.#isOver) return
+    this.#isOver = true
     this.#isWritten = true
     this.#held = undefined
+    this.#cancelCut?.()
     this.#hooks.over(failure)
   }
 
+  /** What goes wrong here is not the upstream's fault: the exchange ends, with the error as it is. */
+  protected guarded(task: () => void): void {
+    if (this.#isOver) return
+    try {
+      task()
+    } catch (error) {
+      this.control?.abort()
+      this.over(error instanceof Error ? error : new Error(String(error)))
+    }
+  }
+
+  /** What comes at once goes out with the headers; what does not must not hold them back. */
+  readonly #flush = (): void => {
+    this.guarded(() => {
+      this.#mayHold = false
+      const held = this.#held
+      this.#held = undefined
+      if (held !== undefined) this.#take(held)
+      else if (!this.#isWritten) this.#exchange.flush()
+    })
+  }
+
+  #take(piece: Uint8Array): void {
+    if (this.#mayHold && this.#held === undefined) {
+      this.#held = piece
+      return
+    }
+    if (this.#held !== undefined) this.#flush()
+    this.#isWritten = true
+    if (!this.#exchange.write(piece) && this.#cancelCut === undefined) {
+      this.#cancelCut = this.#clock.setTimer(slowReaderTimeoutMs, this.#cut)
+      this.#exchange.onDrain(this.#drained)
+    }
+    if (this.#cancelCut !== undefined) this.#aheadBytes += piece.length
+  }
+
   readonly #drained = (): void => {
-    this.#isFull = false
+    this.#cancelCut?.()
+    this.#cancelCut = undefined
     this.#aheadBytes = 0
     this.control?.resume()
+  }
+
+  /** The client has taken nothing for too long. */
+  readonly #cut = (): void => {
+    this.control?.abort()
+    this.over(undefined)
+    this.#exchange.abort()
   }
 }

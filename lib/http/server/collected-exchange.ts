@@ -17,6 +17,7 @@ export class CollectedExchange implements Exchange {
   readonly rawTrailers: readonly string[] = []
   readonly hasBody = false
   readonly peer: Peer
+  readonly canHaveTrailers = false
   readonly isFlushing = false
   status = 0
   responseHeaders: ResponseHeaders = {}

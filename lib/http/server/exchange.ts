@@ -18,8 +18,8 @@ export interface Peer {
 /** A connection that asks for another protocol. */
 export interface Takeover {
   readonly socket: Duplex
-  /** What came behind the request. */
-  readonly head: Uint8Array
+  /** What has come behind the request so far. From now on the socket is the caller's to read. */
+  take(): Uint8Array
 }
 
 export interface Exchange {
@@ -39,6 +39,8 @@ export interface Exchange {
   /** The connection itself, for a request to change its protocol. Whoever writes to it answers in place of everything below. */
   readonly takeover?: Takeover | undefined
   readonly peer: Peer
+  /** The client takes what comes behind a body. */
+  readonly canHaveTrailers: boolean
   /** The response is complete, or the client has gone. */
   readonly isClosed: boolean
   /** The response is written to its end, and the client has still to take some of it. */
@@ -65,3 +67,6 @@ export interface Exchange {
 }
 
 export type Handler = (exchange: Exchange) => void
+
+/** Told of a mistake of ours that something has met which nobody waits for. */
+export type OnFault = (error: unknown) => void

@@ -1,7 +1,8 @@
 /** An exchange over HTTP/1.1. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Exchange, Peer, ResponseHeaders, Takeover } from './exchange.ts'
+import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
+import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
 
 /** A piece from this size on is written by itself: TLS copies what is written together into a buffer of its own first, which costs
@@ -13,11 +14,18 @@ export class Http1Exchange implements Exchange {
   readonly #response: ServerResponse
   readonly body: IncomingMessage
   readonly takeover: Takeover | undefined
+  readonly #onFault: OnFault
 
-  constructor(request: IncomingMessage, response: ServerResponse, takeover?: Takeover) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    onFault: OnFault,
+    takeover?: Takeover,
+  ) {
     this.body = request
     this.takeover = takeover
     this.#response = response
+    this.#onFault = onFault
     // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells the handler.
     response.on('error', () => {})
     request.on('error', () => {})
@@ -53,6 +61,11 @@ export class Http1Exchange implements Exchange {
     return peerOf(this.body.socket)
   }
 
+  /** HTTP/1.0 has no chunks, behind which they stand. */
+  get canHaveTrailers(): boolean {
+    return this.body.httpVersionMinor > 0
+  }
+
   get isClosed(): boolean {
     return this.#response.closed || this.#response.writableFinished
   }
@@ -78,7 +91,7 @@ export class Http1Exchange implements Exchange {
   }
 
   onDrain(task: () => void): void {
-    this.#response.once('drain', task)
+    this.#response.once('drain', guarded(this, task, this.#onFault))
   }
 
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
@@ -107,8 +120,9 @@ export class Http1Exchange implements Exchange {
   }
 
   onClose(task: () => void): () => void {
-    if (this.isClosed) task()
-    else this.#response.on('close', task)
-    return () => this.#response.off('close', task)
+    const safe = guarded(this, task, this.#onFault)
+    if (this.isClosed) safe()
+    else this.#response.on('close', safe)
+    return () => this.#response.off('close', safe)
   }
 }

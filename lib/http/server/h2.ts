@@ -2,7 +2,8 @@
 
 import { type IncomingHttpHeaders, type ServerHttp2Stream, constants } from 'node:http2'
 import type { Readable } from 'node:stream'
-import type { Exchange, Peer, ResponseHeaders } from './exchange.ts'
+import type { Exchange, OnFault, Peer, ResponseHeaders } from './exchange.ts'
+import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
 
 const unknownPeer: Peer = { address: '', isSecure: false, certificate: () => undefined }
@@ -11,7 +12,9 @@ export class Http2Exchange implements Exchange {
   readonly version = '2'
   readonly headers: IncomingHttpHeaders
   readonly rawHeaders: readonly string[]
+  readonly canHaveTrailers = true
   readonly #stream: ServerHttp2Stream
+  readonly #onFault: OnFault
 
   rawTrailers: readonly string[] = []
   #trailers: ResponseHeaders | undefined = undefined
@@ -20,8 +23,10 @@ export class Http2Exchange implements Exchange {
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[],
+    onFault: OnFault,
   ) {
     this.#stream = stream
+    this.#onFault = onFault
     this.headers = headers
     this.rawHeaders = rawHeaders
     if (headers.host === undefined && headers[':authority'] !== undefined) {
@@ -77,9 +82,9 @@ export class Http2Exchange implements Exchange {
     if (headers['trailer'] === undefined) this.#stream.respond(all)
     else {
       this.#stream.respond(all, { waitForTrailers: true })
-      this.#stream.once('wantTrailers', () => {
+      const send = (): void =>
         this.#stream.sendTrailers((this.#trailers ?? {}) as Record<string, string | string[]>)
-      })
+      this.#stream.once('wantTrailers', guarded(this, send, this.#onFault))
     }
   }
 
@@ -99,7 +104,7 @@ export class Http2Exchange implements Exchange {
   }
 
   onDrain(task: () => void): void {
-    this.#stream.once('drain', task)
+    this.#stream.once('drain', guarded(this, task, this.#onFault))
   }
 
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void {
@@ -146,8 +151,9 @@ export class Http2Exchange implements Exchange {
   }
 
   onClose(task: () => void): () => void {
-    if (this.#stream.closed || this.#stream.destroyed) task()
-    else this.#stream.on('close', task)
-    return () => this.#stream.off('close', task)
+    const safe = guarded(this, task, this.#onFault)
+    if (this.#stream.closed || this.#stream.destroyed) safe()
+    else this.#stream.on('close', safe)
+    return () => this.#stream.off('close', safe)
   }
 }

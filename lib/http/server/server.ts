@@ -9,9 +9,11 @@ import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { unreachable } from '../../base/assert.ts'
-import type { Exchange, Handler } from './exchange.ts'
+import type { Exchange, Handler, OnFault } from './exchange.ts'
+import { guarded } from './guarded.ts'
 import { Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
+import { WaitingTakeover } from './takeover.ts'
 import { StalledClients } from '../limits/stalled.ts'
 
 export interface Listen {
@@ -24,6 +26,7 @@ export interface Listen {
 export interface ServerOptions {
   readonly listen: Listen
   readonly handler: Handler
+  readonly onFault: OnFault
   /** With `https`. A `ca` makes the server ask for client certificates. */
   readonly tls?: SecureContextOptions | undefined
   readonly clock: Clock
@@ -79,6 +82,7 @@ export class Server {
   readonly #sockets = new Set<net.Socket>()
   readonly #sessions = new Set<http2.Http2Session>()
   readonly #handler: Handler
+  readonly #onFault: OnFault
   readonly #exchanges = new Set<Exchange>()
   readonly #stalled: StalledClients
   readonly #idleTimeoutMs: number
@@ -88,6 +92,7 @@ export class Server {
   private constructor(options: ServerOptions) {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
+    this.#onFault = options.onFault
     this.#idleTimeoutMs = options.idleTimeoutMs ?? idleTimeoutMs
     this.#stalled = new StalledClients(this.#exchanges, clock)
     switch (listen.protocol) {
@@ -117,7 +122,8 @@ export class Server {
       response.assignSocket(socket)
       response.on('finish', () => socket.end())
       socket.on('error', () => {})
-      this.#begin(new Http1Exchange(request, response, { socket, head }))
+      const takeover = new WaitingTakeover(socket, head)
+      this.#begin(new Http1Exchange(request, response, this.#onFault, takeover))
     })
   }
 
@@ -145,6 +151,11 @@ export class Server {
   get port(): number {
     const address = this.#listeners[0]?.address()
     return typeof address === 'object' && address !== null ? address.port : 0
+  }
+
+  /** Requests under way, watches and tunnels among them. */
+  get exchanges(): number {
+    return this.#exchanges.size
   }
 
   /** Uses another certificate for connections from now on. */
@@ -191,6 +202,7 @@ export class Server {
         new Http1Exchange(
           request as unknown as http.IncomingMessage,
           response as unknown as http.ServerResponse,
+          this.#onFault,
         ),
       )
     })
@@ -224,7 +236,9 @@ export class Server {
   }
 
   #withHttp1(server: http.Server): http.Server {
-    server.on('request', (request, response) => this.#begin(new Http1Exchange(request, response)))
+    server.on('request', (request, response) =>
+      this.#begin(new Http1Exchange(request, response, this.#onFault)),
+    )
     server.on('clientError', refuseMalformed)
     return server
   }
@@ -258,7 +272,7 @@ export class Server {
         headers: http2.IncomingHttpHeaders,
         _flags: number,
         rawHeaders: string[],
-      ) => this.#begin(new Http2Exchange(stream, headers, rawHeaders)),
+      ) => this.#begin(new Http2Exchange(stream, headers, rawHeaders, this.#onFault)),
     )
     server.on('sessionError', () => {})
     return server
@@ -272,7 +286,7 @@ export class Server {
       if (this.#isDraining) this.#http1?.closeIdleConnections()
       if (this.#exchanges.size === 0) this.#onIdle?.()
     })
-    this.#handler(exchange)
+    guarded(exchange, () => this.#handler(exchange), this.#onFault)()
   }
 
   #track(socket: net.Socket): void {

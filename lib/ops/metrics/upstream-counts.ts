@@ -10,6 +10,8 @@ export interface UpstreamFacts {
   readonly isSwitchedOff: boolean
   /** Keyspaces by how they compare. */
   readonly storageStates: Readonly<Record<string, number>>
+  /** Requests that have passed and are not over: `short`, `long` (watches, logs) and `upgrade`. */
+  readonly underWay: Readonly<Record<string, number>>
 }
 
 export class UpstreamCounts {
@@ -82,5 +84,15 @@ export class UpstreamCounts {
       },
     })
     this.#registry.registerMetric(keyspaces)
+    const underWay = new Gauge({
+      name: 'watchglass_passed_under_way',
+      help: 'Requests that have passed to the upstream and are not over, by how long they last (short, long, upgrade).',
+      labelNames: ['kind'],
+      registers: [],
+      collect() {
+        for (const [kind, count] of Object.entries(facts().underWay)) this.set({ kind }, count)
+      },
+    })
+    this.#registry.registerMetric(underWay)
   }
 }

@@ -8,7 +8,8 @@
  *                    │        ▲ │                   │          │
  *                    │        └─┼───────────────────┘          │
  *                    │          └──▶ trailers ─────────────────┤
- *                    └──(no body)──────────────────────────────┘
+ *                    ├──(no body)──────────────────────────────┘
+ *                    └──(101, asked for)──▶ switched
  *  ``` */
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -19,6 +20,8 @@ export interface AnswerSink {
   started(code: number, headers: IncomingHttpHeaders): void
   data(piece: Uint8Array): void
   ended(trailers: IncomingHttpHeaders): void
+  /** In place of all of these, if another protocol was asked for: the head of a 101, and what has come behind it. */
+  switched?(head: string, rest: Uint8Array): void
 }
 
 /** A response that is malformed, or that could be read in two ways. */
@@ -27,7 +30,15 @@ export class MalformedAnswer extends Error {
 }
 
 type State =
-  'idle' | 'head' | 'counted' | 'untilClosed' | 'size' | 'chunk' | 'chunkEnd' | 'trailers'
+  | 'idle'
+  | 'head'
+  | 'counted'
+  | 'untilClosed'
+  | 'size'
+  | 'chunk'
+  | 'chunkEnd'
+  | 'trailers'
+  | 'switched'
 
 /** The limit that our own server sets for its clients. */
 const headMaxBytes = 64 * 1024
@@ -48,9 +59,11 @@ export class AnswerParser {
   /** Bytes still to come of a body with a length, or of a chunk. */
   #left = 0
   #isToHead = false
+  #mayUpgrade = false
   #informational = 0
   #isPersistent = true
   #keepAlive: string | undefined = undefined
+  #switchHead = ''
 
   constructor(sink: AnswerSink) {
     this.#sink = sink
@@ -61,6 +74,12 @@ export class AnswerParser {
     this.#isToHead = method === 'HEAD'
     this.#informational = 0
     this.#state = 'head'
+  }
+
+  /** An answer is about to come to a request for another protocol: the only one on its connection. */
+  expectUpgrade(): void {
+    this.expect('GET')
+    this.#mayUpgrade = true
   }
 
   get isIdle(): boolean {
@@ -83,6 +102,7 @@ export class AnswerParser {
     while (at < bytes.length) {
       switch (this.#state) {
         case 'idle':
+        case 'switched':
           throw new MalformedAnswer('unexpected response: no request was sent')
         case 'counted':
         case 'chunk':
@@ -125,6 +145,13 @@ export class AnswerParser {
 
   /** A head, or trailers, which may have no line at all. */
   #takeLines(bytes: Buffer, at: number): number {
+    const next = this.#takeLinesTo(bytes, at)
+    if (this.#state !== 'switched') return next
+    this.#sink.switched?.(this.#switchHead, bytes.subarray(next))
+    return bytes.length
+  }
+
+  #takeLinesTo(bytes: Buffer, at: number): number {
     const known = this.#text.length
     const isEmpty = this.#state === 'trailers' && known === 0 && bytes[at] === 0x0d
     const end = known === 0 && !isEmpty ? bytes.indexOf('\r\n\r\n', at, 'latin1') : -1
@@ -158,6 +185,11 @@ export class AnswerParser {
     if (status === null) throw new MalformedAnswer('invalid status line')
     const code = Number(status[2])
     const headers = headersOf(lines, 1)
+    if (code === 101 && this.#mayUpgrade && status[1] === '1') {
+      this.#switchHead = text
+      this.#state = 'switched'
+      return
+    }
     if (code < 200) {
       this.#informational++
       // No request asks for another protocol here.
@@ -233,7 +265,8 @@ export class AnswerParser {
   }
 }
 
-const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
+/** Codes end at 599 (RFC 9110, 15), and over HTTP/2 no others can be passed on. */
+const statusLine = /^HTTP\/1\.([01]) ([1-5]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/
 const chunkSize = /^([0-9a-fA-F]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/
 const notOfAValue = /[^\t\x20-\x7e\x80-\xff]/
 const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
@@ -255,7 +288,8 @@ function plainName(name: string): string {
 
 /** The lines from `start` on: names in lower case, and several values where there are several lines of a name. */
 function headersOf(lines: readonly string[], start: number): IncomingHttpHeaders {
-  const headers: Record<string, string | string[] | undefined> = {}
+  // Nothing that an object has by itself: names such as `constructor` are headers like any other.
+  const headers = Object.create(null) as Record<string, string | string[] | undefined>
   for (let i = start; i < lines.length; i++) {
     const line = lines[i] ?? ''
     const colon = line.indexOf(':')

@@ -1,11 +1,12 @@
 /** The connections to one server of the upstream for one purpose: an idle one is used again, the last used first, so that those that are
  *  not needed grow old; beyond the bound requests wait in a line. */
 
-import { connect as connectPlain, isIP, type Socket } from 'node:net'
-import { connect as connectTls, type ConnectionOptions } from 'node:tls'
+import type { Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { ConnectionError, type Passage, UpstreamConnection } from './connection.ts'
+import { openSocket } from './socket.ts'
 
 export interface ConnectionPoolOptions {
   readonly url: URL
@@ -20,8 +21,6 @@ export interface ConnectionPoolOptions {
   readonly idleMs: number
 }
 
-/** A connection on which nothing happened for so long is probed by the system: watches may be quiet for an hour. */
-const vanishedAfterMs = 30_000
 /** How often connections are looked at: a timer for each request would cost more. */
 const lookMaxMs = 1_000
 const lookMinMs = 10
@@ -86,8 +85,14 @@ export class ConnectionPool {
   }
 
   #connect(passage: Passage): void {
-    const { clock, connectMs, url } = this.#options
-    const socket = this.#socket()
+    const { clock, connectMs, url, tls } = this.#options
+    const socket = openSocket({ url, tls, session: this.#session }, connected => {
+      cancel()
+      socket.off('error', fail)
+      socket.off('close', closed)
+      if (this.#connecting.delete(passage)) this.#use(connected, passage)
+      else socket.destroy()
+    })
     this.#connecting.set(passage, socket)
     const cancel = clock.setTimer(connectMs, () =>
       socket.destroy(new ConnectionError('ETIMEDOUT', 'no connection in time')),
@@ -102,18 +107,12 @@ export class ConnectionPool {
     const closed = (): void => fail(new ConnectionError('ECONNRESET', 'the connection was closed'))
     socket.once('error', fail)
     socket.once('close', closed)
-    socket.once(url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-      cancel()
-      socket.off('error', fail)
-      socket.off('close', closed)
-      if (this.#connecting.delete(passage)) this.#use(socket, passage)
-      else socket.destroy()
+    socket.on('session', (session: Buffer) => {
+      this.#session = session
     })
   }
 
   #use(socket: Socket, passage: Passage): void {
-    socket.setNoDelay(true)
-    socket.setKeepAlive(true, vanishedAfterMs)
     const connection = new UpstreamConnection(socket, this.#options.clock, {
       onFree: free => this.#free(free),
       onGone: gone => this.#gone(gone),
@@ -121,26 +120,6 @@ export class ConnectionPool {
     this.#open.add(connection)
     this.#cancelLook ??= this.#options.clock.setTimer(this.#lookEveryMs, this.#look)
     connection.send(passage)
-  }
-
-  #socket(): Socket {
-    const { url, tls } = this.#options
-    const isSecure = url.protocol === 'https:'
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    const port = url.port === '' ? (isSecure ? 443 : 80) : Number(url.port)
-    if (!isSecure) return connectPlain({ host, port })
-    const socket = connectTls({
-      ...tls,
-      host,
-      port,
-      servername: isIP(host) === 0 ? host : '',
-      ALPNProtocols: ['http/1.1'],
-      session: this.#session,
-    })
-    socket.on('session', session => {
-      this.#session = session
-    })
-    return socket
   }
 
   #free(connection: UpstreamConnection): void {

@@ -58,21 +58,22 @@ export class Forwarding implements ForwardControl, Passage {
     return this.#head
   }
 
+  /** Never throws: what goes wrong is told the sink, and everything is given back. */
   begin(): void {
     const { method, path, headers, body, isLongRunning, as } = this.#request
-    const server = this.#hooks.choose(this.#tried ?? noServers)
-    this.#server = server
-    server.load++
     try {
+      const server = this.#hooks.choose(this.#tried ?? noServers)
+      this.#server = server
+      server.load++
       const { host } = server.url
       this.#head = requestHead({ method, path, headers, host, hasBody: body !== undefined })
+      this.#connections = server.connections(as, isLongRunning ? 'long' : 'short')
+      this.#connections.dispatch(this)
     } catch (error) {
+      if (this.#isOver) return
       this.#end()
       this.#hooks.sink.failed(upstreamFailure(error, true))
-      return
     }
-    this.#connections = server.connections(as, isLongRunning ? 'long' : 'short')
-    this.#connections.dispatch(this)
   }
 
   resume(): void {
@@ -114,6 +115,7 @@ export class Forwarding implements ForwardControl, Passage {
       this.#tried.add(server)
       if (idempotentMethods.has(this.#request.method) && !this.#hooks.isLast(this.#tried)) {
         server.load--
+        this.#server = undefined
         this.begin()
         return
       }

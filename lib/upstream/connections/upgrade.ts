@@ -1,11 +1,22 @@
 /** Connections that change their protocol: exec, attach, port-forward, over SPDY/3.1 or WebSocket. Each has a connection of its own to the
  *  upstream, which nothing else ever uses, before or after, and which ends with anything but a 101: what a failed upgrade leaves behind
- *  must not become a tunnel into the upstream (CVE-2018-1002105). */
+ *  must not become a tunnel into the upstream (CVE-2018-1002105).
+ *
+ *  ```
+ *   connecting ──▶ asked ──(101)──▶ switched ──▶ over
+ *        │           └──(other)──▶ refused ────▲
+ *        └─────────────(failure)───────────────┘
+ *  ``` */
 
-import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { upstreamFailure } from '../failure.ts'
 import type { UpstreamServer } from '../server.ts'
+import type { ForwardControl, ForwardSink } from '../upstream.ts'
+import { AnswerParser, type AnswerSink } from './answer-parser.ts'
+import { ConnectionError } from './connection.ts'
+import { requestHead } from './request-head.ts'
 
 /** As `UpstreamIdentity`. */
 type TunnelIdentity = 'caller' | 'ourselves' | 'front-proxy'
@@ -19,66 +30,116 @@ export interface TunnelRequest {
   readonly as: TunnelIdentity
 }
 
-/** What becomes of it: one call of one of these. */
-export interface TunnelSink {
-  /** 101: from now on bytes mean what the new protocol says. */
-  switched(answer: IncomingMessage, socket: Duplex): void
-  /** Anything else. The connection ends with the answer's body. */
-  refused(answer: IncomingMessage): void
-  failed(failure: Error): void
+/** What becomes of it: `switched`, or what becomes of any other request. */
+export interface TunnelSink extends ForwardSink {
+  /** 101: from now on bytes mean what the new protocol says. `head` is the answer's, without the empty line at its end. */
+  switched(head: string, socket: Duplex): void
 }
 
 export interface TunnelHooks {
   readonly sink: TunnelSink
   /** The connection is over. Once. */
   readonly onEnd: () => void
-  readonly onUnreachable: (error: Error) => void
+  readonly onUnreachable: (error: unknown) => void
 }
 
 /** Asks a server for another protocol, on a fresh connection. */
-export function openTunnel(
-  server: UpstreamServer,
-  { method, path, headers, as }: TunnelRequest,
-  { sink, onEnd, onUnreachable }: TunnelHooks,
-): { abort(): void } {
-  const request = server.request(as, {
-    method,
-    path,
-    headers: [...headers, 'Host', server.url.host] as unknown as OutgoingHttpHeaders,
-  })
-  let isConnected = false
-  let isAnswered = false
-  let isOver = false
-  const over = (): void => {
-    if (!isOver) onEnd()
-    isOver = true
+export class Tunnel implements AnswerSink, ForwardControl {
+  readonly #hooks: TunnelHooks
+  readonly #parser: AnswerParser
+  #socket: Socket | undefined = undefined
+  #state: 'connecting' | 'asked' | 'refused' | 'switched' | 'over' = 'connecting'
+
+  constructor(hooks: TunnelHooks) {
+    this.#hooks = hooks
+    this.#parser = new AnswerParser(this)
   }
-  const fail = (error: Error): void => {
-    if (isAnswered) return
-    isAnswered = true
-    over()
-    if (!isConnected) onUnreachable(error)
-    sink.failed(upstreamFailure(error, isConnected))
+
+  /** Connects, and asks. Never throws: what goes wrong is told the sink. */
+  begin(server: UpstreamServer, { method, path, headers, as }: TunnelRequest): void {
+    try {
+      const { host } = server.url
+      const { text } = requestHead({ method, path, headers, host, hasBody: false })
+      this.#parser.expectUpgrade()
+      const socket = server.connect(as, () => {
+        this.#state = 'asked'
+        socket.write(text, 'latin1')
+      })
+      this.#socket = socket
+      socket.on('data', this.#take)
+      socket.on('error', this.#fail)
+      socket.on('end', this.#sawEnd)
+      socket.on('close', this.#closed)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
-  request.once('socket', socket => {
-    socket.once(server.url.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-      isConnected = true
-      request.setTimeout(0)
-    })
-  })
-  request.once('timeout', () => request.destroy(new Error('no connection in time')))
-  request.once('upgrade', (answer, socket, head) => {
-    isAnswered = true
-    socket.once('close', over)
-    if (head.length > 0) socket.unshift(head)
-    sink.switched(answer, socket)
-  })
-  request.once('response', answer => {
-    isAnswered = true
-    answer.once('close', over)
-    sink.refused(answer)
-  })
-  request.on('error', fail)
-  request.end()
-  return { abort: () => void request.destroy() }
+
+  resume(): void {
+    this.#socket?.resume()
+  }
+
+  abort(): void {
+    if (this.#state !== 'switched') this.#end()
+  }
+
+  started(code: number, headers: IncomingHttpHeaders): void {
+    this.#state = 'refused'
+    this.#hooks.sink.started(code, headers)
+  }
+
+  data(piece: Uint8Array): void {
+    if (!this.#hooks.sink.data(piece)) this.#socket?.pause()
+  }
+
+  ended(trailers: IncomingHttpHeaders): void {
+    this.#end()
+    this.#hooks.sink.ended(trailers)
+  }
+
+  switched(head: string, rest: Uint8Array): void {
+    const socket = this.#socket
+    if (socket === undefined) return
+    this.#state = 'switched'
+    socket.off('data', this.#take)
+    socket.off('error', this.#fail)
+    socket.off('end', this.#sawEnd)
+    socket.pause()
+    if (rest.length > 0) socket.unshift(rest)
+    this.#hooks.sink.switched(head, socket)
+  }
+
+  readonly #take = (bytes: Buffer): void => {
+    if (this.#state === 'over') return
+    try {
+      this.#parser.take(bytes)
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  readonly #sawEnd = (): void => {
+    if (!this.#parser.close()) this.#fail(new ConnectionError('ECONNRESET', 'it ended too early'))
+  }
+
+  readonly #closed = (): void => {
+    if (this.#state === 'switched') this.#end()
+    else this.#fail(new ConnectionError('ECONNRESET', 'the connection was closed'))
+  }
+
+  readonly #fail = (error: unknown): void => {
+    if (this.#state === 'over') return
+    const wasSent = this.#state !== 'connecting'
+    this.#end()
+    const failure = upstreamFailure(error, wasSent)
+    if (!wasSent && failure !== error) this.#hooks.onUnreachable(error)
+    this.#hooks.sink.failed(failure)
+  }
+
+  #end(): void {
+    if (this.#state === 'over') return
+    this.#state = 'over'
+    this.#socket?.destroy()
+    this.#hooks.onEnd()
+  }
 }

@@ -17,6 +17,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly written: Uint8Array[] = []
   responded: { status: number; headers: ResponseHeaders } | undefined
   isClosed = false
+  canHaveTrailers = true
   isFlushing = false
   isEnded = false
   isAborted = false

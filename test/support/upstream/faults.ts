@@ -16,6 +16,8 @@ export type Fault =
   | { readonly type: 'answer'; readonly answer: DirectAnswer }
   /** Bytes that are no HTTP. */
   | { readonly type: 'garbage' }
+  /** These bytes, and the end of the connection. */
+  | { readonly type: 'raw'; readonly bytes: string }
   /** The truth, after so long. */
   | { readonly type: 'call'; readonly task: () => void }
 
@@ -47,6 +49,9 @@ export function applyFault(
     }
     case 'garbage':
       request.socket.end('SPQR/7 what?\r\n\r\n')
+      return 'over'
+    case 'raw':
+      request.socket.end(fault.bytes, 'latin1')
       return 'over'
     case 'call':
       fault.task()

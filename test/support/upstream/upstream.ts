@@ -158,7 +158,7 @@ export class TestUpstream {
         headers: http2.IncomingHttpHeaders,
         _: number,
         rawHeaders: string[],
-      ) => this.service.handler(new Http2Exchange(stream, headers, rawHeaders)),
+      ) => this.service.handler(new Http2Exchange(stream, headers, rawHeaders, endTest)),
     )
     return server
   }
@@ -203,7 +203,7 @@ export class TestUpstream {
       send(response, await filteredDiscovery(this.service, seen, this.switchedOff))
     } else {
       const written = await this.#writer.answer(seen, () => bodyOf(request))
-      if (written === undefined) this.service.handler(new Http1Exchange(request, response))
+      if (written === undefined) this.service.handler(new Http1Exchange(request, response, endTest))
       else send(response, written)
     }
   }
@@ -217,6 +217,7 @@ export class TestUpstream {
         ? fault.answer
         : await this.before?.(seen, async () => Buffer.alloc(0))
     if (fault?.type === 'reset') socket.destroy()
+    else if (fault?.type === 'raw') socket.end(fault.bytes, 'latin1')
     else if (direct !== undefined) socket.end(rawAnswer(direct))
     else answerExec(seen, socket, head)
   }
@@ -252,4 +253,9 @@ async function bodyOf(request: http.IncomingMessage): Promise<Buffer> {
 /** Resolves when the upstream has mirrored everything that is in etcd. */
 export async function upstreamReady({ service }: TestUpstream): Promise<void> {
   while (!service.isReady) await systemClock.yield()
+}
+
+/** A mistake of ours ends the test. */
+function endTest(error: unknown): never {
+  throw error
 }

@@ -29,6 +29,10 @@ const echo: Handler = exchange => {
   )
 }
 
+const onFault = (error: unknown): never => {
+  throw error
+}
+
 async function serve(
   t: Test,
   handler: Handler,
@@ -40,6 +44,7 @@ async function serve(
       ? {
           listen: { ...loopback, protocol: 'https' },
           handler,
+          onFault,
           clock,
           tls: await readTls({
             certFile: `${certs}/server.pem`,
@@ -47,7 +52,7 @@ async function serve(
             clientCaFile: `${certs}/ca.pem`,
           }),
         }
-      : { listen: loopback, handler, clock },
+      : { listen: loopback, handler, onFault, clock },
   )
   t.teardown(() => server.close())
   return server
@@ -163,7 +168,7 @@ t.test('what is not HTTP, or has too much of a header, is answered and closed', 
 t.test('a port that is taken is refused with its address', async t => {
   const { port } = await serve(t, echo)
   await t.rejects(
-    Server.listen({ listen: { ...loopback, port }, handler: echo, clock: systemClock }),
+    Server.listen({ listen: { ...loopback, port }, handler: echo, onFault, clock: systemClock }),
     {
       code: 'invalid_request',
       message: new RegExp(`cannot listen on 127.0.0.1:${port}`),
@@ -182,6 +187,7 @@ t.test(
         exchange.write(Buffer.from('first'))
         release = () => exchange.end(Buffer.from(' last'))
       },
+      onFault,
       clock: systemClock,
       idleTimeoutMs: 20,
     })

@@ -1,0 +1,53 @@
+/** What is counted around answers. */
+
+import { Counter, type Registry } from 'prom-client'
+
+/** What is counted around answers: who may have them, what is recorded of them, and what was refused for the sake of others. */
+export class AccessCounts {
+  readonly #reviews: Counter
+  readonly #unrecorded: Counter
+  readonly #limited: Counter
+  readonly #faults: Counter
+
+  constructor(registry: Registry) {
+    const registers = [registry]
+    this.#reviews = new Counter({
+      name: 'watchglass_access_reviews_total',
+      help: 'Questions put to the upstream (self, subject, identity) by what came of them: allowed, denied, refused, known, failed.',
+      labelNames: ['kind', 'outcome'],
+      registers,
+    })
+    this.#unrecorded = new Counter({
+      name: 'watchglass_audit_events_lost_total',
+      help: 'Audit events that could not be written.',
+      registers,
+    })
+    this.#limited = new Counter({
+      name: 'watchglass_limited_requests_total',
+      help: 'Requests refused with 429, by kind (small, list, watch) and by whose bound was reached (user, all).',
+      labelNames: ['kind', 'bound'],
+      registers,
+    })
+    this.#faults = new Counter({
+      name: 'watchglass_faults_total',
+      help: 'Requests that ended with an internal error; the log has the stack of each.',
+      registers,
+    })
+  }
+
+  fault(): void {
+    this.#faults.inc()
+  }
+
+  review(kind: string, outcome: string): void {
+    this.#reviews.inc({ kind, outcome })
+  }
+
+  auditLost(lines: number): void {
+    this.#unrecorded.inc(lines)
+  }
+
+  limited(kind: string, bound: string): void {
+    this.#limited.inc({ kind, bound })
+  }
+}

@@ -1,0 +1,138 @@
+/** What must hold after every attack: the administrator's requests work at once, memory is back, and nothing is held. */
+
+import * as http from 'node:http'
+import * as https from 'node:https'
+import type { Readable } from 'node:stream'
+import type { Test } from 'tap'
+import { configMap } from '../upstream/proxied.ts'
+import { admin, type Door, maps } from './door.ts'
+import { ask, exchange, openSession, type Version, versions } from './faces.ts'
+
+/** So soon everything is answered, unless the machine is very busy. */
+const atOnceMs = 10_000
+/** Of the memory that was in use before, so much more may be after: a fifth. */
+const memoryShare = 1.2
+
+/** What a program held before an attack. */
+export interface Calm {
+  readonly bytes: number
+  readonly held: Readonly<Record<string, number>>
+}
+
+/** Nothing of these may be held when nothing is under way. */
+const heldMetrics = [
+  'watchglass_passed_under_way',
+  'watchglass_reviews_under_way',
+  'watchglass_watches',
+  'watchglass_exchanges',
+] as const
+
+let count = 0
+
+/** Warms everything up that the checks use, and says what is held then. */
+export async function calm(t: Test, door: Door): Promise<Calm> {
+  await worksAtOnce(t, door, 'before')
+  return { bytes: await door.memory(), held: await held(door) }
+}
+
+/** Everything works at once, and nothing is held that was not held before. */
+export async function staysCalm(t: Test, door: Door, before: Calm): Promise<void> {
+  await worksAtOnce(t, door, 'after')
+  let now = await held(door)
+  for (let i = 0; i < 50 && Object.values(now).some(value => value > 0); i++) {
+    await new Promise(resolve => setTimeout(resolve, 100))
+    now = await held(door)
+  }
+  t.strictSame(now, before.held, 'nothing is held')
+  let bytes = await door.memory()
+  for (let i = 0; i < 20 && bytes > before.bytes * memoryShare; i++) {
+    await new Promise(resolve => setTimeout(resolve, 250))
+    bytes = await door.memory()
+  }
+  const mib = (value: number): string => (value / 1024 ** 2).toFixed(1)
+  t.ok(
+    bytes <= before.bytes * memoryShare,
+    `memory is back: ${mib(bytes)} MiB, before ${mib(before.bytes)}`,
+  )
+}
+
+async function held(door: Door): Promise<Record<string, number>> {
+  const now: Record<string, number> = {}
+  for (const name of heldMetrics) now[name] = await door.metric(name)
+  return now
+}
+
+/** The administrator's get, list, watch, upgrade and write. */
+export async function worksAtOnce(t: Test, door: Door, when: string): Promise<void> {
+  const startMs = performance.now()
+  for (const version of versions) {
+    const got = await ask(door, version, { path: `${maps}/a`, headers: admin })
+    t.equal(got.status, 200, `${when}: a get over HTTP/${version}`)
+    const list = await ask(door, version, { path: maps, headers: admin })
+    t.equal(list.status, 200, `${when}: a list over HTTP/${version}`)
+    const name = `made-${++count}`
+    const seen = watched(door, version, name)
+    const written = await ask(door, version, {
+      method: 'POST',
+      path: maps,
+      headers: { ...admin, 'content-type': 'application/json' },
+      body: JSON.stringify(configMap(name, 'x')),
+    })
+    t.equal(written.status, 201, `${when}: a write over HTTP/${version}`)
+    t.ok(await seen, `${when}: a watch over HTTP/${version} tells of it`)
+    const path = `${maps}/${name}`
+    const gone = await ask(door, version, { method: 'DELETE', path, headers: admin })
+    t.equal(gone.status, 200, `${when}: and of its end`)
+  }
+  const head = [
+    'POST /api/v1/namespaces/default/pods/p/exec?command=cat HTTP/1.1',
+    'Host: 127.0.0.1',
+    `Authorization: ${admin.authorization}`,
+    'Connection: Upgrade',
+    'Upgrade: SPDY/3.1',
+  ].join('\r\n')
+  const said = await exchange(door, `${head}\r\n\r\nhello`, text => text.endsWith('hello'))
+  t.match(said, /^HTTP\/1\.1 101 .*hello$/s, `${when}: an upgrade`)
+  const tookMs = performance.now() - startMs
+  t.ok(tookMs < atOnceMs, `${when}: at once, in ${Math.round(tookMs)} ms`)
+}
+
+/** Resolves when a watch tells of an object; false if it ends before. */
+async function watched(door: Door, version: Version, name: string): Promise<boolean> {
+  const path = `${maps}?watch=1&timeoutSeconds=20`
+  const { body, close } = await (version === '2' ? stream2 : stream1)(door, path)
+  let text = ''
+  try {
+    for await (const piece of body as AsyncIterable<Buffer>) {
+      text += piece.toString()
+      if (text.includes(`"${name}"`)) return true
+    }
+    return false
+  } finally {
+    close()
+  }
+}
+
+interface Stream {
+  readonly body: Readable
+  readonly close: () => void
+}
+
+function stream1({ protocol, port }: Door, path: string): Promise<Stream> {
+  const options = { host: '127.0.0.1', port, path, headers: admin, agent: false as const }
+  return new Promise((resolve, reject) => {
+    const take = (body: http.IncomingMessage): void =>
+      resolve({ body, close: () => void sent.destroy() })
+    const sent =
+      protocol === 'http'
+        ? http.get(options, take)
+        : https.get({ ...options, rejectUnauthorized: false }, take)
+    sent.on('error', reject)
+  })
+}
+
+async function stream2(door: Door, path: string): Promise<Stream> {
+  const session = openSession(door)
+  const body = session.request({ ':path': path, ...admin })
+  return { body, close: () => session.destroy() }
+}
