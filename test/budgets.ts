@@ -1,7 +1,7 @@
 /** How long each suite may take, in seconds of its files together, on a machine with two cores that has nothing else to do. What
  *  does not fit belongs into a soak: `EFFORT=10 npm test`, `npm run simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
-  attacks: 90,
+  attacks: 75,
   base: 10,
   bench: 150,
   codec: 40,
