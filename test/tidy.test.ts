@@ -17,7 +17,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   codec: ['store', 'wire', 'go', 'base'],
   mirror: ['etcd', 'store', 'base'],
   kube: ['codec', 'store', 'wire', 'go', 'base'],
-  upstream: ['kube', 'store', 'base'],
+  upstream: ['kube', 'codec', 'store', 'base'],
   http: ['upstream', 'kube', 'codec', 'watch', 'store', 'base'],
   upkeep: ['mirror', 'kube', 'codec', 'watch', 'store', 'base'],
   generate: ['codec', 'wire', 'base'],

@@ -40,7 +40,7 @@ export function createRegistry(options: ServiceOptions, serverAddress: string): 
   return new LiveRegistry({
     schema,
     prefix,
-    configured,
+    configured: upstream === undefined ? configured : [],
     excluded: upstream === undefined ? excluded : [],
     isMirrored: mirroredOf(options),
     history,

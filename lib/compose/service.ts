@@ -31,6 +31,7 @@ import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
+import { etcdKeysOf } from './etcd-keys.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from './mirrors.ts'
 import {
@@ -265,7 +266,13 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
   const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
   const common = { clock, logger, registry, mirrors }
-  const upstreamSide = createUpstreamSide(kept, { ...common, metrics: metrics.upstream })
+  const upstreamSide = createUpstreamSide(kept, {
+    ...common,
+    metrics: metrics.upstream,
+    etcd: etcdKeysOf([options.client, ...(options.others ?? []).map(({ client }) => client)]),
+    prefix: options.prefix,
+    declared: options.configured ?? [],
+  })
   const memory = createMemoryKeeper(options, {
     segments,
     clock,

@@ -4,7 +4,8 @@ import { schemaOf } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
-import { type Key, keyFromText } from '../base/keys.ts'
+import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
 import type { Logger } from '../base/logger.ts'
 import { InexactEvents } from '../http/api/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
@@ -13,6 +14,8 @@ import { answerRead } from '../http/api/read.ts'
 import { Comparison, type ComparisonOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
 import type { Exchange } from '../http/server/exchange.ts'
+import { AggregatedResources } from '../upstream/aggregated/aggregated-resources.ts'
+import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
 import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
@@ -20,6 +23,9 @@ import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
 import type { Follower } from '../upkeep/followers.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import type { Resource } from '../kube/resources/resource.ts'
+import type { Declared } from '../upstream/aggregated/aggregated-resource.ts'
+import type { Snapshot } from '../store/snapshot.ts'
 import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
@@ -40,10 +46,15 @@ export interface UpstreamParts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: PassMetrics & ComparisonOptions['metrics']
-  readonly registry: Pick<LiveRegistry, 'state' | 'discovered' | 'onRedefined'>
+  readonly registry: Pick<LiveRegistry, 'state' | 'setAggregated' | 'onRedefined'>
   readonly mirrors: MirrorSet
   /** Whether a keyspace is kept, and answered from. */
   readonly isKept: (keyspace: Key) => boolean
+  readonly etcd: EtcdKeys
+  /** `/registry` */
+  readonly prefix: string
+  /** What operators declare of an aggregated server. */
+  readonly declared: readonly Resource[]
 }
 
 function comparisonOf(
@@ -68,26 +79,30 @@ export class UpstreamSide implements Follower {
     const { clock, logger, metrics, registry, mirrors, isKept } = parts
     this.#servers = servers
     this.readSwitch = new ReadSwitch(logger)
+    const isServed = (keyspace: Key): boolean =>
+      mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
+    const at = contentsAt(mirrors)
+    const common = { upstream: servers, clock, random: systemRandom, logger, isServed, at }
+    const aggregated = new AggregatedResources({
+      ...common,
+      etcd: parts.etcd,
+      schema: () => registry.state.registry.schema,
+      root: parts.prefix,
+      declared: named => declaredIn(parts.declared, named),
+      covers: keyspace => isKept(keyspace) && mirrors.covers(prefixRange(keyspace)),
+      onChanged: () => registry.setAggregated(aggregated.resources),
+    })
     const knowledge = new UpstreamKnowledge({
-      upstream: servers,
-      clock,
-      random: systemRandom,
-      logger,
+      ...common,
       registry: () => registry.state.registry,
       ownMinor: Number((JSON.parse(versionBody(schemaOf())) as { minor: string }).minor),
       compatibleMinors,
-      onListed:
-        options.discoversResources === true ? listed => registry.discovered(listed) : undefined,
       isMirrored: keyspace => mirrors.has(keyspace),
-      isServed: keyspace => mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed,
-      at: async (keyspace, revision, signal) => {
-        const freshness = { type: 'exact', revision } as const
-        const read = { freshness, canGoElsewhere: false, signal }
-        const outcome = await mirrors.read(keyspace, read)
-        if (outcome.from === 'mirror') return outcome.snapshot
-        throw new CacheError('not_ready', `the mirror has not revision ${revision}`)
-      },
+      aggregated,
+      discoversResources: options.discoversResources === true,
+      declared: named => declaredIn(parts.declared, named) !== undefined,
     })
+    servers.onAnswersAgain(() => knowledge.upstreamIsBack())
     this.knowledge = knowledge
     registry.onRedefined(() => knowledge.redefined())
     const { readSwitch } = this
@@ -151,4 +166,29 @@ export class UpstreamSide implements Follower {
       },
     ]
   }
+}
+
+/** What the mirror had at a revision. */
+function contentsAt(
+  mirrors: MirrorSet,
+): (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot> {
+  return async (keyspace, revision, signal) => {
+    const freshness = { type: 'exact', revision } as const
+    const read = { freshness, canGoElsewhere: false, signal }
+    const outcome = await mirrors.read(keyspace, read)
+    if (outcome.from === 'mirror') return outcome.snapshot
+    throw new CacheError('not_ready', `the mirror has not revision ${revision}`)
+  }
+}
+
+/** What an operator has declared of a resource, in whichever version. */
+function declaredIn(
+  declared: readonly Resource[],
+  { group, resource }: { readonly group: string; readonly resource: string },
+): Declared | undefined {
+  const found = declared.find(one => one.group === group && one.resource === resource)
+  if (found?.storage === undefined) return undefined
+  const { fields, storage, custom, kind, isNamespaced } = found
+  const { prefix, version: storedVersion } = storage
+  return { prefix, storedVersion, fields, columns: custom?.columns, kind, isNamespaced }
 }

@@ -7,6 +7,7 @@ import { customKindOf } from '../codec/served/custom/custom-definition.ts'
 import { CustomKind } from '../codec/served/custom/custom.ts'
 import { createSelectableReader, type SelectableReader } from '../codec/fields/selectable.ts'
 import { ObjectEncoder } from '../codec/served/object-encoder.ts'
+import { learnedKindOf } from '../codec/served/learned/learned-output.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { Discovery } from './documents/discovery.ts'
 import type { MakeReader } from './selectors/filter.ts'
@@ -66,7 +67,9 @@ export class ApiState {
     const apiVersion = groupVersionText(storage.group, storage.version)
     const stored = { apiVersion, kind: storage.kind }
     const { schema } = this.registry
-    return createSelectableReader({ schema, version, stored, custom }, fields, needsLabels)
+    const learned = resource.learned && learnedKindOf({ ...resource, storage }, resource.learned)
+    const kind = { schema, version, stored, custom, learned }
+    return createSelectableReader(kind, fields, needsLabels)
   }
 
   /** How the objects of a stored resource are written. Made when first asked for, since a custom one costs as much as hundreds of

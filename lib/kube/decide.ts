@@ -24,6 +24,12 @@ export type PassReason =
   | 'excluded'
   | 'not-stored'
   | 'conversion'
+  // Of aggregated servers: where or as what it is stored is not known, or is of no use here; what the server writes is not known:
+  | 'not-found-in-etcd'
+  | 'stored-form'
+  | 'table'
+  | 'form'
+  | 'refusal'
   | 'other-server'
   | 'not-a-resource'
   | 'unknown-resource'
@@ -111,7 +117,13 @@ const passRules: readonly PassRule[] = [
   ['impersonation', ({ headerNames }) => hasImpersonation(headerNames)],
   ['parameter', ({ target }) => target.query.names().some(name => !knownParameters.has(name))],
   ['media-type', ({ hasUnknownMediaType }) => hasUnknownMediaType],
-  ['not-stored', ({ route }) => storageOf(route) === undefined],
+  [
+    'not-stored',
+    ({ route }) =>
+      route.type === 'resource' &&
+      route.resource.learned === undefined &&
+      route.resource.storage === undefined,
+  ],
   ['conversion', ({ route }) => storageOf(route)?.conversion === 'webhook'],
   [
     'excluded',

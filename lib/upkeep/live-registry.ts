@@ -13,11 +13,9 @@ import { ApiState } from '../kube/api-state.ts'
 import { type ApiService, apiService } from '../kube/resources/api-services.ts'
 import { builtInResources } from '../kube/resources/built-ins.ts'
 import { type CustomDefinition, customDefinition } from '../kube/resources/custom-resources.ts'
-import { discoveredResources } from '../kube/resources/discovered-resources.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import { Registry } from '../kube/resources/registry.ts'
 import { declaringResources } from '../kube/resources/special-keyspaces.ts'
-import type { UpstreamResources } from '../kube/resources/upstream-resources.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
 import type { HistoryBounds } from '../store/history.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -59,7 +57,7 @@ export class LiveRegistry {
   #keyspaces: Keyspaces | undefined = undefined
   #state: ApiState
   #isChanged = false
-  #listed: UpstreamResources | undefined = undefined
+  #aggregated: readonly Resource[] = []
 
   constructor(options: LiveRegistryOptions) {
     const { prefix, logger } = options
@@ -106,25 +104,16 @@ export class LiveRegistry {
     this.#follow()
   }
 
-  /** What an upstream lists: resources are served that nobody declares. */
-  discovered(listed: UpstreamResources): void {
-    const before = namesOf(this.#discoveredResources())
-    this.#listed = listed
-    if (namesOf(this.#discoveredResources()) !== before) this.#rebuild()
+  /** What is known of the resources of an aggregated server. Their watches end where they are served in another way than before. */
+  setAggregated(resources: readonly Resource[]): void {
+    const before = new Map(this.#aggregated.map(one => [nameOf(one), JSON.stringify(one)]))
+    const changed = resources.filter(one => before.get(nameOf(one)) !== JSON.stringify(one))
+    if (changed.length === 0 && resources.length === this.#aggregated.length) return
+    this.#aggregated = resources
+    this.#rebuild(changed.flatMap(({ storage }) => (storage === undefined ? [] : [storage.prefix])))
   }
 
-  #discoveredResources(): Resource[] {
-    if (this.#listed === undefined) return []
-    const { schema, prefix, configured } = this.#options
-    const groups = new Set(
-      [...builtInResources(schema, prefix), ...configured, ...this.#definitions.all].map(
-        ({ group }) => group,
-      ),
-    )
-    return discoveredResources(this.#listed, prefix, group => groups.has(group))
-  }
-
-  #rebuild(): void {
+  #rebuild(changed: readonly string[] = []): void {
     const before = this.#state.registry
     this.#definitions.take(this.#entries(this.#definitionsPrefix))
     this.#services.take(this.#entries(this.#servicesPrefix))
@@ -132,7 +121,8 @@ export class LiveRegistry {
     this.#follow()
     const known = new Set(before.definitions)
     const redefined = this.#state.registry.definitions.filter(found => !known.has(found))
-    const keyspaces = redefined.map(({ prefix }) => keyFromText(prefix))
+    const prefixes = new Set([...redefined.map(({ prefix }) => prefix), ...changed])
+    const keyspaces = [...prefixes].map(keyFromText)
     for (const task of this.#onRedefined) task(keyspaces)
     for (const { name, resources } of redefined) {
       const problems = new Set(resources.flatMap(({ custom }) => custom?.problems ?? []))
@@ -152,7 +142,7 @@ export class LiveRegistry {
   #makeState(): ApiState {
     const { schema, prefix, serverAddress, digests, excluded } = this.#options
     const declared = [...builtInResources(schema, prefix), ...this.#options.configured]
-    const installed = [...declared, ...this.#discoveredResources()].filter(
+    const installed = [...declared, ...this.#aggregated].filter(
       ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),
     )
     const registry = new Registry({
@@ -189,10 +179,8 @@ export class LiveRegistry {
   }
 }
 
-function namesOf(resources: readonly Resource[]): string {
-  return JSON.stringify(
-    resources.map(({ group, version, resource, kind }) => [group, version, resource, kind]),
-  )
+function nameOf({ group, version, resource }: Resource): string {
+  return `${group}/${version}/${resource}`
 }
 
 /** What stored entries declare. Each is read once, and stays the same object as long as its entry does. */

@@ -48,6 +48,7 @@ export class BalancedUpstream implements Upstream {
   readonly #underWay = { short: 0, long: 0, upgrade: 0 }
   readonly #stopped = new AbortController()
   #turn = 0
+  #onAnswersAgain = (): void => {}
   /** Ends the pause before a server's next health check. */
   readonly #cutPauses = new Map<UpstreamServer, () => void>()
 
@@ -68,6 +69,11 @@ export class BalancedUpstream implements Upstream {
   /** Requests that have passed and are not over. */
   get underWay(): Readonly<Record<Use | 'upgrade', number>> {
     return { ...this.#underWay }
+  }
+
+  /** Tells when a server is healthy again: it may be another one by then. */
+  onAnswersAgain(listener: () => void): void {
+    this.#onAnswersAgain = listener
   }
 
   problem(): string | undefined {
@@ -154,6 +160,7 @@ export class BalancedUpstream implements Upstream {
       logger.warn('an upstream server is not healthy', fields)
     }
     server.problem = problem
+    if (problem === undefined) this.#onAnswersAgain()
   }
 
   async #watchHealth(server: UpstreamServer): Promise<void> {

@@ -48,7 +48,8 @@ export class CustomSelectable implements SelectableReader {
     if (this.#reader.scalarText(kindSlot) !== this.#kind.stored.kind) {
       return new NotExact('stored value is of another kind')
     }
-    const { custom, version } = this.#kind
+    const { custom, learned, version } = this.#kind
+    if (learned !== undefined) return learned.checkMetadata(value)
     const apiVersion = this.#reader.scalarText(apiVersionSlot)
     if (custom === undefined || !this.#mayChange(apiVersion)) return undefined
     const tree = custom.tree(value, version)

@@ -7,6 +7,7 @@ import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
 import type { MessageType, Schema } from '../schema/schema.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
+import type { LearnedKind } from '../served/learned/learned-kind.ts'
 import { formatOf } from '../served/object-view.ts'
 import type { StoredValue } from '../served/view.ts'
 import { CustomSelectable } from './custom-selectable.ts'
@@ -30,6 +31,8 @@ export interface SelectableKind {
   readonly stored: { readonly apiVersion: string; readonly kind: string }
   /** How custom resources are read; undefined for all others. */
   readonly custom: CustomKind | undefined
+  /** How the objects of aggregated servers are read. */
+  readonly learned?: LearnedKind | undefined
 }
 
 /** Reads one object at a time. */

@@ -11,6 +11,8 @@ import { appendSpliced } from './splice.ts'
 export interface DeclaredOptions {
   readonly resourceVersion: string
   readonly apiVersion: string
+  /** Of the stored object, where it is another one. */
+  readonly storedApiVersion?: string | undefined
   readonly kind: string
   /** Items of lists carry neither kind nor apiVersion. */
   readonly isItem: boolean
@@ -22,20 +24,24 @@ const verifier = new JsonVerifier()
 export function appendDeclared(
   out: ByteWriter,
   { bytes, start, end }: StoredValue,
-  { resourceVersion, apiVersion, kind, isItem }: DeclaredOptions,
+  { resourceVersion, apiVersion, storedApiVersion = apiVersion, kind, isItem }: DeclaredOptions,
 ): NotExact | undefined {
   const options = { order: 'declared', root: undefined, metadata: undefined } as const
   if (!verifier.verify(bytes, start, end, options)) {
     return new NotExact('JSON is not as Go writes it')
   }
   if (
-    textOf(bytes, verifier.apiVersionStart, verifier.apiVersionEnd) !== apiVersion ||
+    textOf(bytes, verifier.apiVersionStart, verifier.apiVersionEnd) !== storedApiVersion ||
     textOf(bytes, verifier.kindStart, verifier.kindEnd) !== kind
   ) {
     return new NotExact('stored value is of another version or kind')
   }
   const from = out.length
-  appendSpliced(out, verifier, { resourceVersion })
+  const isRelabelled = storedApiVersion !== apiVersion
+  appendSpliced(out, verifier, {
+    resourceVersion,
+    apiVersion: isRelabelled ? apiVersion : undefined,
+  })
   if (!isItem) return undefined
   const typeMeta = `{"kind":"${kind}","apiVersion":"${apiVersion}",`
   if (textFromBytes(out.bytes, from, Math.min(out.length, from + typeMeta.length)) !== typeMeta) {

@@ -8,6 +8,7 @@ import { type ObjectEncoder, type Shown, openRow } from '../served/object-encode
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
 import { schemaOf } from '../schema/schema.ts'
+import type { LearnedOutput } from '../served/learned/learned-output.ts'
 import { apiVersionOf } from './output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
 
@@ -157,6 +158,7 @@ function appendPartialBookmark(bookmark: Bookmark, version: ViewVersion): void {
 
 /** JSON of an object with all that Go writes even when there is nothing: by way of an empty protobuf message. */
 function emptyObject({ kind }: ObjectEncoder, bookmark: Bookmark): Uint8Array | NotExact {
+  if (kind.learned !== undefined) return emptyLearned(kind.learned, bookmark)
   const apiVersion = apiVersionOf(kind)
   const annotations = bookmark.endsInitialEvents ? `"annotations":{${initialEventsEnd}},` : ''
   const metadata = `{${annotations}"resourceVersion":"${bookmark.revision}"}`
@@ -172,6 +174,19 @@ function emptyObject({ kind }: ObjectEncoder, bookmark: Bookmark): Uint8Array | 
   const json = jsonFromProtobuf(message)
   // Without its line feed.
   return json instanceof NotExact ? json : json.subarray(0, -1)
+}
+
+/** An object without content, as the server was seen to write it. */
+function emptyLearned(
+  { emptyObject: empty }: LearnedOutput,
+  bookmark: Bookmark,
+): Uint8Array | NotExact {
+  if (empty === undefined) return new NotExact('how the server writes a bookmark is not known')
+  const annotations = bookmark.endsInitialEvents ? `,"annotations":{${initialEventsEnd}}` : ''
+  const { beforeRevision, beforeAnnotations, behind } = empty
+  return Buffer.from(
+    `${beforeRevision}${bookmark.revision}${beforeAnnotations}${annotations}${behind}`,
+  )
 }
 
 /** Wraps the JSON in `object`. */

@@ -6,6 +6,7 @@ import { varintLength } from '../../wire/varint.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
+import { emptyListOf, unknownEmptyList } from '../served/learned/learned-output.ts'
 import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import {
@@ -96,7 +97,7 @@ export function segmentNameOf(
   encoder: ObjectEncoder,
   { encoding, rendering, renderingVersion }: Shown,
 ): string {
-  const versions = `${apiVersionOf(encoder.kind)} ${encoder.kind.custom?.definedAt ?? ''}`
+  const versions = `${apiVersionOf(encoder.kind)} ${encoder.kind.custom?.definedAt ?? encoder.kind.learned?.generation ?? ''}`
   const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
   return `${encoding} ${name}`
 }
@@ -196,15 +197,20 @@ type Pieces = Generator<Uint8Array, NotExact | undefined, undefined>
 
 function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { head, tail } = jsonFrame(encoder, request)
-  yield Buffer.from(head)
+  const empty = emptyListOf(encoder.kind, request.shown)
+  const hasNull = empty === 'null'
+  // The last byte of the head opens the list, the first of the tail closes it.
+  yield Buffer.from(hasNull ? head.slice(0, -1) : head)
   // Every item has a comma before it, which the first one does not need.
   let skip = 1
   for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
+    if (hasNull && skip === 1 && items.length > 0) yield Buffer.from('[')
     yield skip === 0 ? items : items.subarray(skip)
     if (items.length > 0) skip = 0
   }
-  yield Buffer.from(tail)
+  if (skip === 1 && empty === undefined) return unknownEmptyList
+  yield Buffer.from(hasNull && skip === 1 ? `null${tail.slice(1)}` : tail)
   return undefined
 }
 
@@ -260,7 +266,9 @@ function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     }
     yield items
   }
-  if (isEmpty) yield Buffer.from(`${name}: []\n`)
+  const empty = emptyListOf(encoder.kind, request.shown)
+  if (isEmpty && empty === undefined) return unknownEmptyList
+  if (isEmpty) yield Buffer.from(`${name}: ${empty}\n`)
   if (!isTable) yield tail
   return undefined
 }

@@ -1,6 +1,7 @@
 /** What outputs need to know of a resource in one version. lib/kube knows much more, and passes its resources as these. */
 
 import type { Schema } from '../schema/schema.ts'
+import type { LearnedOutput } from '../served/learned/learned-output.ts'
 import type { CustomColumn } from '../table/printers/custom.ts'
 
 export interface OutputKind {
@@ -15,6 +16,8 @@ export interface OutputKind {
   readonly storage: StoredKind
   /** Of custom resources only. */
   readonly custom?: CustomOutput | undefined
+  /** Of aggregated servers only. */
+  readonly learned?: LearnedOutput | undefined
 }
 
 /** What is in etcd. */

@@ -4,6 +4,7 @@
 import { ByteWriter } from '../output/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
 import type { CustomKind } from './custom/custom.ts'
+import { learnedKindOf } from './learned/learned-output.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import {
   appendPartialJson,
@@ -68,11 +69,21 @@ export class ObjectEncoder {
   /** `custom` reads the objects of a custom resource, and of no other. */
   constructor(kind: OutputKind, custom: CustomKind | undefined) {
     this.kind = kind
-    this.#served = { schema: kind.schema, apiVersion: apiVersionOf(kind), kind: kind.kind, custom }
-    this.#isConverted = custom === undefined && kind.storage.encoding === 'json'
-    this.#isMetadataFromWhole = custom !== undefined || filledMetadata.includes(kind.kind)
-    this.#lostAnnotations = lostAnnotations[kind.kind] ?? []
-    this.#cborType = kind.schema.findKind(this.#served.apiVersion, kind.kind)?.type
+    const learned = kind.learned && learnedKindOf(kind, kind.learned)
+    const isUntyped = custom !== undefined || learned !== undefined
+    this.#served = {
+      schema: kind.schema,
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      custom,
+      learned,
+    }
+    this.#isConverted = !isUntyped && kind.storage.encoding === 'json'
+    this.#isMetadataFromWhole = isUntyped || filledMetadata.includes(kind.kind)
+    this.#lostAnnotations = (isUntyped ? undefined : lostAnnotations[kind.kind]) ?? []
+    this.#cborType = isUntyped
+      ? undefined
+      : kind.schema.findKind(this.#served.apiVersion, kind.kind)?.type
   }
 
   get table(): Table {
@@ -170,7 +181,7 @@ export class ObjectEncoder {
 
   #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {
     const { shown, revision } = row
-    const isCustom = this.#served.custom !== undefined
+    const isCustom = this.#served.custom !== undefined || this.#served.learned !== undefined
     const source = isCustom ? this.#wholeObject(object, revision) : this.#typedSource(object)
     if (source instanceof NotExact) return source
     const cells = this.table.row(source, shown.now)

@@ -4,6 +4,7 @@
 import type { ByteWriter } from '../output/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
+import type { LearnedKind } from './learned/learned-kind.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'
 import { NotExact } from '../not-exact.ts'
@@ -20,6 +21,8 @@ export interface ViewedKind {
   readonly kind: string
   /** How to read custom resources; undefined for built-in kinds and for those of aggregated servers. */
   readonly custom: CustomKind | undefined
+  /** How the objects of aggregated servers are served. */
+  readonly learned?: LearnedKind | undefined
 }
 
 export interface ObjectOptions {
@@ -37,6 +40,9 @@ export function servedProtobuf(
 ): StoredValue | NotExact | undefined {
   const format = formatOf(value)
   if (format instanceof NotExact) return format
+  if (kind.learned !== undefined) {
+    return format === 'json' ? undefined : new NotExact('an unknown kind is not JSON')
+  }
   if (kind.custom === undefined && needsConversion(kind.apiVersion, kind.kind)) {
     return convertStored(value, kind)
   }
@@ -55,6 +61,7 @@ export function appendObject(
   const { custom, apiVersion } = kind
   const protobuf = servedProtobuf(value, kind)
   if (protobuf instanceof NotExact) return protobuf
+  if (kind.learned !== undefined) return kind.learned.append(out, value, options)
   if (protobuf !== undefined) {
     return appendView(out, protobuf, { ...options, apiVersion, schema: kind.schema })
   }

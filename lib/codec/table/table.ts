@@ -9,6 +9,7 @@ import { type ColumnDefinition, type Schema } from '../schema/schema.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import type { StoredValue } from '../served/view.ts'
 import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
+import type { LearnedTable } from '../served/learned/learned-output.ts'
 import type { Shape } from './pattern.ts'
 import { pickFromProtobuf } from './pick.ts'
 import type { Cell, Printer, RowCondition } from './printer.ts'
@@ -36,6 +37,9 @@ export interface Table {
 
 /** The Table of a resource. */
 export function tableOf(kind: OutputKind): Table {
+  if (kind.learned !== undefined) {
+    return learnedTable(kind.schema, kind.learned.table ?? defaultLearnedTable)
+  }
   return kind.custom === undefined
     ? new BuiltInTable(kind)
     : customTable(kind.schema, kind.custom.columns ?? [ageColumn(kind.schema)])
@@ -114,6 +118,36 @@ class BuiltInTable implements Table {
     return shape
   }
 }
+
+/** The Table of an aggregated server: rows are made of the JSON that it serves. */
+function learnedTable(schema: Schema, { columns, columnsJson }: LearnedTable): Table {
+  if (columns !== undefined) {
+    const table = customTable(schema, columns)
+    return { ...table, columnsJson: columnsJson ?? table.columnsJson }
+  }
+  const printer = new CustomPrinter([timeOfCreation])
+  return {
+    columnsJson: columnsJson ?? goJson(defaultColumns(schema)),
+    row(object, now) {
+      const cells = printer.cells(object, now)
+      return cells instanceof NotExact ? cells : { cells, condition: undefined }
+    },
+    emptyRow: () => ({ cells: ['', zeroTime], condition: undefined }),
+    sortKey: undefined,
+  }
+}
+
+/** The column of a server that declares none shows the time itself, and no age. */
+const timeOfCreation: CustomColumn = {
+  name: 'Created At',
+  type: 'string',
+  format: '',
+  description: '',
+  priority: 0,
+  jsonPath: '.metadata.creationTimestamp',
+}
+const zeroTime = '0001-01-01T00:00:00Z'
+const defaultLearnedTable: LearnedTable = { columns: undefined }
 
 function customTable(schema: Schema, columns: readonly CustomColumn[]): Table {
   const printer = new CustomPrinter(columns)

@@ -52,12 +52,21 @@ import { withDeadline } from './deadline.ts'
 import { DirectList, directSnapshot } from './direct-read.ts'
 import { offerOf } from './offers.ts'
 import { holdFor, inTurn, noteGet } from '../limits/fair-share.ts'
+import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
 import { problemIn } from './inexact.ts'
 import type { RequestContext } from './request-context.ts'
 import { answerWatch, refuseWatch } from '../watch/answer-watch.ts'
 
 /** Answers; refusals are thrown. */
 export async function answerRead(context: RequestContext, route: ResourceRoute): Promise<void> {
+  try {
+    await answerPlanned(context, route)
+  } catch (error) {
+    throw refusalOf(route.resource, error)
+  }
+}
+
+async function answerPlanned(context: RequestContext, route: ResourceRoute): Promise<void> {
   const { reply, target, options } = context
   const { resource } = route
   const isWatch = isWatchRequest(route, target.query)
@@ -68,6 +77,7 @@ export async function answerRead(context: RequestContext, route: ResourceRoute):
   const mediaType = (isWatch ? negotiateWatch : negotiate)(reply.preference, reply.offer)
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   const plan = planRead(route, target.query, options.tokenEncryption)
+  checkLearned(resource, { mediaType, plan, query: target.query })
   context.facts = {
     ...context.facts,
     verb: plan.type,

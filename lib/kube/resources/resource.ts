@@ -3,6 +3,7 @@
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Subresource } from '../../codec/schema/schema.ts'
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
+import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
 import { goQuote } from '../../go/text.ts'
 
 /** Where kube-apiserver keeps everything unless told otherwise. */
@@ -70,6 +71,8 @@ export interface Resource {
   /** Routed by prefix and answered with JSON when unknown (built in, configured), or by name and with plain text (custom). */
   readonly routing: 'installed' | 'custom'
   readonly custom: CustomVersion | undefined
+  /** Of an aggregated server: what was learnt of how it writes its objects. */
+  readonly learned?: LearnedOutput | undefined
 }
 
 /** `apps/v1`, or `v1` in the core group. */

@@ -1,7 +1,7 @@
 /** What an API server says that it serves: its discovery documents, read into one list. */
 
 import type { Resource } from './resource.ts'
-import { listOf, objectOf, textOf, textsOf } from '../../base/untyped.ts'
+import { listOf, objectOf, textOf, textsOf, type UntypedObject } from '../../base/untyped.ts'
 
 /** A resource as it is listed. */
 export interface ListedResource {
@@ -9,15 +9,34 @@ export interface ListedResource {
   readonly version: string
   readonly resource: string
   readonly kind: string
+  readonly singular: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
   readonly isNamespaced: boolean
   readonly verbs: readonly string[]
+  /** Aggregated documents have none. */
+  readonly storageVersionHash: string | undefined
+}
+
+export interface ListedMore {
+  /** The server has the core group: only kube-apiserver does. */
+  readonly hasCore: boolean
+  /** Group versions that are named, but whose documents could not be had. */
+  readonly unavailable: readonly string[]
 }
 
 /** Everything that is listed. */
 export class UpstreamResources {
+  readonly hasCore: boolean
+  readonly unavailable: readonly string[]
   readonly #byName: ReadonlyMap<string, ListedResource>
 
-  constructor(resources: Iterable<ListedResource>) {
+  constructor(
+    resources: Iterable<ListedResource>,
+    { hasCore, unavailable }: ListedMore = { hasCore: true, unavailable: [] },
+  ) {
+    this.hasCore = hasCore
+    this.unavailable = unavailable
     this.#byName = new Map([...resources].map(one => [nameOf(one), one]))
   }
 
@@ -25,16 +44,25 @@ export class UpstreamResources {
     return [...this.#byName.values()]
   }
 
+  find(named: Named): ListedResource | undefined {
+    return this.#byName.get(nameOf(named))
+  }
+
   /** True if the upstream serves what we take the resource for, and can read it in every way. */
   has(resource: Resource): boolean {
-    const listed = this.#byName.get(nameOf(resource))
+    const listed = this.find(resource)
     return (
       listed !== undefined &&
       listed.kind === resource.kind &&
       listed.isNamespaced === resource.isNamespaced &&
-      ['get', 'list', 'watch'].every(verb => listed.verbs.includes(verb))
+      canBeRead(listed)
     )
   }
+}
+
+/** In every way in which we answer reads. */
+export function canBeRead({ verbs }: ListedResource): boolean {
+  return ['get', 'list', 'watch'].every(verb => verbs.includes(verb))
 }
 
 interface Named {
@@ -58,12 +86,14 @@ export function resourcesOfAggregated(document: unknown): ListedResource[] | und
       return listOf(objectOf(one)['resources']).map(entry => {
         const row = objectOf(entry)
         return {
+          ...namesIn(row),
           group,
           version,
           resource: textOf(row['resource']),
           kind: textOf(objectOf(row['responseKind'])['kind']),
+          singular: textOf(row['singularResource']),
           isNamespaced: textOf(row['scope']) === 'Namespaced',
-          verbs: textsOf(row['verbs']),
+          storageVersionHash: undefined,
         }
       })
     })
@@ -80,20 +110,40 @@ export function resourcesOfVersion(
     .map(entry => {
       const row = objectOf(entry)
       return {
+        ...namesIn(row),
         group,
         version,
         resource: textOf(row['name']),
         kind: textOf(row['kind']),
+        singular: textOf(row['singularName']),
         isNamespaced: row['namespaced'] === true,
-        verbs: textsOf(row['verbs']),
+        storageVersionHash: textOf(row['storageVersionHash']) || undefined,
       }
     })
     .filter(({ resource }) => !resource.includes('/'))
 }
 
-/** The group versions of an APIGroupList, `/apis`. */
-export function versionsOfGroups(document: unknown): { group: string; version: string }[] {
-  return listOf(objectOf(document)['groups']).flatMap(entry => {
+function namesIn(row: UntypedObject): Pick<ListedResource, 'shortNames' | 'categories' | 'verbs'> {
+  return {
+    shortNames: textsOf(row['shortNames']),
+    categories: textsOf(row['categories']),
+    verbs: textsOf(row['verbs']),
+  }
+}
+
+/** The versions of an APIVersions document, `/api`; undefined if it is none. */
+export function versionsOfCore(document: unknown): readonly string[] | undefined {
+  const root = objectOf(document)
+  return textOf(root['kind']) === 'APIVersions' ? textsOf(root['versions']) : undefined
+}
+
+/** The group versions of an APIGroupList, `/apis`; undefined if it is none. */
+export function versionsOfGroups(
+  document: unknown,
+): { group: string; version: string }[] | undefined {
+  const root = objectOf(document)
+  if (textOf(root['kind']) !== 'APIGroupList') return undefined
+  return listOf(root['groups']).flatMap(entry => {
     const group = textOf(objectOf(entry)['name'])
     return listOf(objectOf(entry)['versions']).map(one => ({
       group,

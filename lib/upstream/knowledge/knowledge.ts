@@ -7,12 +7,13 @@ import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
+import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
 import type { Upstream } from '../upstream.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Registry } from '../../kube/resources/registry.ts'
 import { objectOf, textOf } from '../../base/untyped.ts'
-import type { UpstreamResources } from '../../kube/resources/upstream-resources.ts'
+import type { ListedResource, UpstreamResources } from '../../kube/resources/upstream-resources.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { askDocument } from './ask.ts'
 import { listUpstream } from './listing.ts'
@@ -35,11 +36,16 @@ export interface KnowledgeOptions {
   readonly isServed: (keyspace: Key) => boolean
   /** The mirror's contents at a revision. */
   readonly at: (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot>
-  /** The upstream lists other resources than before. */
-  readonly onListed?: ((listed: UpstreamResources) => void) | undefined
+  /** Resources of which only the upstream itself knows what they are. */
+  readonly aggregated: AggregatedResources
+  /** What the upstream lists and nobody declares is served, too, although the upstream is a kube-apiserver. */
+  readonly discoversResources: boolean
+  readonly declared: (named: { readonly group: string; readonly resource: string }) => boolean
 }
 
 const listingIntervalMs = 30_000
+/** A server without the core group is small, and may be started with other versions at any time. */
+const smallListingIntervalMs = 5_000
 const versionIntervalMs = 60_000
 /** As long as something is not known at all. */
 const firstIntervalMs = 1_000
@@ -54,6 +60,9 @@ export class UpstreamKnowledge {
   #minor: number | undefined = undefined
   #cutPause = (): void => {}
   #isRedefined = false
+  #unavailable = ''
+  #hasListed = (): void => {}
+  readonly #firstListing = new Promise<void>(resolve => (this.#hasListed = resolve))
 
   constructor(options: KnowledgeOptions) {
     this.#options = options
@@ -81,17 +90,25 @@ export class UpstreamKnowledge {
   stop(): void {
     this.#stopped.abort()
     this.#storage.stop()
+    this.#options.aggregated.stop()
   }
 
   /** What speaks against answering for a resource from the mirror. */
   readonly objection = (resource: Resource): PassReason | undefined => {
+    const { aggregated, isServed } = this.#options
     const { storage, custom } = resource
+    if (aggregated.has(resource)) {
+      const standing = aggregated.standingOf(resource)
+      if (standing !== undefined) return standing.reason
+      if (storage === undefined || !isServed(keyFromText(storage.prefix))) return 'not-ready'
+      return this.#listed?.has(resource) === true ? undefined : 'not-listed'
+    }
     if (storage === undefined) return 'not-stored'
     if (custom === undefined && !this.isVersionCovered) return 'version'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
     const keyspace = keyFromText(storage.prefix)
     if (this.#storage.stateOf(keyspace) === 'proven') return undefined
-    return this.#options.isServed(keyspace) ? 'unproven' : 'not-ready'
+    return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 
   /** Our data is of the upstream's version, or of one that is said to be like it. */
@@ -107,19 +124,34 @@ export class UpstreamKnowledge {
     return this.#storage.counts()
   }
 
-  /** Discovery and version are known. */
+  /** Discovery is known, and the version of a server whose version says something to us. */
   get isKnown(): boolean {
-    return this.#listed !== undefined && this.#minor !== undefined
+    if (this.#listed === undefined) return false
+    return !this.#listed.hasCore || this.#minor !== undefined
+  }
+
+  /** What the upstream lists; undefined before it was read. */
+  get listed(): UpstreamResources | undefined {
+    return this.#listed
+  }
+
+  /** The upstream was away, and may be another server now: all that is learnt of it is learnt again. */
+  upstreamIsBack(): void {
+    this.#options.aggregated.serverIsBack()
+    this.#isRedefined = true
+    this.#cutPause()
   }
 
   /** A keyspace has changed, or is served now. */
   changed(keyspace: Key): void {
     this.#storage.changed(keyspace)
+    this.#options.aggregated.changed(keyspace)
   }
 
   /** A keyspace has another state. */
   served(): void {
     this.#storage.look()
+    this.#options.aggregated.served()
   }
 
   /** Definitions or keyspaces have come or gone. */
@@ -137,6 +169,7 @@ export class UpstreamKnowledge {
       const listed = resources.find(
         one => this.#listed?.has(one) === true && one.storage?.conversion !== 'webhook',
       )
+      if (listed !== undefined && this.#options.aggregated.has(listed)) continue
       if (listed !== undefined && isMirrored(prefix) && isServed(prefix)) wanted.set(prefix, listed)
     }
     return wanted
@@ -144,12 +177,13 @@ export class UpstreamKnowledge {
 
   async #followListing(): Promise<void> {
     const { signal } = this.#stopped
-    const { upstream, clock, logger, onListed } = this.#options
+    const { upstream, clock, logger, aggregated } = this.#options
     let hasFailed = false
     while (!signal.aborted) {
       try {
         this.#listed = await listUpstream(upstream, signal)
-        onListed?.(this.#listed)
+        this.#noteListing(this.#listed)
+        aggregated.listed(this.#listed, one => this.#isAggregated(one))
         hasFailed = false
       } catch (error) {
         const { message } = CacheError.from(error, 'upstream_failed')
@@ -159,10 +193,42 @@ export class UpstreamKnowledge {
         hasFailed = true
       }
       this.#storage.look()
-      await this.#pause(this.#listed === undefined ? firstIntervalMs : listingIntervalMs)
+      await this.#pause(this.#listingPauseMs())
       if (this.#isRedefined) await sleep(clock, redefinedDelayMs, signal)
       this.#isRedefined = false
     }
+  }
+
+  #listingPauseMs(): number {
+    if (this.#listed === undefined) return firstIntervalMs
+    return this.#listed.hasCore ? listingIntervalMs : smallListingIntervalMs
+  }
+
+  /** Says what cannot be had, once. */
+  #noteListing({ unavailable }: UpstreamResources): void {
+    this.#hasListed()
+    const names = unavailable.join(', ')
+    if (names === this.#unavailable) return
+    this.#unavailable = names
+    const { logger } = this.#options
+    if (names === '') logger.info('the upstream serves all of the versions that it names')
+    else logger.warn('the upstream names versions that it does not serve now: they pass', { names })
+  }
+
+  /** Of a kube-apiserver, what is neither built in nor defined, and only where that is wanted; of any other server, everything. */
+  #isAggregated({ group, version, resource }: ListedResource): boolean {
+    const { registry, aggregated, discoversResources, declared } = this.#options
+    if (group === '') return false
+    const known = registry().find(group, version, resource)
+    if (known !== undefined && !aggregated.has(known)) return false
+    if (this.#listed?.hasCore !== true) return true
+    return declared({ group, resource }) || (discoversResources && !this.#isGroupKnown(group))
+  }
+
+  /** Other resources of the group are built in, or defined. */
+  #isGroupKnown(group: string): boolean {
+    const { registry, aggregated } = this.#options
+    return registry().resources.some(one => one.group === group && !aggregated.has(one))
   }
 
   /** Waits, but not when definitions change. */
@@ -179,7 +245,13 @@ export class UpstreamKnowledge {
     const { signal } = this.#stopped
     const { upstream, clock, logger } = this.#options
     let hasFailed = false
+    // The version of a server without the core group is its own, and says nothing of Kubernetes.
+    await this.#firstListing
     while (!signal.aborted) {
+      if (this.#listed?.hasCore !== true) {
+        await sleep(clock, smallListingIntervalMs, signal)
+        continue
+      }
       try {
         this.#noteVersion(await askDocument(upstream, { path: '/version', signal }))
         hasFailed = false

@@ -1,47 +1,100 @@
 /** What the upstream serves, asked for again and again: an API may be switched on or off with any restart of it, and definitions come and
- *  go. One document from each of two paths where the upstream has aggregated discovery, one from each version elsewhere. */
+ *  go.
+ *
+ *  Only kube-apiserver has the core group under `/api`: to other servers that follow the API's rules the path is unknown. Where there
+ *  is aggregated discovery, one document says everything; elsewhere each group version has one, and those that cannot be had now
+ *  are left out until the next look. */
 
+import { CacheError } from '../../base/errors.ts'
 import type { Upstream } from '../upstream.ts'
 import {
   type ListedResource,
   resourcesOfAggregated,
   resourcesOfVersion,
   UpstreamResources,
+  versionsOfCore,
   versionsOfGroups,
 } from '../../kube/resources/upstream-resources.ts'
-import { askDocument } from './ask.ts'
+import { ask, askDocument, documentOf } from './ask.ts'
 
 const aggregated =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,' +
   'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json'
 
-/** Everything that the upstream lists now. */
+/** Documents that are asked for at once, where there is one for each version. */
+const underWayMax = 8
+
+interface GroupVersion {
+  readonly group: string
+  readonly version: string
+}
+
+/** What one of the two roots says: resources, or where to ask for them. */
+interface Root {
+  readonly resources: readonly ListedResource[]
+  readonly versions: readonly GroupVersion[]
+}
+
+/** Everything that the upstream lists now. Fails when it does not say what there is. */
 export async function listUpstream(
   upstream: Pick<Upstream, 'call'>,
   signal: AbortSignal,
 ): Promise<UpstreamResources> {
   const [core, groups] = await Promise.all(
-    ['/api', '/apis'].map(path => askDocument(upstream, { path, accept: aggregated, signal })),
+    (['/api', '/apis'] as const).map(path => readRoot(upstream, path, signal)),
   )
-  const both = [resourcesOfAggregated(core), resourcesOfAggregated(groups)]
-  const all = both.flatMap(part => part ?? [])
-  if (both[0] === undefined) all.push(...(await ofVersion(upstream, '', 'v1', signal)))
-  if (both[1] === undefined) {
-    for (const { group, version } of versionsOfGroups(groups)) {
-      // An aggregated server that is down has no document: nothing of it is served here.
-      const found = await ofVersion(upstream, group, version, signal).catch(() => [])
-      all.push(...found)
+  const resources = [core, groups].flatMap(root => root?.resources ?? [])
+  const versions = [core, groups].flatMap(root => root?.versions ?? [])
+  const unavailable: string[] = []
+  await eachOf(versions, async ({ group, version }) => {
+    const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
+    try {
+      const document = await askDocument(upstream, { path, signal })
+      resources.push(...resourcesOfVersion(group, version, document))
+    } catch (error) {
+      if (signal.aborted) throw error
+      unavailable.push(group === '' ? version : `${group}/${version}`)
     }
+  })
+  if (versions.length > 0 && unavailable.length === versions.length && resources.length === 0) {
+    throw new CacheError('upstream_failed', `${unavailable.join(', ')} cannot be read`)
   }
-  return new UpstreamResources(all)
+  return new UpstreamResources(resources, { hasCore: core !== undefined, unavailable })
 }
 
-async function ofVersion(
+/** Undefined if the server has no such root. */
+async function readRoot(
   upstream: Pick<Upstream, 'call'>,
-  group: string,
-  version: string,
+  path: '/api' | '/apis',
   signal: AbortSignal,
-): Promise<ListedResource[]> {
-  const path = group === '' ? `/api/${version}` : `/apis/${group}/${version}`
-  return resourcesOfVersion(group, version, await askDocument(upstream, { path, signal }))
+): Promise<Root | undefined> {
+  let answer = await ask(upstream, { path, accept: aggregated, signal })
+  if (answer.code === 406 || answer.code === 415) answer = await ask(upstream, { path, signal })
+  if (answer.code === 404 || answer.code === 410) return undefined
+  if (answer.code === 401 || answer.code === 403) {
+    throw new CacheError(
+      'upstream_failed',
+      `${path} is answered ${answer.code}: our own credentials may not read what it serves`,
+    )
+  }
+  const document = documentOf(path, answer)
+  const resources = resourcesOfAggregated(document)
+  if (resources !== undefined) {
+    const isEmptyCore = path === '/api' && resources.length === 0
+    return isEmptyCore ? undefined : { resources, versions: [] }
+  }
+  const versions =
+    path === '/api'
+      ? versionsOfCore(document)?.map(version => ({ group: '', version }))
+      : versionsOfGroups(document)
+  // Some servers answer any path with a page of their own.
+  return versions === undefined ? undefined : { resources: [], versions }
+}
+
+async function eachOf<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> {
+  let next = 0
+  const worker = async (): Promise<void> => {
+    for (let item = items[next++]; item !== undefined; item = items[next++]) await task(item)
+  }
+  await Promise.all(Array.from({ length: underWayMax }, worker))
 }

@@ -1,0 +1,50 @@
+/** Reads of an aggregated server's resources that only the server itself can answer: in forms that it was not seen to use, and refusals,
+ *  whose words are those of the library that it was built with. */
+
+import { CacheError } from '../base/errors.ts'
+import type { MediaType } from '../codec/negotiate/negotiate.ts'
+import type { PassReason } from './decide.ts'
+import { PassInstead, passReasonOf } from './pass-instead.ts'
+import type { ReadPlan } from './read-plan.ts'
+import type { Query } from './request/request.ts'
+import type { Resource } from './resources/resource.ts'
+import { statusFromError } from './status.ts'
+
+export interface LearnedRead {
+  readonly mediaType: MediaType
+  readonly plan: ReadPlan
+  readonly query: Query
+}
+
+/** Throws `PassInstead` for a read whose answer is not known to look like the server's. */
+export function checkLearned({ learned }: Resource, read: LearnedRead): void {
+  const reason = learned === undefined ? undefined : unknownForm(learned, read)
+  if (reason !== undefined) throw new PassInstead(reason)
+}
+
+function unknownForm(
+  learned: NonNullable<Resource['learned']>,
+  { mediaType: { encoding, rendering }, plan, query }: LearnedRead,
+): PassReason | undefined {
+  if (encoding === 'cbor') return 'media-type'
+  if (encoding === 'protobuf' && rendering === 'object') return 'media-type'
+  if (encoding === 'yaml' && !learned.isYaml) return 'form'
+  if (rendering === 'Table' && learned.table === undefined) return 'table'
+  // A server without a watch cache takes the limit of a list of any state as it is.
+  const isAnyState = query.text('resourceVersion') === '0' && query.text('limit') !== ''
+  if (isAnyState && !learned.isWatchCacheKnown) return 'form'
+  const hasBookmarks = plan.type === 'watch' && plan.allowBookmarks
+  return hasBookmarks && learned.emptyObject === undefined ? 'form' : undefined
+}
+
+/** What to throw instead of a refusal: the server refuses in its own words. That an object is not there, and that a revision is too old,
+ *  every server says alike. */
+export function refusalOf({ learned }: Resource, error: unknown): unknown {
+  if (learned === undefined || !(error instanceof CacheError)) return error
+  if (passReasonOf(error) !== undefined) return error
+  const { code } = statusFromError(error)
+  if (code === 504) return learned.isWatchCacheKnown ? error : new PassInstead('refusal')
+  return ownRefusals.has(code) ? new PassInstead('refusal') : error
+}
+
+const ownRefusals: ReadonlySet<number> = new Set([400, 405, 406, 415, 422, 500])

@@ -1,0 +1,360 @@
+/** The resources of an aggregated API server that stands behind us: found in its discovery, located in its etcd, and learnt from what the
+ *  server answers.
+ *
+ *  ```
+ *  unknown ── located ──▶ mirrored ── learnt ──▶ answered
+ *     ▲          │            │ one side has other objects, a version needs a conversion, …
+ *     │          ▼            ▼
+ *     └─────── passes, and is looked at again ◀── the server was away, or lists other versions
+ *  ``` */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { type Key, keyFromText } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { Random } from '../../base/random.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import {
+  canBeRead,
+  type ListedResource,
+  type UpstreamResources,
+} from '../../kube/resources/upstream-resources.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { Upstream } from '../upstream.ts'
+import {
+  aggregatedResource,
+  type Declared,
+  type Location,
+  unlocatedResource,
+} from './aggregated-resource.ts'
+import { findStorage } from './find-storage.ts'
+import { learn } from './learn.ts'
+import { empty, notLooked, type Standing, type Version, versionOf } from './standing.ts'
+import type { EtcdKeys } from './locate.ts'
+
+export interface AggregatedOptions {
+  readonly upstream: Pick<Upstream, 'call'>
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  readonly etcd: EtcdKeys
+  readonly schema: () => Schema
+  /** `/registry` */
+  readonly root: string
+  /** What operators have declared; undefined for all others. */
+  readonly declared: (named: Named) => Declared | undefined
+  /** The keyspace can be mirrored. */
+  readonly covers: (keyspace: Key) => boolean
+  /** The keyspace has contents. */
+  readonly isServed: (keyspace: Key) => boolean
+  readonly at: (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot>
+  /** `resources` are others than before. */
+  readonly onChanged: () => void
+}
+
+interface Named {
+  readonly group: string
+  readonly resource: string
+}
+
+/** One resource, in all its versions. */
+interface Entry {
+  listed: readonly ListedResource[]
+  location: Location | undefined
+  /** The location is where such servers keep their objects: none was seen yet. */
+  isGuessed: boolean
+  remark: string | undefined
+  /** Of all its versions, while there is no location. */
+  standing: Standing
+  versions: ReadonlyMap<string, Version>
+  isSettled: boolean
+  /** Until its keyspace has contents, or an object. */
+  isWaiting: boolean
+  attempts: number
+  dueMs: number
+  isUnderWay: boolean
+}
+
+/** Resources that are looked at at once. */
+const underWayMax = 2
+const retryFirstMs = 250
+const retryMaxMs = 10_000
+/** What was learnt is learnt again. */
+const againMs = 600_000
+
+export class AggregatedResources {
+  readonly #options: AggregatedOptions
+  readonly #entries = new Map<string, Entry>()
+  readonly #stopped = new AbortController()
+  #underWay = 0
+  #cancel: CancelTimer = () => {}
+
+  constructor(options: AggregatedOptions) {
+    this.#options = options
+  }
+
+  /** What is known to be stored, for the registry. */
+  get resources(): readonly Resource[] {
+    return [...this.#entries.values()].flatMap(entry => resourcesOf(entry))
+  }
+
+  has({ group, resource }: Named): boolean {
+    return this.#entries.has(nameOf({ group, resource }))
+  }
+
+  /** Why a version is not answered here; undefined if it is. */
+  standingOf({ group, version, resource }: Resource): Standing | undefined {
+    const entry = this.#entries.get(nameOf({ group, resource }))
+    if (entry === undefined) return { ...notLooked, reason: 'not-listed' }
+    const known = entry.versions.get(version)
+    return known === undefined ? entry.standing : known.standing
+  }
+
+  /** What discovery says, and where it does not agree with etcd. */
+  remarkOf(named: Named): string | undefined {
+    return this.#entries.get(nameOf(named))?.remark
+  }
+
+  /** What the server lists now, of which `isOurs` are not known otherwise. */
+  listed(listed: UpstreamResources, isOurs: (one: ListedResource) => boolean): void {
+    const found = new Map<string, ListedResource[]>()
+    for (const one of listed.all) {
+      if (!canBeRead(one) || !isOurs(one)) continue
+      const name = nameOf(one)
+      found.set(name, [...(found.get(name) ?? []), one])
+    }
+    let isChanged = false
+    for (const name of this.#entries.keys()) {
+      if (!found.has(name)) isChanged = this.#entries.delete(name) || isChanged
+    }
+    for (const [name, versions] of found) {
+      const entry = this.#entries.get(name)
+      if (entry !== undefined && sameValue(entry.listed, versions)) continue
+      isChanged = true
+      this.#entries.set(name, this.#renewed(versions, entry))
+    }
+    if (isChanged) this.#options.onChanged()
+    this.#schedule()
+  }
+
+  /** The server was away, and may be another one now: nothing that was learnt of it counts before it was looked at again. */
+  serverIsBack(): void {
+    for (const [name, entry] of this.#entries) {
+      this.#entries.set(name, this.#renewed(entry.listed, entry))
+    }
+    if (this.#entries.size > 0) this.#options.onChanged()
+    this.#schedule()
+  }
+
+  /** A keyspace has other contents, or another state. */
+  changed(keyspace: Key): void {
+    for (const entry of this.#entries.values()) {
+      const { location, isWaiting } = entry
+      if (!isWaiting || location === undefined) continue
+      if (keyFromText(location.prefix) !== keyspace) continue
+      entry.attempts = 0
+      entry.dueMs = 0
+      this.#schedule()
+    }
+  }
+
+  /** Keyspaces have other states: those that were waited for may have contents. */
+  served(): void {
+    for (const entry of this.#entries.values()) if (entry.isWaiting) entry.dueMs = 0
+    this.#schedule()
+  }
+
+  stop(): void {
+    this.#stopped.abort()
+    this.#cancel()
+  }
+
+  /** What is known of where objects lie stays, so that the mirror of them stays. */
+  #renewed(listed: readonly ListedResource[], before: Entry | undefined): Entry {
+    const entry = newEntry(listed)
+    if (before?.location === undefined) return entry
+    const { location, isGuessed } = before
+    return { ...entry, location, isGuessed, versions: this.#unproven(listed, location, notLooked) }
+  }
+
+  #unproven(
+    listed: readonly ListedResource[],
+    location: Location,
+    standing: Standing,
+  ): ReadonlyMap<string, Version> {
+    return new Map(
+      listed.map(one => {
+        const base = aggregatedResource(one, location, this.#options.declared(one))
+        return [one.version, { base, resource: base, standing }]
+      }),
+    )
+  }
+
+  #schedule(): void {
+    if (this.#stopped.signal.aborted) return
+    this.#cancel()
+    this.#cancel = this.#options.clock.setTimer(0, this.#run)
+  }
+
+  readonly #run = (): void => {
+    const { clock } = this.#options
+    const nowMs = clock.monotonicMs()
+    let nextMs = Number.POSITIVE_INFINITY
+    for (const [name, entry] of this.#entries) {
+      if (entry.isUnderWay) continue
+      if (entry.dueMs > nowMs) nextMs = Math.min(nextMs, entry.dueMs)
+      else if (this.#underWay < underWayMax) void this.#look(name, entry)
+    }
+    if (nextMs < Number.POSITIVE_INFINITY && !this.#stopped.signal.aborted) {
+      this.#cancel = clock.setTimer(nextMs - nowMs, this.#run)
+    }
+  }
+
+  async #look(name: string, entry: Entry): Promise<void> {
+    const { clock, random, logger } = this.#options
+    entry.isUnderWay = true
+    this.#underWay++
+    const before = JSON.stringify(shownOf(entry))
+    try {
+      await this.#settle(entry)
+    } catch (error) {
+      const { message } = CacheError.from(error, 'upstream_failed')
+      entry.isSettled = false
+      if (entry.versions.size === 0 || entry.attempts > 0) {
+        entry.standing = { ...notLooked, why: `it could not be compared: ${message}` }
+      }
+      if (entry.attempts === 1 && !this.#stopped.signal.aborted) {
+        logger.warn('a resource could not be compared with its server', { name, reason: message })
+      }
+    }
+    this.#underWay--
+    entry.isUnderWay = false
+    entry.attempts++
+    if (entry.isSettled) entry.attempts = 0
+    const retryMs = Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts, 8))
+    const pauseMs = entry.isSettled ? againMs : retryMs
+    entry.dueMs = clock.monotonicMs() + pauseMs * (0.5 + random.next() / 2)
+    const isCurrent = this.#entries.get(name) === entry
+    if (isCurrent && JSON.stringify(shownOf(entry)) !== before) this.#options.onChanged()
+    this.#schedule()
+  }
+
+  /** One step after the other, as far as it goes now. */
+  async #settle(entry: Entry): Promise<void> {
+    if (entry.location === undefined || entry.isGuessed) await this.#locate(entry)
+    const { location } = entry
+    if (location === undefined) return
+    const keyspace = keyFromText(location.prefix)
+    entry.isWaiting = entry.isGuessed || !this.#options.isServed(keyspace)
+    if (entry.isWaiting) return
+    const { upstream, at, clock, schema } = this.#options
+    const { signal } = this.#stopped
+    const versions = new Map<string, Version>()
+    for (const [name, known] of entry.versions) {
+      const { base } = known
+      const learnt = await learn({
+        upstream,
+        resource: { ...base, learned: known.resource.learned ?? base.learned },
+        at: revision => at(keyspace, revision, signal),
+        schema: schema(),
+        clock,
+        signal,
+      })
+      versions.set(name, versionOf(base, learnt, known))
+      // Objects lie elsewhere, or all are gone: it is looked for anew.
+      if (learnt.type === 'differs') entry.isGuessed = true
+      if (learnt.type === 'empty') entry.isWaiting = true
+    }
+    entry.versions = versions
+    entry.isSettled = [...versions.values()].every(
+      ({ standing }) => standing === undefined || standing.reason === 'conversion',
+    )
+  }
+
+  async #locate(entry: Entry): Promise<void> {
+    const { upstream, etcd, root, declared, covers, logger } = this.#options
+    const { signal } = this.#stopped
+    const [first] = entry.listed
+    if (first === undefined) return
+    const { group, resource } = first
+    const given = declared(first)
+    const search = { upstream, etcd, root, declared: given, signal }
+    const found = await findStorage({ ...search, listed: entry.listed })
+    if (found.type === 'passes') {
+      const { why, remedy } = found
+      if (entry.standing.why !== why) {
+        logger.warn('a resource is left to its server', { group, resource, why, remedy })
+      }
+      entry.location = undefined
+      entry.standing = found
+      return
+    }
+    entry.isGuessed = found.type === 'empty'
+    if (found.type === 'empty') {
+      entry.standing = empty
+      entry.location = this.#guess(first, given)
+    } else if (covers(keyFromText(found.location.prefix))) {
+      entry.remark = found.remark
+      if (sameValue(entry.location, found.location)) return
+      entry.location = found.location
+    } else {
+      entry.location = undefined
+      const why = `it is stored under ${found.location.prefix}, which is outside of what is mirrored (${root}/)`
+      entry.standing = { reason: 'not-found-in-etcd', why, remedy: 'start with another --prefix' }
+    }
+    if (entry.location === undefined) return
+    const { location, standing, isGuessed } = entry
+    entry.versions = this.#unproven(entry.listed, location, isGuessed ? standing : notLooked)
+    this.#options.onChanged()
+  }
+
+  /** Where its objects will probably be: beside those of another resource of the group, or at the usual place. */
+  #guess(
+    { group, version, resource, kind }: ListedResource,
+    given: Declared | undefined,
+  ): Location {
+    const sibling = [...this.#entries.values()].find(
+      ({ listed, location, isGuessed }) =>
+        !isGuessed && location !== undefined && listed[0]?.group === group,
+    )
+    const beside = sibling?.location?.prefix.replace(/[^/]+\/$/, `${resource}/`)
+    const prefix = given?.prefix ?? beside ?? `${this.#options.root}/${group}/${resource}/`
+    return { prefix, group, version: given?.storedVersion ?? version, kind }
+  }
+}
+
+function newEntry(listed: readonly ListedResource[]): Entry {
+  return {
+    listed,
+    location: undefined,
+    isGuessed: false,
+    remark: undefined,
+    standing: notLooked,
+    versions: new Map(),
+    isSettled: false,
+    isWaiting: false,
+    attempts: 0,
+    dueMs: 0,
+    isUnderWay: false,
+  }
+}
+
+/** All versions, also those that are known by name only: they pass for a reason. */
+function resourcesOf({ listed, versions }: Entry): Resource[] {
+  return listed.map(one => versions.get(one.version)?.resource ?? unlocatedResource(one))
+}
+
+/** What a change is told by. */
+function shownOf({ versions, standing }: Entry): unknown {
+  return [standing, [...versions.values()]]
+}
+
+function nameOf({ group, resource }: Named): string {
+  return group === '' ? resource : `${resource}.${group}`
+}
+
+function sameValue(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}

@@ -1,0 +1,200 @@
+/** Learns how a server writes a resource in one version, from some small questions: a page of the list, which is also the storage check;
+ *  an empty list; one object as a Table and as YAML; a bookmark; whether there is a watch cache. What is learnt decides how answers
+ *  look. Whether objects may go out is decided by evidence, for each of them. */
+
+import type { Clock } from '../../base/clock.ts'
+import { keyFromText, prefixRange } from '../../base/keys.ts'
+import { type Revision, revision as revisionOf } from '../../base/revision.ts'
+import { objectOf, textOf } from '../../base/untyped.ts'
+import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { CustomKind } from '../../codec/served/custom/custom.ts'
+import { LearnedKind } from '../../codec/served/learned/learned-kind.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
+import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import {
+  groupVersionText,
+  type Resource,
+  type ResourceStorage,
+} from '../../kube/resources/resource.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { Upstream } from '../upstream.ts'
+import { learnForms } from './learn-forms.ts'
+import { type ListPage, parsed } from './list-page.ts'
+import { pathOf, pageOf } from './questions.ts'
+import { warningTexts } from './warnings.ts'
+
+export interface Learning {
+  readonly upstream: Pick<Upstream, 'call'>
+  readonly resource: Resource & {
+    readonly storage: ResourceStorage
+    readonly learned: LearnedOutput
+  }
+  /** The mirror's contents at a revision. */
+  readonly at: (revision: Revision) => Promise<Snapshot>
+  readonly schema: Schema
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+export type Learnt =
+  | {
+      readonly type: 'learnt'
+      readonly listKind: string
+      readonly warnings: readonly string[]
+      readonly isWatchCached: boolean
+      /** Undefined where the server has no Go types of its objects. */
+      readonly learned: LearnedOutput | undefined
+    }
+  /** Neither side has an object. */
+  | { readonly type: 'empty' }
+  /** One side has what the other has not. */
+  | { readonly type: 'differs'; readonly what: string }
+  /** It cannot be answered from what is stored. */
+  | { readonly type: 'passes'; readonly reason: PassReason; readonly why: string }
+
+/** So many objects are looked at. */
+const pageSize = 50
+
+/** Fails when the server, or the mirror, does not answer. */
+export async function learn(learning: Learning): Promise<Learnt> {
+  const { upstream, resource, at, signal } = learning
+  const path = `${pathOf(resource)}?limit=${pageSize}`
+  const { page, headers } = await pageOf(upstream, { path, signal })
+  const warnings = warningTexts(headers['warning'])
+  if (warnings === undefined) return oddly('its Warning header is in a form that is not known here')
+  const type = String(headers['content-type'])
+  if (type !== 'application/json') return oddly(`its lists are of the media type "${type}"`)
+  const snapshot = await at(revisionOf(Number(page.resourceVersion)))
+  const difference = storageDifference(resource, page, snapshot)
+  if (difference !== undefined) return { type: 'differs', what: difference }
+  if (page.items.length === 0) return { type: 'empty' }
+  const hasTypedItems = textOf(objectOf(parsed(page.items[0]))['kind']) !== ''
+  const same = sameObjects({ ...learning, hasTypedItems }, page, snapshot)
+  const conversion = conversionProblem(resource, same.length, page.items.length)
+  if (conversion !== undefined) return conversion
+  if (!page.isTyped) {
+    return {
+      type: 'learnt',
+      listKind: page.kind,
+      warnings,
+      isWatchCached: true,
+      learned: undefined,
+    }
+  }
+  const forms = await learnForms({ ...learning, snapshot, examples: same, hasTypedItems })
+  return { type: 'learnt', listKind: page.kind, warnings, ...forms }
+}
+
+function oddly(why: string): Learnt {
+  return { type: 'passes', reason: 'stored-form', why }
+}
+
+/** What the server's page and the mirror do not have in common; undefined if they have the same objects of the same revisions. */
+function storageDifference(
+  { storage }: Learning['resource'],
+  page: ListPage,
+  snapshot: Snapshot,
+): string | undefined {
+  const held = snapshot.count(prefixRange(keyFromText(storage.prefix)))
+  if (held !== page.count) {
+    return `the server lists ${page.count} objects, and etcd has ${held} under ${storage.prefix}`
+  }
+  for (const item of page.items) {
+    const { namespace, name, resourceVersion } = nameIn(item)
+    const entry = snapshot.get(keyOf(storage.prefix, namespace, name))
+    if (entry === undefined) return `etcd has no ${storage.prefix}… of an object that is listed`
+    if (String(entry.modRevision) !== resourceVersion) {
+      return `an object has resourceVersion ${resourceVersion}, and its entry in etcd is of revision ${entry.modRevision}`
+    }
+  }
+  return undefined
+}
+
+/** The objects that the server shows in the bytes that we would have written. */
+function sameObjects(
+  { resource, hasTypedItems }: Learning & { readonly hasTypedItems: boolean },
+  page: ListPage,
+  snapshot: Snapshot,
+): KeyValue[] {
+  const { storage } = resource
+  const append = page.isTyped ? typedWriter(resource, hasTypedItems) : untypedWriter(resource)
+  const out = new ByteWriter()
+  return page.items.flatMap(item => {
+    const { namespace, name, resourceVersion } = nameIn(item)
+    const entry = snapshot.get(keyOf(storage.prefix, namespace, name))
+    if (entry === undefined) return []
+    out.clear()
+    const problem = append(out, entry, resourceVersion)
+    if (problem instanceof NotExact) return []
+    const ours = out.bytes.subarray(0, out.length)
+    const theirs = item.bytes.subarray(item.start, item.end)
+    return Buffer.compare(ours, theirs) === 0 ? [entry] : []
+  })
+}
+
+type AppendItem = (
+  out: ByteWriter,
+  entry: KeyValue,
+  resourceVersion: string,
+) => NotExact | undefined
+
+function typedWriter(
+  { storage, kind, group, version }: Learning['resource'],
+  hasTypedItems: boolean,
+): AppendItem {
+  const learned = new LearnedKind({
+    apiVersion: groupVersionText(group, version),
+    storedApiVersion: groupVersionText(storage.group, storage.version),
+    kind,
+    hasTypedItems,
+  })
+  return (out, entry, resourceVersion) =>
+    learned.append(out, entry, { resourceVersion, isItem: true })
+}
+
+function untypedWriter({ storage, kind, group, version }: Learning['resource']): AppendItem {
+  const names = new Set([version, storage.version])
+  const custom = new CustomKind({
+    group,
+    kind,
+    versions: [...names].map(name => ({ name, schema: undefined })),
+    preservesUnknownFields: true,
+    conversion: 'none',
+  })
+  return (out, entry, resourceVersion) => custom.append(out, entry, { version, resourceVersion })
+}
+
+/** A version that is not the stored one may be shown only if nothing has to be converted. Of the stored one, single objects may
+ *  differ: somebody else wrote them, or an older server did. */
+function conversionProblem(
+  { version, storage }: Learning['resource'],
+  same: number,
+  compared: number,
+): Learnt | undefined {
+  if (version !== storage.version && same < compared) {
+    const why = `objects are stored as ${storage.version}, and ${compared - same} of ${compared} that were compared need a conversion to ${version}`
+    return { type: 'passes', reason: 'conversion', why }
+  }
+  if (same > 0) return undefined
+  return oddly(`none of ${compared} objects is served as it is stored`)
+}
+
+function nameIn(item: Parameters<typeof parsed>[0]): {
+  namespace: string
+  name: string
+  resourceVersion: string
+} {
+  const metadata = objectOf(objectOf(parsed(item))['metadata'])
+  return {
+    namespace: textOf(metadata['namespace']),
+    name: textOf(metadata['name']),
+    resourceVersion: textOf(metadata['resourceVersion']),
+  }
+}
+
+function keyOf(prefix: string, namespace: string, name: string): ReturnType<typeof keyFromText> {
+  return keyFromText(`${prefix}${namespace === '' ? '' : `${namespace}/`}${name}`)
+}
