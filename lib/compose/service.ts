@@ -343,6 +343,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     state: () => registry.state,
     reads: new MirrorReads(mirrors, upstreamSide !== undefined),
     proxy: upstreamSide?.proxy,
+    comparison: upstreamSide?.comparison,
     watches,
     segments,
     tokenEncryption: options.tokenEncryption,

@@ -10,7 +10,6 @@ import type { Logger } from '../base/logger.ts'
 import { InexactEvents } from '../http/api/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
 import { ReadSwitch } from '../http/api/read-switch.ts'
-import { answerRead } from '../http/api/read.ts'
 import { Comparison, type ComparisonOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
 import type { Exchange } from '../http/server/exchange.ts'
@@ -62,7 +61,7 @@ function comparisonOf(
   metrics: ComparisonOptions['metrics'],
 ): Comparison | undefined {
   if (share === 0) return undefined
-  return new Comparison({ share, random: systemRandom, metrics, answer: answerRead })
+  return new Comparison({ share, random: systemRandom, metrics })
 }
 
 /** Reads that the mirror lacks and that are with the upstream at once (lib/ARCHITECTURE.md). */
@@ -70,6 +69,7 @@ const elsewhereMax = 8
 
 export class UpstreamSide implements Follower {
   readonly proxy: ProxyOptions
+  readonly comparison: Comparison | undefined
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
   readonly #servers: BalancedUpstream
@@ -114,6 +114,7 @@ export class UpstreamSide implements Follower {
       isExcluded: ({ storage }) => storage !== undefined && !isKept(keyFromText(storage.prefix)),
       objection: knowledge.objection,
     }
+    this.comparison = comparisonOf(options, metrics)
     this.proxy = {
       upstream: servers,
       policy: () => policy,
@@ -121,7 +122,6 @@ export class UpstreamSide implements Follower {
       isIdentityHeader,
       inexact: new InexactEvents(),
       slots: new Slots(elsewhereMax),
-      comparison: comparisonOf(options, metrics),
       metrics,
     }
   }

@@ -5,7 +5,6 @@
  *  what exists: with one, discovery, unknown paths and their errors are its own. */
 
 import { knownParameters } from './request/list-options.ts'
-import { isWatchRequest } from './read-plan.ts'
 import type { RequestTarget } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { Route } from './request/routes.ts'
@@ -66,6 +65,8 @@ export type Decision =
 export interface DecisionRequest {
   readonly route: Route
   readonly target: RequestTarget
+  /** It asks for a watch. */
+  readonly isWatch: boolean
   /** Names in any case. */
   readonly headerNames: Iterable<string>
   /** The Accept header asks for something that may be of a later version. */
@@ -142,7 +143,7 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
   return false
 }
 
-function decideAlone({ route, target }: DecisionRequest): Decision {
+function decideAlone({ route, isWatch }: DecisionRequest): Decision {
   switch (route.type) {
     case 'discovery':
     case 'path':
@@ -155,7 +156,7 @@ function decideAlone({ route, target }: DecisionRequest): Decision {
       return { type: 'refuse', status: route.status }
     case 'resource': {
       const { resource, subresource } = route
-      if (isWatchRequest(route, target.query) && !resource.verbs.includes('watch')) {
+      if (isWatch && !resource.verbs.includes('watch')) {
         return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
       }
       const lacks = whatIsLacking(route)

@@ -8,13 +8,15 @@ import { CacheError } from '../base/errors.ts'
 import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
 import { Forwarding } from './connections/forwarding.ts'
-import { Tunnel, type TunnelRequest, type TunnelSink } from './connections/upgrade.ts'
+import { Tunnel } from './connections/upgrade.ts'
 import { codeOf, UpstreamFailure, upstreamFailure } from './failure.ts'
 import type { UpstreamServer, UpstreamTimeouts, Use } from './server.ts'
 import type {
   ForwardControl,
   ForwardRequest,
   ForwardSink,
+  TunnelRequest,
+  TunnelSink,
   Upstream,
   UpstreamAnswer,
   UpstreamCall,

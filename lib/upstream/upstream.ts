@@ -2,7 +2,7 @@
  *  lib/upstream/balanced-upstream.ts is what stands behind it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
-import type { TunnelRequest, TunnelSink } from './connections/upgrade.ts'
+import type { Duplex } from 'node:stream'
 
 /** As whom a request goes to the upstream:
  *  - `caller`: with the headers given and nothing else. No certificate of ours is shown, since the upstream would take a bearer of
@@ -81,4 +81,19 @@ export interface Upstream {
   tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl
   /** What is wrong with it; undefined while at least one of its servers answers. */
   problem(): string | undefined
+}
+
+/** A request that asks for another protocol. */
+export interface TunnelRequest {
+  readonly method: string
+  readonly path: string
+  /** Names and values in turn, with `connection` and `upgrade`. */
+  readonly headers: readonly string[]
+  readonly as: UpstreamIdentity
+}
+
+/** What becomes of it: `switched`, or what becomes of any other request. */
+export interface TunnelSink extends ForwardSink {
+  /** 101: from now on bytes mean what the new protocol says. `head` is the answer's, without the empty line at its end. */
+  switched(head: string, socket: Duplex): void
 }

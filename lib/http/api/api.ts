@@ -8,6 +8,8 @@ import type { ListPlan } from '../../kube/read-plan.ts'
 import type { Reads } from '../../kube/reads.ts'
 import type { SegmentCache } from '../../store/segments.ts'
 import type { ApiState } from '../../kube/api-state.ts'
+import type { RequestFacts } from './request-context.ts'
+import type { Comparison } from '../proxy/comparison.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { Fairness } from '../limits/fairness.ts'
@@ -15,18 +17,6 @@ import type { Health } from '../admin/health.ts'
 import type { ProxyOptions } from '../proxy/proxy-options.ts'
 import type { OnFault } from '../server/exchange.ts'
 import type { OpenWatches } from '../watch/open-watches.ts'
-
-/** What is said about a request once it is over. None of it is made of what a client sent, but for known resources. */
-export interface RequestFacts {
-  readonly verb: string
-  readonly group: string
-  readonly version: string
-  readonly resource: string
-  /** Who answered: the mirror, etcd itself, what we know ourselves, the upstream, or a refusal. */
-  readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
-  readonly hasLabelSelector: boolean
-  readonly hasFieldSelector: boolean
-}
 
 export interface RequestMetrics {
   request(facts: RequestFacts, code: number, tookMs: number): void
@@ -58,6 +48,8 @@ export interface ApiOptions {
   readonly audit?: AuditLog | undefined
   /** What goes to an upstream, if there is one. */
   readonly proxy?: ProxyOptions | undefined
+  /** Compares answers of the mirror with the upstream's; undefined: nobody does. */
+  readonly comparison?: Comparison | undefined
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText

@@ -1,6 +1,7 @@
 /** How long a request may take until its answer begins: kube-apiserver's limit, or less if the client wants to wait less. */
 
 import { CacheError } from '../../base/errors.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be shorter. */
@@ -10,10 +11,9 @@ const requestMaxMs = 60_000
  *  task: it is aborted when the client leaves, and no more by the clock. */
 export async function withDeadline<T>(
   context: RequestContext,
-  timeoutMs: number | undefined,
+  { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number | undefined },
   task: (signal: AbortSignal) => Promise<T>,
 ): Promise<T | 'timed out'> {
-  const { clock } = context.options
   const limitMs = Math.min(timeoutMs ?? requestMaxMs, requestMaxMs)
   const tookMs = clock.monotonicMs() - context.startMs
   const limit = new AbortController()

@@ -3,7 +3,7 @@
 import { acceptClauses } from '../../codec/negotiate/accept.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { appendEnvelope, readEnvelope } from '../../codec/transcode/envelope.ts'
-import { contentType, negotiateError } from '../../codec/negotiate/negotiate.ts'
+import { contentType, negotiateError, type Offer } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { statusBody } from '../../codec/output/object-body.ts'
 import { protobufFromJson } from '../../codec/transcode/transcode.ts'
@@ -11,6 +11,7 @@ import { aggregatedMediaType } from '../../kube/documents/discovery.ts'
 import { unknownPathText, type DiscoveryDocument } from '../../kube/request/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../../kube/status.ts'
 import { answerHealth, healthPaths } from '../admin/health.ts'
+import type { ApiOptions } from './api.ts'
 import { builtinOffer } from './offers.ts'
 import { answerOpenApi } from './openapi.ts'
 import type { RequestContext } from './request-context.ts'
@@ -28,6 +29,7 @@ const ownPaths: readonly string[] = [
 export async function answerDiscovery(
   context: RequestContext,
   route: DiscoveryDocument,
+  { hasCbor }: Pick<ApiOptions, 'hasCbor'>,
 ): Promise<void> {
   const { state, reply, exchange } = context
   const hasAggregated = route.document === 'core' || route.document === 'groups'
@@ -38,7 +40,7 @@ export async function answerDiscovery(
   const body = state.discovery.document(route)
   if (body === undefined) reply.text(404, unknownPathText)
   else if (route.document === 'version') await json(context, body)
-  else await negotiated(context, body)
+  else await negotiated(context, body, builtinOffer(hasCbor))
 }
 
 /** The first clause that can be honoured decides. */
@@ -67,8 +69,7 @@ async function answerAggregated(context: RequestContext, path: '/api' | '/apis')
 }
 
 /** A document in the form in which the client takes objects. Views of it there are none. */
-async function negotiated({ reply, options }: RequestContext, body: string): Promise<void> {
-  const offer = builtinOffer(options.hasCbor)
+async function negotiated({ reply }: RequestContext, body: string, offer: Offer): Promise<void> {
   const mediaType = negotiateError(reply.preference, offer)
   if (mediaType === undefined) {
     const names = offer.encodings.map(contentType).join(', ')
@@ -100,22 +101,26 @@ async function json({ reply }: RequestContext, body: string): Promise<void> {
 }
 
 /** A path of the server itself, which may be none. */
-export async function answerPath(context: RequestContext, path: string): Promise<void> {
-  const { reply, exchange, options, target, state } = context
+export async function answerPath(
+  context: RequestContext,
+  path: string,
+  { health: checks, metrics, clock }: Pick<ApiOptions, 'health' | 'metrics' | 'clock'>,
+): Promise<void> {
+  const { reply, exchange, target, state } = context
   const isKnown = path === '/' || ownPaths.some(own => path === own || path.startsWith(`${own}/`))
   if (isKnown && exchange.method !== 'GET' && exchange.method !== 'HEAD') {
     reply.status(methodNotAllowed)
     return
   }
-  const health = answerHealth(options.health, path, target.query)
+  const health = answerHealth(checks, path, target.query)
   if (health !== undefined) {
     reply.text(health.status, health.body, health.isPlain ? {} : undefined)
   } else if (path === '/') {
     await json(context, state.discovery.paths(ownPaths))
   } else if (path === '/metrics') {
-    const text = await options.metrics.text()
-    await reply.body(reply.response(200, options.metrics.contentType), Buffer.from(text))
+    const text = await metrics.text()
+    await reply.body(reply.response(200, metrics.contentType), Buffer.from(text))
   } else if (path.startsWith('/openapi/')) {
-    await answerOpenApi(context, path)
+    await answerOpenApi(context, path, clock)
   } else reply.text(404, unknownPathText)
 }

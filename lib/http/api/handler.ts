@@ -5,11 +5,17 @@ import { unreachable } from '../../base/assert.ts'
 import { CacheError } from '../../base/errors.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
 import { decide, type DecisionPolicy } from '../../kube/decide.ts'
+import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOfAny } from '../../kube/request/attributes.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
-import { type Route, routeRequest, unknownPathText } from '../../kube/request/routes.ts'
+import {
+  type ResourceRoute,
+  type Route,
+  routeRequest,
+  unknownPathText,
+} from '../../kube/request/routes.ts'
 import { internalError, statusFromError } from '../../kube/status.ts'
-import type { ApiOptions, RequestFacts } from './api.ts'
+import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
 import { isAdmitted, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
@@ -19,7 +25,7 @@ import { builtinOffer, offerOf } from './offers.ts'
 import { answerOrPass, passOn } from '../proxy/proxy.ts'
 import { answerRead } from './read.ts'
 import { Reply } from './reply.ts'
-import { RequestContext } from './request-context.ts'
+import { RequestContext, type RequestFacts } from './request-context.ts'
 import { Zipper } from '../server/zipper.ts'
 
 const noResource: RequestFacts = {
@@ -73,15 +79,20 @@ interface Incoming {
 async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   const { exchange, target, reply, startMs } = incoming
   const state = options.state()
-  const facts = noResource
-  const context = new RequestContext({ exchange, target, reply, startMs, options, state, facts })
+  const route = routeRequest(exchange.method, target.path, state.registry)
+  const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
+  const facts = factsOf(route)
+  const context = new RequestContext({ exchange, target, reply, isWatch, startMs, state, facts })
+  if (route.type === 'resource') {
+    reply.offer = offerOf(route.resource, route.verb !== 'get', options.hasCbor)
+  }
   try {
-    await answer(context)
+    await answer(context, route, options)
   } catch (error) {
-    fail(context, error)
+    fail(context, error, options)
   }
   context.release()
-  if (options.audit !== undefined) recordAnswer(context, options.audit)
+  if (options.audit !== undefined) recordAnswer(context, options.audit, options)
   const code = reply.code === 0 ? clientLeftCode : reply.code
   options.requests.request(context.facts, code, options.clock.monotonicMs() - startMs)
 }
@@ -89,34 +100,30 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
 /** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
 const clientLeftCode = 499
 
-async function answer(context: RequestContext): Promise<void> {
-  const { state, target, exchange, reply } = context
-  const { proxy } = context.options
-  const route = routeRequest(exchange.method, target.path, state.registry)
-  noteResource(context, route)
+async function answer(context: RequestContext, route: Route, options: ApiOptions): Promise<void> {
+  const { target, exchange, reply, isWatch } = context
+  const { proxy } = options
   const decision = decide(
     {
       route,
       target,
+      isWatch,
       headerNames: Object.keys(exchange.headers),
       hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(exchange.headers.accept),
       hasUpgrade: exchange.takeover !== undefined,
     },
     proxy?.policy() ?? alone,
   )
-  const isGuarded = context.options.authorizer !== undefined && decision.type !== 'pass'
-  if (isGuarded && !(await isOursToAnswer(context, route))) return
+  const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
+  if (isGuarded && !(await isOursToAnswer(context, route, options))) return
   switch (decision.type) {
     case 'mirror':
-      if (route.type === 'resource') {
-        await answerOrPass(context, () => shared(context, () => answerRead(context, route)))
-        proxy?.comparison?.answered(context, route)
-      }
+      if (route.type === 'resource') await answerResource(context, route, options)
       return
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
-      if (route.type === 'discovery') await answerDiscovery(context, route)
-      else if (route.type === 'path') await answerPath(context, route.path)
+      if (route.type === 'discovery') await answerDiscovery(context, route, options)
+      else if (route.type === 'path') await answerPath(context, route.path, options)
       return
     case 'refuse':
       reply.status(decision.status)
@@ -128,26 +135,48 @@ async function answer(context: RequestContext): Promise<void> {
       reply.text(503, 'service unavailable\n')
       return
     case 'pass':
-      await passOn(context, decision.reason)
+      await passOn(context, options, decision.reason)
       return
     default:
       unreachable(decision)
   }
 }
 
-/** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */
-async function isOursToAnswer(context: RequestContext, route: Route): Promise<boolean> {
-  const { target, exchange } = context
-  if (isPublic(target.path)) return true
-  return isAdmitted(context, () => attributesOfAny(route, exchange.method, target), passOn)
+/** From the mirror; where that cannot answer, from the upstream if there is one. */
+async function answerResource(
+  context: RequestContext,
+  route: ResourceRoute,
+  options: ApiOptions,
+): Promise<void> {
+  const { proxy, fairness, comparison } = options
+  const read = (): Promise<void> =>
+    shared(context, fairness, () => answerRead(context, route, options))
+  if (proxy === undefined) return read()
+  await answerOrPass(context, options, read)
+  comparison?.answered(context, route, {
+    ...options,
+    answer: (again, same) => answerRead(again, same, { ...options, fairness: undefined }),
+  })
 }
 
-function noteResource(context: RequestContext, route: Route): void {
-  if (route.type !== 'resource') return
-  const { resource, verb, name } = route
-  context.reply.offer = offerOf(resource, name === '', context.options.hasCbor)
-  context.facts = {
-    ...context.facts,
+/** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */
+async function isOursToAnswer(
+  context: RequestContext,
+  route: Route,
+  options: ApiOptions,
+): Promise<boolean> {
+  const { target, exchange } = context
+  const { authorizer } = options
+  if (authorizer === undefined || isPublic(target.path)) return true
+  const attributes = attributesOfAny(route, exchange.method, target)
+  return isAdmitted(context, authorizer, attributes, reason => passOn(context, options, reason))
+}
+
+function factsOf(route: Route): RequestFacts {
+  if (route.type !== 'resource') return noResource
+  const { resource, verb } = route
+  return {
+    ...noResource,
     verb,
     group: resource.group,
     version: resource.version,
@@ -157,14 +186,18 @@ function noteResource(context: RequestContext, route: Route): void {
 
 /** Answers with the failure of a request. If the response has already begun, the connection is cut, so that no client takes it for
  *  complete. */
-function fail(context: RequestContext, error: unknown): void {
-  const { reply, exchange, options } = context
+function fail(
+  context: RequestContext,
+  error: unknown,
+  { onFault, logger }: Pick<ApiOptions, 'onFault' | 'logger'>,
+): void {
+  const { reply, exchange } = context
   const isFailure = error instanceof CacheError
-  if (!isFailure) options.onFault(error)
+  if (!isFailure) onFault(error)
   if (context.isOver) return
   if (reply.code === 0) reply.status(isFailure ? statusFromError(error) : internalError)
   else {
-    if (isFailure) options.logger.warn('a response was cut off', { reason: error.message })
+    if (isFailure) logger.warn('a response was cut off', { reason: error.message })
     exchange.abort()
   }
 }

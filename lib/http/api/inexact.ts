@@ -3,6 +3,7 @@
  *  sending. An event that cannot be told ends its watches, and is remembered: those that come again pass, until the object has changed
  *  once more or is gone, and they begin after it. */
 
+import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import { Slice } from '../../base/slice.ts'
@@ -10,6 +11,7 @@ import { NotExact } from '../../codec/not-exact.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { PassInstead } from '../../kube/pass-instead.ts'
+import type { OpenWatches } from '../watch/open-watches.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** So many objects of a keyspace are remembered; those beyond it end watches again and again. */
@@ -50,11 +52,11 @@ export class InexactEvents {
 /** Goes through pieces of an answer without sending any; what is not exact among them, or at their end. Undefined also when the client
  *  has left. */
 export async function problemIn(
-  pieces: Iterator<unknown, unknown>,
   context: RequestContext,
+  pieces: Iterator<unknown, unknown>,
+  pace: Clock,
 ): Promise<NotExact | undefined> {
-  // The reply's: this is most of the work on a list, and whole lists are paced.
-  const slice = new Slice(context.reply.clock)
+  const slice = new Slice(pace)
   while (!context.isOver) {
     const { done, value } = pieces.next()
     if (value instanceof NotExact) return value
@@ -64,9 +66,17 @@ export async function problemIn(
   return undefined
 }
 
+interface CheckedAgainst {
+  readonly proxy?: { readonly inexact: InexactEvents } | undefined
+  readonly watches: OpenWatches
+}
+
 /** Passes a watch that the mirror could not carry on with. */
-export function checkWatch({ options }: RequestContext, plan: WatchPlan, snapshot: Snapshot): void {
-  const { proxy, watches } = options
+export function checkWatch(
+  plan: WatchPlan,
+  snapshot: Snapshot,
+  { proxy, watches }: CheckedAgainst,
+): void {
   if (proxy === undefined) return
   const { start, keyspace } = plan
   if (proxy.inexact.concerns(plan, snapshot)) throw new PassInstead('inexact')

@@ -1,6 +1,7 @@
 /** OpenAPI over HTTP: version 3 as one document for each group and version, which clients keep for as long as its hash stays the same,
  *  and version 2 as one for all, in JSON and in protobuf. */
 
+import type { Clock } from '../../base/clock.ts'
 import { inSlices, type Steps } from '../../base/slice.ts'
 import { acceptClauses } from '../../codec/negotiate/accept.ts'
 import { contentType } from '../../codec/negotiate/negotiate.ts'
@@ -20,10 +21,14 @@ interface Document {
 type Form = 'json' | 'protobuf'
 
 /** A document, or 404. */
-export async function answerOpenApi(context: RequestContext, path: string): Promise<void> {
-  const { reply, state, exchange, target, options } = context
+export async function answerOpenApi(
+  context: RequestContext,
+  path: string,
+  clock: Clock,
+): Promise<void> {
+  const { reply, state, exchange, target } = context
   const { openApi } = state
-  const document = await inSlices(documentAt(openApi, path), options.clock)
+  const document = await inSlices(documentAt(openApi, path), clock)
   if (document === undefined) {
     reply.text(404, unknownPathText)
     return
@@ -39,7 +44,7 @@ export async function answerOpenApi(context: RequestContext, path: string): Prom
     return
   }
   const isKept = url !== undefined && hash !== ''
-  const headers = { etag, vary: 'Accept', ...(isKept ? keptFor(options.clock.wallMs()) : {}) }
+  const headers = { etag, vary: 'Accept', ...(isKept ? keptFor(clock.wallMs()) : {}) }
   const type = form === 'json' ? contentType('json') : `application/${protobufName}`
   if (exchange.headers['if-none-match'] === etag) {
     const { status, headers: all } = reply.response(304, type, headers)
@@ -48,7 +53,7 @@ export async function answerOpenApi(context: RequestContext, path: string): Prom
     return
   }
   const isText = form === 'json'
-  const body = isText ? Buffer.from(text) : await inSlices(openApi.allAsProtobuf(), options.clock)
+  const body = isText ? Buffer.from(text) : await inSlices(openApi.allAsProtobuf(), clock)
   await reply.body(reply.response(200, type, headers), body)
 }
 

@@ -39,14 +39,12 @@ export interface ReplyOptions {
 export class Reply {
   readonly exchange: Exchange
   readonly preference: Preference
-  /** Decides the form of refusals. */
+  /** The media types in which this may be answered; set once it is known what is asked for. */
   offer: Offer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
   /** Who answers, and why: a header where there is an upstream. */
   origin: string | undefined = undefined
-  /** How the making of a long answer gives way to others. */
-  clock: Clock
   readonly #options: ReplyOptions
   #code = 0
 
@@ -54,7 +52,6 @@ export class Reply {
     const { headers } = exchange
     this.exchange = exchange
     this.#options = options
-    this.clock = options.clock
     this.offer = options.offer
     this.preference = {
       accept: headers.accept,
@@ -127,19 +124,19 @@ export class Reply {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length
     if (bytes < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, ...pieces)
-    else await this.#gzip(response, pieces)
+    else await this.#gzip(response, pieces, this.#options.clock)
   }
 
-  /** A large body piece by piece. */
-  async pieces(response: Response, pieces: Pieces): Promise<Outcome> {
+  /** A large body piece by piece. `pace` is how the making of it gives way to others. */
+  async pieces(response: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
     if (this.exchange.method === 'HEAD') {
       this.exchange.respond(response.status, response.headers)
       this.exchange.end()
       return 'sent'
     }
     return this.takesGzip
-      ? this.#gzip(response, pieces)
-      : sendPieces(this.exchange, response, pieces, this.clock)
+      ? this.#gzip(response, pieces, pace)
+      : sendPieces(this.exchange, response, pieces, pace)
   }
 
   /** Upstream looks for the bare name: a quality makes it another one. */
@@ -149,12 +146,12 @@ export class Reply {
     return accepted.split(',').some(name => name.trim() === 'gzip')
   }
 
-  #gzip({ status, headers }: Response, pieces: Pieces): Promise<Outcome> {
+  #gzip({ status, headers }: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
     const response = {
       status,
       headers: { ...headers, 'content-encoding': 'gzip', vary: 'Accept-Encoding' },
     }
     const { zipper } = this.#options
-    return sendPieces(this.exchange, response, zipper.zip(pieces), this.clock)
+    return sendPieces(this.exchange, response, zipper.zip(pieces), pace)
   }
 }

@@ -1,21 +1,33 @@
-/** What one request has with it on its way. */
+/** One request on its way: what it is, who may see it, where its answer goes. What answers it is given to each stage. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import type { ApiOptions, RequestFacts } from './api.ts'
 import type { Grant } from '../auth/authorizer.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Reply } from './reply.ts'
 
+/** What is said about a request once it is over. None of it is made of what a client sent, but for known resources. */
+export interface RequestFacts {
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  /** Who answered: the mirror, etcd itself, what we know ourselves, the upstream, or a refusal. */
+  readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
+  readonly hasLabelSelector: boolean
+  readonly hasFieldSelector: boolean
+}
+
 /** What is known of a request when it comes. */
 export interface IncomingRequest {
-  readonly options: ApiOptions
   /** Of the moment at which the request came. */
   readonly state: ApiState
   readonly exchange: Exchange
   readonly target: RequestTarget
   readonly reply: Reply
+  /** It asks for a watch: by its path, or by its query. */
+  readonly isWatch: boolean
   /** When it came. */
   readonly startMs: number
   /** For metrics; filled in as it becomes known. */
@@ -26,11 +38,11 @@ export interface IncomingRequest {
 const clientLeft = new CacheError('closed', 'the client has left')
 
 export class RequestContext implements IncomingRequest {
-  readonly options: ApiOptions
   readonly state: ApiState
   readonly exchange: Exchange
   readonly target: RequestTarget
   readonly reply: Reply
+  readonly isWatch: boolean
   readonly startMs: number
   facts: RequestFacts
   /** What authorization has allowed; undefined before, and where everybody may read. */
@@ -38,12 +50,13 @@ export class RequestContext implements IncomingRequest {
   #left: AbortController | undefined = undefined
   #ignoreClose: (() => void) | undefined = undefined
 
-  constructor({ options, state, exchange, target, reply, startMs, facts }: IncomingRequest) {
-    this.options = options
+  constructor(incoming: IncomingRequest) {
+    const { state, exchange, target, reply, isWatch, startMs, facts } = incoming
     this.state = state
     this.exchange = exchange
     this.target = target
     this.reply = reply
+    this.isWatch = isWatch
     this.startMs = startMs
     this.facts = facts
   }

@@ -6,7 +6,9 @@ import { type AuditStage, auditEvent } from './audit-event.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import { type Attributes, attributesOfAny } from '../../kube/request/attributes.ts'
 import { routeRequest } from '../../kube/request/routes.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { RequestContext } from '../api/request-context.ts'
+import type { Authorizer } from '../auth/authorizer.ts'
 
 /** Takes lines. Never fails, and never makes anybody wait. */
 export interface AuditLog {
@@ -21,13 +23,25 @@ const unknownUser: Identity = {
   extra: {},
 }
 
+/** What records are made with. */
+interface AuditServices {
+  /** A mistake of ours, which harms nobody but the record. */
+  readonly onFault: (error: unknown) => void
+  readonly clock: Clock
+  readonly authorizer?: Authorizer | undefined
+}
+
 /** Records an answer that is over, or a watch that has begun, and again when it ends. */
-export function recordAnswer(context: RequestContext, log: AuditLog): void {
+export function recordAnswer(
+  context: RequestContext,
+  log: AuditLog,
+  services: AuditServices,
+): void {
   const { facts, exchange, reply } = context
   if (facts.source === 'upstream') return
   const attributes = attributesIn(context)
   const isOpen = facts.verb === 'watch' && reply.code === 200 && !exchange.isClosed
-  const record = recorder(context, attributes, log)
+  const record = recorder(context, { attributes, log }, services)
   record(isOpen ? 'ResponseStarted' : 'ResponseComplete')
   if (isOpen) exchange.onClose(() => record('ResponseComplete'))
 }
@@ -35,11 +49,10 @@ export function recordAnswer(context: RequestContext, log: AuditLog): void {
 /** Holds no more of the request than its record needs, for a watch may stay open for an hour. */
 function recorder(
   context: RequestContext,
-  attributes: Attributes,
-  log: AuditLog,
+  { attributes, log }: { readonly attributes: Attributes; readonly log: AuditLog },
+  { clock, authorizer, onFault }: AuditServices,
 ): (stage: AuditStage) => void {
-  const { grant, exchange, reply, startMs, options, facts } = context
-  const { clock, authorizer } = options
+  const { exchange, reply, startMs, facts } = context
   const { headers, target, peer } = exchange
   const known = {
     auditId: reply.auditId,
@@ -51,25 +64,25 @@ function recorder(
     receivedMs: clock.wallMs() - (clock.monotonicMs() - startMs),
     source: facts.source,
   }
-  const identity = authorizer === undefined ? async () => unknownUser : identityOf(context, grant)
+  const identity =
+    authorizer === undefined ? async () => unknownUser : identityOf(context, authorizer)
   let who: Promise<Identity | undefined> | undefined
   return stage => {
     const tookMs = clock.monotonicMs() - startMs
     who ??= identity()
     who
       .then(one => log.write(auditEvent({ ...known, stage, tookMs, identity: one })))
-      .catch(options.onFault)
+      .catch(onFault)
   }
 }
 
 /** Who it was, also of a request that was refused. */
 function identityOf(
-  { options, exchange }: RequestContext,
-  grant: RequestContext['grant'],
+  { grant, exchange }: RequestContext,
+  authorizer: Authorizer,
 ): () => Promise<Identity | undefined> {
-  const { authorizer } = options
   if (grant !== undefined) return () => grant.identity()
-  return async () => authorizer?.identityOfSender(exchange)
+  return async () => authorizer.identityOfSender(exchange)
 }
 
 function attributesIn({ exchange, target, state }: RequestContext): Attributes {

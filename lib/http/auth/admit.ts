@@ -5,16 +5,16 @@ import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { healthPaths } from '../admin/health.ts'
 import type { RequestContext } from '../api/request-context.ts'
+import type { Authorizer } from './authorizer.ts'
 
 /** True if the request is to be answered here, and now. False if it has been refused, or has gone to the upstream. */
 export async function isAdmitted(
   context: RequestContext,
-  attributes: () => Attributes,
-  passOn: (context: RequestContext, reason: PassReason) => Promise<void>,
+  authorizer: Authorizer,
+  attributes: Attributes,
+  passOn: (reason: PassReason) => Promise<void>,
 ): Promise<boolean> {
-  const { authorizer } = context.options
-  if (authorizer === undefined) return true
-  const verdict = await authorizer.authorize(context.exchange, attributes())
+  const verdict = await authorizer.authorize(context.exchange, attributes)
   switch (verdict.type) {
     case 'granted':
       context.grant = verdict.grant
@@ -23,7 +23,7 @@ export async function isAdmitted(
       context.reply.status(verdict.status)
       return false
     case 'pass':
-      await passOn(context, verdict.reason)
+      await passOn(verdict.reason)
       return false
     default:
       return unreachable(verdict)

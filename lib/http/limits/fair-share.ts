@@ -14,8 +14,11 @@ const pageMaxEntries = 1_000
 const heldMinBytes = 64 * 1024
 
 /** Does what a request asks for, counted as one of its user's. */
-export async function shared(context: RequestContext, task: () => Promise<void>): Promise<void> {
-  const { fairness } = context.options
+export async function shared(
+  context: RequestContext,
+  fairness: Fairness | undefined,
+  task: () => Promise<void>,
+): Promise<void> {
   if (fairness === undefined) return task()
   const leave = fairness.enter(userOf(context))
   try {
@@ -25,33 +28,31 @@ export async function shared(context: RequestContext, task: () => Promise<void>)
   }
 }
 
-/** Does what takes long when its user has a turn at it. */
+/** Does what takes long when its user has a turn at it. `pace` is how the work is to give way to others. */
 export async function inTurn(
   context: RequestContext,
+  { fairness, clock }: { readonly fairness?: Fairness | undefined; readonly clock: Clock },
   { plan, snapshot }: { readonly plan: ListPlan | WatchPlan; readonly snapshot: Snapshot },
-  task: () => Promise<void>,
+  task: (pace: Clock) => Promise<void>,
 ): Promise<void> {
-  const { fairness } = context.options
-  if (fairness === undefined) return task()
+  if (fairness === undefined) return task(clock)
   const user = userOf(context)
   if (!isLong(plan, snapshot)) {
     fairness.noteSmall(user)
-    return task()
+    return task(clock)
   }
   const free = await fairness.place(plan.type, user, context.signal)
-  if (plan.type === 'list') {
-    context.reply.clock = new PacedClock(context.options.clock, fairness, user)
-  }
+  const pace = plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock
   try {
-    if (!context.isOver) await task()
+    if (!context.isOver) await task(pace)
   } finally {
     free()
   }
 }
 
 /** A get has come. */
-export function noteGet(context: RequestContext): void {
-  context.options.fairness?.noteSmall(userOf(context))
+export function noteGet(context: RequestContext, fairness: Fairness | undefined): void {
+  fairness?.noteSmall(userOf(context))
 }
 
 /** Gives way as whole lists do. */
@@ -87,10 +88,13 @@ class PacedClock implements Clock {
 }
 
 /** Counts bytes of an answer until its client has taken them. */
-export function holdFor(context: RequestContext, bytes: number, kind: RequestKind = 'small'): void {
-  const { exchange, options } = context
-  if (bytes < heldMinBytes || options.fairness === undefined) return
-  exchange.onClose(options.fairness.hold(userOf(context), bytes, kind))
+export function holdFor(
+  context: RequestContext,
+  fairness: Fairness | undefined,
+  { bytes, kind }: { readonly bytes: number; readonly kind: RequestKind },
+): void {
+  if (bytes < heldMinBytes || fairness === undefined) return
+  context.exchange.onClose(fairness.hold(userOf(context), bytes, kind))
 }
 
 function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {

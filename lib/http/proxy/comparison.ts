@@ -5,7 +5,8 @@
  *
  *  One comparison at a time: what comes meanwhile is not compared, so that this never becomes a load of its own. */
 
-import type { CancelTimer } from '../../base/clock.ts'
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Random } from '../../base/random.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
@@ -13,10 +14,14 @@ import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { CollectedExchange } from '../server/collected-exchange.ts'
 import { firstDifference } from './difference.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
-import { builtinOffer } from '../api/offers.ts'
+import { offerOf } from '../api/offers.ts'
 import { Reply } from '../api/reply.ts'
 import { RequestContext } from '../api/request-context.ts'
 import type { UpstreamAnswer } from '../../upstream/upstream.ts'
+import type { Segment } from '../../codec/output/segments.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
+import type { SegmentCache } from '../../store/segments.ts'
+import type { ProxyOptions } from './proxy-options.ts'
 import { Zipper } from '../server/zipper.ts'
 
 /** What came of a comparison. */
@@ -27,8 +32,19 @@ export interface ComparisonOptions {
   readonly share: number
   readonly random: Random
   readonly metrics: { compared(outcome: ComparisonOutcome): void }
+}
+
+/** What both sides are asked with. */
+export interface ComparedServices {
   /** Answers a read from the mirror. */
   readonly answer: (context: RequestContext, route: ResourceRoute) => Promise<void>
+  readonly proxy?: ProxyOptions | undefined
+  readonly tokenEncryption?: TokenEncryption | undefined
+  readonly segments: SegmentCache<Segment>
+  readonly hasCbor: boolean
+  readonly auditId: () => string
+  readonly clock: Clock
+  readonly logger: Logger
 }
 
 /** So many differences are logged; all are counted. */
@@ -46,11 +62,11 @@ export class Comparison {
   }
 
   /** A read was answered. Returns at once. */
-  answered(context: RequestContext, route: ResourceRoute): void {
+  answered(context: RequestContext, route: ResourceRoute, services: ComparedServices): void {
     const { share, random, metrics } = this.#options
     if (this.#isBusy || share === 0 || !isComparable(context) || random.next() >= share) return
     this.#isBusy = true
-    void this.#compare(context, route)
+    void this.#compare(context, route, services)
       .catch((): ComparisonOutcome => 'failed')
       .then(outcome => {
         this.#isBusy = false
@@ -58,50 +74,53 @@ export class Comparison {
       })
   }
 
-  async #compare(context: RequestContext, route: ResourceRoute): Promise<ComparisonOutcome> {
-    const target = exactTarget(context)
+  async #compare(
+    context: RequestContext,
+    route: ResourceRoute,
+    services: ComparedServices,
+  ): Promise<ComparisonOutcome> {
+    const target = exactTarget(context, services)
     if (target === undefined) return 'failed'
     const [ours, theirs] = await Promise.all([
-      this.#ourAnswer(context, route, target),
-      upstreamAnswer(context, target),
+      this.#ourAnswer(context, { route, target }, services),
+      upstreamAnswer(context, target, services),
     ])
     const body = ours.answer
     if (body === undefined || ours.status !== 200) return 'moved'
     // Who may not ask, or asks for what is compacted by now, learns nothing.
     if (theirs.code !== 200) return theirs.code === 404 ? 'differs' : 'moved'
     const isGet = route.verb === 'get'
-    const [a, b] = [body, theirs.body].map(bytes => comparable(bytes, context))
+    const [a, b] = [body, theirs.body].map(bytes => comparable(bytes, services))
     if (isGet && versionIn(a) !== versionIn(b)) return 'moved'
     const difference = firstDifference(a ?? body, b ?? theirs.body)
     if (difference === undefined) return 'same'
-    this.#log(context, route, difference)
+    this.#log(context, { route, difference }, services)
     return 'differs'
   }
 
   async #ourAnswer(
-    { options, state, exchange }: RequestContext,
-    route: ResourceRoute,
-    target: RequestTarget,
+    { state, exchange, isWatch }: RequestContext,
+    { route, target }: { readonly route: ResourceRoute; readonly target: RequestTarget },
+    services: ComparedServices,
   ): Promise<CollectedExchange> {
     const collected = new CollectedExchange(
       target.raw,
       plainHeaders(exchange.headers),
       exchange.peer,
     )
-    const alone = { ...options, fairness: undefined, audit: undefined }
-    const { clock, segments } = options
+    const { clock, segments, hasCbor } = services
     const reply = new Reply(collected, target, {
-      auditId: options.auditId(),
+      auditId: services.auditId(),
       clock,
       zipper: new Zipper(segments),
-      offer: builtinOffer(options.hasCbor),
+      offer: offerOf(route.resource, route.verb !== 'get', hasCbor),
     })
     const context = new RequestContext({
       exchange: collected,
       target,
       reply,
+      isWatch,
       startMs: clock.monotonicMs(),
-      options: alone,
       state,
       facts: {
         verb: route.verb,
@@ -113,20 +132,25 @@ export class Comparison {
         hasFieldSelector: false,
       },
     })
-    await this.#options.answer(context, route)
+    await services.answer(context, route)
     context.release()
     return collected
   }
 
-  #log(context: RequestContext, { resource, verb }: ResourceRoute, difference: string): void {
+  #log(
+    { reply }: RequestContext,
+    { route, difference }: { readonly route: ResourceRoute; readonly difference: string },
+    { logger }: ComparedServices,
+  ): void {
+    const { resource, verb } = route
     if (this.#logged >= loggedMax) return
     this.#logged++
-    context.options.logger.error('the upstream answers a read in another way than the mirror', {
+    logger.error('the upstream answers a read differently from the mirror', {
       resource: resource.resource,
       group: resource.group,
       version: resource.version,
       verb,
-      origin: context.reply.origin,
+      origin: reply.origin,
       difference,
     })
   }
@@ -140,9 +164,12 @@ function isComparable({ facts, reply, exchange }: RequestContext): boolean {
 }
 
 /** The same request for the revision that was answered. */
-function exactTarget({ target, facts, reply, options }: RequestContext): RequestTarget | undefined {
+function exactTarget(
+  { target, facts, reply }: RequestContext,
+  { tokenEncryption }: ComparedServices,
+): RequestTarget | undefined {
   const revision = /revision=(\d+)/.exec(reply.origin ?? '')?.[1]
-  const raw = withDecryptedToken(target, options.tokenEncryption)
+  const raw = withDecryptedToken(target, tokenEncryption)
   if (facts.verb === 'get' || target.query.text('continue') !== '') return parseTarget(raw)
   const [path = '', query = ''] = raw.split('?')
   const kept = query.split('&').filter(pair => pair !== '' && !pair.startsWith('resourceVersion'))
@@ -158,10 +185,10 @@ function plainHeaders(
 }
 
 async function upstreamAnswer(
-  { exchange, options }: RequestContext,
+  { exchange }: RequestContext,
   target: RequestTarget,
+  { proxy, clock }: ComparedServices,
 ): Promise<UpstreamAnswer> {
-  const { proxy, clock } = options
   if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
   const { authorization, accept, 'user-agent': userAgent } = exchange.headers
   const credentials = proxy.passed?.(exchange) ?? {
@@ -191,8 +218,8 @@ async function upstreamAnswer(
 }
 
 /** Tokens that are encrypted are never the same twice. */
-function comparable(body: Uint8Array, { options }: RequestContext): Uint8Array {
-  if (options.tokenEncryption === undefined) return body
+function comparable(body: Uint8Array, { tokenEncryption }: ComparedServices): Uint8Array {
+  if (tokenEncryption === undefined) return body
   const text = Buffer.from(body).toString()
   return Buffer.from(text.replace(/"continue":"[^"]*"/, '"continue":""'))
 }

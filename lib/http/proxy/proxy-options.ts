@@ -1,10 +1,8 @@
 /** What passing requests on needs. */
 
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
-import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { InexactEvents } from '../api/inexact.ts'
-import type { RequestContext } from '../api/request-context.ts'
 import type { Slots } from '../limits/slots.ts'
 import type { Upstream, UpstreamIdentity } from '../../upstream/upstream.ts'
 
@@ -30,9 +28,6 @@ export interface ProxyOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** What watches cannot be told. */
   readonly inexact: InexactEvents
-  /** Compares what the mirror answers with the upstream; undefined: nobody does. */
-  readonly comparison?:
-    { answered(context: RequestContext, route: ResourceRoute): void } | undefined
   /** For reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -1,6 +1,8 @@
 /** Passes requests to the upstream and its answers back, as they come: nothing is kept but what is on its way. */
 
+import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { type RequestTarget, requestInfo } from '../../kube/request/request.ts'
 import { badRequest, tooManyRequests } from '../../kube/status.ts'
@@ -28,26 +30,37 @@ const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
   'revision-not-kept',
 ])
 
+/** What requests are passed on with. */
+export interface PassServices {
+  readonly clock: Clock
+  readonly proxy?: ProxyOptions | undefined
+  readonly tokenEncryption?: TokenEncryption | undefined
+}
+
 /** Answers, or lets the upstream answer what the mirror cannot. */
 export async function answerOrPass(
   context: RequestContext,
+  services: PassServices,
   answer: () => Promise<void>,
 ): Promise<void> {
-  if (context.options.proxy !== undefined) context.reply.origin = 'mirror'
+  context.reply.origin = 'mirror'
   try {
     await answer()
   } catch (error) {
     const reason = passReasonOf(error)
     const isTooLate = context.reply.code !== 0
-    if (reason === undefined || context.options.proxy === undefined || isTooLate) throw error
-    await passOn(context, reason)
+    if (reason === undefined || isTooLate) throw error
+    await passOn(context, services, reason)
   }
 }
 
 /** Lets the upstream answer. Resolves when the answer is over. */
-export async function passOn(context: RequestContext, reason: PassReason): Promise<void> {
-  const { options, exchange, reply } = context
-  const { proxy } = options
+export async function passOn(
+  context: RequestContext,
+  { proxy, tokenEncryption, clock }: PassServices,
+  reason: PassReason,
+): Promise<void> {
+  const { exchange, reply } = context
   if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
   context.facts = { ...context.facts, source: 'upstream' }
   reply.origin = `pass; reason=${reason}`
@@ -57,9 +70,10 @@ export async function passOn(context: RequestContext, reason: PassReason): Promi
     if (exchange.takeover !== undefined && exchange.hasBody) {
       throw badRequest('a request for another protocol has no body')
     }
-    const request = await requestOf(context, proxy)
-    if (wantsTunnel(exchange)) await passTunnel(context, proxy.upstream, request)
-    else await forward(context, proxy.upstream, { request, onStarted: free })
+    const request = await requestOf(context, proxy, tokenEncryption)
+    if (wantsTunnel(exchange)) {
+      await passTunnel(context, { upstream: proxy.upstream, clock }, request)
+    } else await forward(context, { upstream: proxy.upstream, clock }, { request, onStarted: free })
   } finally {
     free()
   }
@@ -74,8 +88,9 @@ function takeSlot(slots: Slots): () => void {
 }
 
 async function requestOf(
-  { exchange, target, options }: RequestContext,
+  { exchange, target }: RequestContext,
   { passed, isIdentityHeader, upstream }: ProxyOptions,
+  tokenEncryption: TokenEncryption | undefined,
 ): Promise<ForwardRequest> {
   const { method, peer, rawHeaders, hasBody } = exchange
   const credentials = passed?.(exchange)
@@ -101,7 +116,7 @@ async function requestOf(
   )
   return {
     method,
-    path: withDecryptedToken(target, options.tokenEncryption),
+    path: withDecryptedToken(target, tokenEncryption),
     headers,
     body: hasBody ? bodyOf(exchange, isIdentity) : undefined,
     isLongRunning: isLongRunning(method, target),
@@ -144,15 +159,15 @@ interface Forwarded {
 }
 
 function forward(
-  { exchange, reply, options }: RequestContext,
-  upstream: Upstream,
+  { exchange, reply }: RequestContext,
+  { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
   { request, onStarted }: Forwarded,
 ): Promise<void> {
   const { method } = request
   const { canHaveTrailers } = exchange
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
-    const relay = new Relay(exchange, options.clock, {
+    const relay = new Relay(exchange, clock, {
       started(code, headers) {
         onStarted()
         const passed = answerHeaders(code, headers, { method, canHaveTrailers })

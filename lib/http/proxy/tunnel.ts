@@ -22,7 +22,7 @@ export function wantsTunnel({ takeover, headers }: Exchange): boolean {
 /** Asks the upstream for the protocol. Resolves when the connections have ended. */
 export function passTunnel(
   context: RequestContext,
-  upstream: Upstream,
+  { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
   { method, path, headers, as }: ForwardRequest,
 ): Promise<void> {
   const { exchange, reply } = context
@@ -30,7 +30,7 @@ export function passTunnel(
   const all = [...headers, 'Connection', 'Upgrade', 'Upgrade', protocol]
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
-    const relay = new TunnelRelay(context, {
+    const relay = new TunnelRelay(context, clock, {
       started(code, answer) {
         if (code >= 300 && code < 400) {
           // Whoever follows would take the credentials along (CVE-2020-8559).
@@ -57,21 +57,23 @@ export function passTunnel(
 /** What becomes of the request for another protocol: a refusal is passed on as any answer is. */
 class TunnelRelay extends Relay {
   readonly #context: RequestContext
+  readonly #clock: Clock
 
-  constructor(context: RequestContext, hooks: RelayHooks) {
-    super(context.exchange, context.options.clock, hooks)
+  constructor(context: RequestContext, clock: Clock, hooks: RelayHooks) {
+    super(context.exchange, clock, hooks)
     this.#context = context
+    this.#clock = clock
   }
 
   switched(head: string, socket: Duplex): void {
     this.guarded(() => {
-      const { exchange, reply, options } = this.#context
+      const { exchange, reply } = this.#context
       const { takeover } = exchange
       if (takeover === undefined) throw new TypeError('there is no connection to hand over')
       reply.passed(101, {})
       const early = takeover.take()
       const origin = reply.origin === undefined ? '' : `X-Watchglass: ${reply.origin}\r\n`
-      join([takeover.socket, socket], options.clock, () => this.over(undefined))
+      join([takeover.socket, socket], this.#clock, () => this.over(undefined))
       takeover.socket.write(`${head}\r\n${origin}\r\n`, 'latin1')
       if (early.length > 0) socket.write(early)
     })

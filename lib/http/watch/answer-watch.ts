@@ -1,6 +1,7 @@
 /** Answers watches: first, where asked for, the state that there is, as ADDED events made from one snapshot; then what comes, from the
  *  hub. Events are encoded once for all watchers that see them alike. */
 
+import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
 import { errorFrame, eventFrame } from '../../codec/output/frames.ts'
@@ -16,11 +17,15 @@ import { notExactly, statusFromError, statusObjectJson } from '../../kube/status
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { checkWatch, problemIn } from '../api/inexact.ts'
+import type { ApiOptions } from '../api/api.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import { writable } from '../server/respond.ts'
 import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
-import { audienceSpecOf } from './audience-spec.ts'
+import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
+
+/** What watches are answered with. */
+export type WatchServices = FrameServices & Pick<ApiOptions, 'segments'>
 
 /** What a watch is answered from. */
 export interface WatchAnswer {
@@ -34,19 +39,23 @@ export interface WatchAnswer {
 
 /** Answers, until the watch follows the hub: from then on nothing of the request is held. Refusals are thrown as long as nothing was
  *  sent. */
-export async function answerWatch(context: RequestContext, answer: WatchAnswer): Promise<void> {
+export async function answerWatch(
+  context: RequestContext,
+  answer: WatchAnswer,
+  services: WatchServices,
+): Promise<void> {
   const { plan, encoder, shown, snapshot, mediaType } = answer
-  const { reply, exchange, options, state, signal } = context
-  const { watches, clock } = options
+  const { reply, exchange, state, signal } = context
+  const { watches, clock } = services
   const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
   const filter = compileFilter(plan, state.makeReader)
   const hasState = start.type === 'state'
   // Thousands may come at once: each begins in its turn.
   if (hasState) await clock.yield()
-  checkWatch(context, plan, snapshot)
-  if (hasState) await checkState(context, answer, filter)
+  checkWatch(plan, snapshot, services)
+  if (hasState) await checkState(context, { answer, filter }, services)
   if (signal.aborted) return
-  const frames = hasState ? initialFrames(context, answer, filter) : [][Symbol.iterator]()
+  const frames = hasState ? initialFrames(answer, filter, services) : [][Symbol.iterator]()
   const beginning = frames.next()
   if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
     throw notExactly(plan.resource, beginning.value.reason)
@@ -58,14 +67,14 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
   const connection = new WatchResponse(exchange, framing, watches.outbox)
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
-  if (!(await sendState(context, connection, { beginning, rest: frames }))) return
+  if (!(await sendState(context, { connection, beginning, rest: frames }, clock))) return
   if (hasState && start.hasEndBookmark) {
     const frame = framing.bookmark(snapshot.revision, true)
     if (!(frame instanceof NotExact)) connection.writeNow(frame)
   }
   watches.follow(connection, {
     keyspace,
-    audience: audienceSpecOf(context, { plan, framing, filter }),
+    audience: audienceSpecOf(context, { plan, framing, filter }, services),
     position: start.type === 'after' ? start.revision : snapshot.revision,
     timeoutSeconds,
     allowBookmarks,
@@ -75,11 +84,12 @@ export async function answerWatch(context: RequestContext, answer: WatchAnswer):
 /** With an upstream, what cannot be shown is found before anything is sent. */
 async function checkState(
   context: RequestContext,
-  answer: WatchAnswer,
-  filter: Filter | undefined,
+  { answer, filter }: { readonly answer: WatchAnswer; readonly filter: Filter | undefined },
+  services: WatchServices,
 ): Promise<void> {
-  if (context.options.proxy === undefined || isUnanswerable(answer.shown)) return
-  const problem = await problemIn(initialFrames(context, answer, filter), context)
+  if (services.proxy === undefined || isUnanswerable(answer.shown)) return
+  const frames = initialFrames(answer, filter, services)
+  const problem = await problemIn(context, frames, services.clock)
   if (problem !== undefined) throw notExactly(answer.plan.resource, problem.reason)
 }
 
@@ -102,17 +112,17 @@ function isUnanswerable({ rendering }: Shown): boolean {
 type Frames = Iterator<Uint8Array | NotExact, void>
 
 interface StateFrames {
+  readonly connection: WatchResponse
   readonly beginning: IteratorResult<Uint8Array | NotExact, void>
   readonly rest: Frames
 }
 
 /** Writes the initial events. False when the watch is over: the client has left or does not read, or an object is not exact. */
 async function sendState(
-  { exchange, options, signal }: RequestContext,
-  connection: WatchResponse,
-  { beginning, rest }: StateFrames,
+  { exchange, signal }: RequestContext,
+  { connection, beginning, rest }: StateFrames,
+  clock: Clock,
 ): Promise<boolean> {
-  const { clock } = options
   const slice = new Slice(clock)
   for (let next = beginning; next.done !== true; next = rest.next()) {
     if (signal.aborted || !connection.isOpen) return false
@@ -133,13 +143,13 @@ const runEntries = 64
 
 /** The ADDED events of what is there. */
 function* initialFrames(
-  context: RequestContext,
   answer: WatchAnswer,
   filter: Filter | undefined,
+  { segments }: WatchServices,
 ): Generator<Uint8Array | NotExact, void> {
   const encoder = addedItemEncoder(answer)
   for (const run of initialRuns(answer, filter)) {
-    yield run instanceof NotExact ? run : itemsOfRun(run, encoder, context.options.segments)
+    yield run instanceof NotExact ? run : itemsOfRun(run, encoder, segments)
   }
 }
 

@@ -9,8 +9,12 @@ import type { WatchPlan } from '../../kube/read-plan.ts'
 import { watchEvent } from '../../kube/watch-events.ts'
 import type { RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
+import type { ApiOptions } from '../api/api.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { WatchFraming } from './watch-framing.ts'
+
+/** What frames are made with. */
+export type FrameServices = Pick<ApiOptions, 'clock' | 'logger' | 'proxy' | 'watches'>
 
 export interface SelectedWatch {
   readonly plan: WatchPlan
@@ -19,7 +23,11 @@ export interface SelectedWatch {
 }
 
 /** What the hub has to know about a watch. It outlives the request, so it holds none of it. */
-export function audienceSpecOf(context: RequestContext, watch: SelectedWatch): AudienceSpec {
+export function audienceSpecOf(
+  context: RequestContext,
+  watch: SelectedWatch,
+  services: FrameServices,
+): AudienceSpec {
   const { plan, framing, filter } = watch
   const { range } = plan
   const { query } = context.target
@@ -29,7 +37,7 @@ export function audienceSpecOf(context: RequestContext, watch: SelectedWatch): A
     id: JSON.stringify([name, range.start, range.end, ...selectors]),
     range,
     requires: requiredTerms(context, plan),
-    frameOf: frameMaker(context, { framing, filter, name, keyspace: plan.keyspace }),
+    frameOf: frameMaker(services, { framing, filter, name, keyspace: plan.keyspace }),
   }
 }
 
@@ -41,11 +49,10 @@ interface Making {
 }
 
 function frameMaker(
-  { options }: RequestContext,
+  { clock, logger, proxy, watches }: FrameServices,
   { framing, filter, name, keyspace }: Making,
 ): AudienceSpec['frameOf'] {
-  const { clock, logger, proxy } = options
-  const frames: FrameCache | undefined = framing.canKeep ? options.watches.frames : undefined
+  const frames: FrameCache | undefined = framing.canKeep ? watches.frames : undefined
   const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
     proxy?.inexact.note(keyspace, key, revision)

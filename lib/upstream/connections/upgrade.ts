@@ -10,30 +10,16 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Duplex } from 'node:stream'
 import { upstreamFailure } from '../failure.ts'
-import type { UpstreamServer } from '../server.ts'
-import type { ForwardControl, ForwardSink } from '../upstream.ts'
+import type { ForwardControl, TunnelRequest, TunnelSink, UpstreamIdentity } from '../upstream.ts'
 import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { ConnectionError } from './connection.ts'
 import { requestHead } from './request-head.ts'
 
-/** As `UpstreamIdentity`. */
-type TunnelIdentity = 'caller' | 'ourselves' | 'front-proxy'
-
-/** A request that asks for another protocol. */
-export interface TunnelRequest {
-  readonly method: string
-  readonly path: string
-  /** Names and values in turn, with `connection` and `upgrade`. */
-  readonly headers: readonly string[]
-  readonly as: TunnelIdentity
-}
-
-/** What becomes of it: `switched`, or what becomes of any other request. */
-export interface TunnelSink extends ForwardSink {
-  /** 101: from now on bytes mean what the new protocol says. `head` is the answer's, without the empty line at its end. */
-  switched(head: string, socket: Duplex): void
+/** A server to connect to. */
+export interface Connector {
+  readonly url: URL
+  connect(as: UpstreamIdentity, onConnect: () => void): Socket
 }
 
 export interface TunnelHooks {
@@ -56,7 +42,7 @@ export class Tunnel implements AnswerSink, ForwardControl {
   }
 
   /** Connects, and asks. Never throws: what goes wrong is told the sink. */
-  begin(server: UpstreamServer, { method, path, headers, as }: TunnelRequest): void {
+  begin(server: Connector, { method, path, headers, as }: TunnelRequest): void {
     try {
       const { host } = server.url
       const { text } = requestHead({ method, path, headers, host, hasBody: false })

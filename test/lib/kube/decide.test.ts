@@ -1,5 +1,6 @@
 import t from 'tap'
 import { decide, type Decision, type DecisionPolicy } from '../../../lib/kube/decide.ts'
+import { isWatchRequest } from '../../../lib/kube/read-plan.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { routeRequest } from '../../../lib/kube/request/routes.ts'
 import { registryAt } from '../../support/kube/kube-golden.ts'
@@ -15,9 +16,11 @@ interface Asked {
 
 function decided(target: string, asked: Asked = {}): Decision {
   const parsed = parseTarget(target)!
+  const route = routeRequest(asked.method ?? 'GET', parsed.path, registry)
   return decide(
     {
-      route: routeRequest(asked.method ?? 'GET', parsed.path, registry),
+      route,
+      isWatch: route.type === 'resource' && isWatchRequest(route, parsed.query),
       target: parsed,
       headerNames: asked.headers ?? [],
       hasUnknownMediaType: asked.hasUnknownMediaType ?? false,

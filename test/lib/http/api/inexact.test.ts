@@ -17,13 +17,7 @@ class BusyClock extends FakeClock {
   }
 }
 
-function contextWith(clock: FakeClock): RequestContext {
-  return {
-    isOver: false,
-    reply: { clock },
-    options: { clock: new FakeClock() },
-  } as unknown as RequestContext
-}
+const context = { isOver: false } as unknown as RequestContext
 
 t.test('the look for what is not exact gives way as its answer does', async t => {
   const clock = new BusyClock()
@@ -31,17 +25,17 @@ t.test('the look for what is not exact gives way as its answer does', async t =>
     for (let i = 0; i < 50; i++) yield i
     return undefined
   }
-  t.equal(await problemIn(pieces(), contextWith(clock)), undefined)
+  t.equal(await problemIn(context, pieces(), clock), undefined)
   t.ok(clock.yields >= 5, `${clock.yields} turns for others`)
 })
 
 t.test('what is not exact is found among the pieces, and at their end', async t => {
   const problem = new NotExact('encrypted')
-  const context = contextWith(new FakeClock())
-  t.equal(await problemIn([1, problem, 2][Symbol.iterator](), context), problem)
+  const clock = new FakeClock()
+  t.equal(await problemIn(context, [1, problem, 2][Symbol.iterator](), clock), problem)
   function* ending(): Generator<number, NotExact> {
     yield 1
     return problem
   }
-  t.equal(await problemIn(ending(), context), problem)
+  t.equal(await problemIn(context, ending(), clock), problem)
 })

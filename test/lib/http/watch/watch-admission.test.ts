@@ -89,25 +89,26 @@ function stream(world: WatchWorld, exchange: ScriptedExchange, log: Log): void {
   const plan = planRead(route as never, query) as WatchPlan
   const { watches } = world
   const context = {
-    options: {
-      watches,
-      clock: log.clock,
-      logger: silentLogger,
-      segments: new SegmentCache<Segment>(1e9),
-    },
     state: { makeReader: () => undefined },
     exchange,
     target: { query },
     reply: { response: () => ({ status: 200, headers: {} }) },
     signal: new AbortController().signal,
   }
-  void answerWatch(context as unknown as RequestContext, {
+  const answer = {
     plan,
     snapshot: world.store.latest(),
     mediaType: { ...shownAs(), isPretty: false, unknownParameters: [] },
     encoder: new ObjectEncoder(configMaps, undefined),
     shown: shownAs(),
-  })
+  }
+  const services = {
+    watches,
+    clock: log.clock,
+    logger: silentLogger,
+    segments: new SegmentCache<Segment>(1e9),
+  }
+  void answerWatch(context as unknown as RequestContext, answer, services)
 }
 
 t.test('watches that begin at once take turns, and nobody waits for them', async t => {

@@ -8,12 +8,9 @@
 import { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
-import { listBody } from '../../codec/output/list-body.ts'
-import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { type Run, runEntries, runsOfEntries } from '../../codec/output/segments.ts'
-import { compileFilter, type Filter } from '../../kube/selectors/filter.ts'
+import { compileFilter, type Filter, type MakeReader } from '../../kube/selectors/filter.ts'
 import { listMeta, type Page, pageEntries } from '../../kube/list.ts'
 import { readFailure } from '../../kube/read-failure.ts'
 import type { ListPlan, ReadPlan } from '../../kube/read-plan.ts'
@@ -22,9 +19,8 @@ import { BTreeBuilder } from '../../store/btree-builder.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { Snapshot } from '../../store/snapshot.ts'
 import type { DirectPage, DirectSource } from '../../kube/reads.ts'
-import type { Reply } from './reply.ts'
-import type { RequestContext } from './request-context.ts'
-import type { Response } from '../server/respond.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
+import type { ListContents } from './list.ts'
 
 /** Lists without a selector up to this limit are a single page of the source, and count as small reads. */
 const smallLimitMax = 500
@@ -33,18 +29,32 @@ const heldMaxBytes = 16 * 1024 * 1024
 
 /** What is read, and for whom. */
 export interface DirectRead<Plan extends ReadPlan> {
-  readonly context: RequestContext
   readonly plan: Plan
   readonly source: DirectSource
+  readonly makeReader: MakeReader
+  readonly tokenEncryption: TokenEncryption | undefined
   /** Aborted when the client leaves, or the request's time is up. */
   readonly signal: AbortSignal
 }
 
+/** What a list holds. Resolves when the first page is there, so that what fails at once can be said in a Status. */
+export async function directList(read: DirectRead<ListPlan>): Promise<ListContents> {
+  if (read.plan.limit === 0) {
+    const runs = await DirectRuns.begin(read)
+    const meta = { resourceVersion: String(runs.revision) }
+    return { meta, runs, isMirrored: false, more: () => runs.more(), end: () => runs.end() }
+  }
+  const page = await directPage(read)
+  const meta = listMeta(read.plan, page, read.tokenEncryption)
+  return { meta, runs: runsOfEntries([...pageEntries(page)]), isMirrored: false }
+}
+
 /** All of a range, for a single object and for the state that a watch begins with. */
 export async function directSnapshot(
-  { plan, source, signal, context }: DirectRead<ReadPlan>,
+  read: DirectRead<ReadPlan>,
   range: KeyRange,
 ): Promise<Snapshot> {
+  const { plan, source, signal } = read
   const builder = new BTreeBuilder<KeyValue>()
   let revision: Revision | undefined
   const limit = plan.type === 'get' ? 1 : undefined
@@ -54,7 +64,7 @@ export async function directSnapshot(
       for (const entry of page.entries) builder.add(entry)
     }
   } catch (error) {
-    throw failureOf(context, plan, error)
+    throw failureOf(read, error)
   }
   if (revision === undefined) throw new CacheError('source_failed', 'etcd answered no page')
   const { root, height } = builder.finish()
@@ -63,9 +73,9 @@ export async function directSnapshot(
 
 /** The page of a list with a limit. */
 async function directPage(read: DirectRead<ListPlan>): Promise<Page> {
-  const { context, plan, source, signal } = read
+  const { plan, source, signal, makeReader } = read
   const { range, limit } = plan
-  const filter = compileFilter(plan, context.state.makeReader)
+  const filter = compileFilter(plan, makeReader)
   const isSmall = filter === undefined && limit <= smallLimitMax
   const entries: KeyValue[] = []
   let bytes = 0
@@ -82,7 +92,7 @@ async function directPage(read: DirectRead<ListPlan>): Promise<Page> {
       if (page.remaining === 0) return pageOf(page, { entries, last: undefined, after: 0, filter })
     }
   } catch (error) {
-    throw failureOf(context, plan, error)
+    throw failureOf(read, error)
   }
   throw new CacheError('source_failed', 'etcd ended before its last page')
 }
@@ -111,8 +121,8 @@ function isSelected(entry: KeyValue, filter: Filter | undefined, plan: ListPlan)
   return result
 }
 
-function failureOf(context: RequestContext, plan: ReadPlan, error: unknown): CacheError {
-  return readFailure(plan, CacheError.from(error, 'source_failed'), context.options.tokenEncryption)
+function failureOf({ plan, tokenEncryption }: DirectRead<ReadPlan>, error: unknown): CacheError {
+  return readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
 }
 
 /** The entries of a list without a limit, as far as they have come. */
@@ -132,10 +142,12 @@ class DirectRuns implements Iterable<Run> {
     first: DirectPage,
   ) {
     this.#read = read
-    this.#filter = compileFilter(read.plan, read.context.state.makeReader)
+    this.#filter = compileFilter(read.plan, read.makeReader)
     this.#pages = pages
     this.#first = first
     this.revision = first.revision
+    // Whether or not anybody is going to send it.
+    read.signal.addEventListener('abort', () => void this.end(), { once: true })
   }
 
   /** Resolves when the first page is there, so that what fails at once can be said in a Status. */
@@ -191,118 +203,13 @@ function pagesOf(
 }
 
 async function nextPage(
-  { context, plan }: DirectRead<ListPlan>,
+  read: DirectRead<ListPlan>,
   pages: AsyncIterator<DirectPage>,
 ): Promise<DirectPage | undefined> {
   try {
     const next = await pages.next()
     return next.done === true ? undefined : next.value
   } catch (error) {
-    throw failureOf(context, plan, error)
-  }
-}
-
-/** What is shown of the objects, and how. */
-interface Shape extends MediaType {
-  readonly encoder: ObjectEncoder
-  readonly shown: Shown
-}
-
-/** So much of a list is made before any of it is sent: see read.ts. */
-const beginningMaxBytes = 1024 * 1024
-
-/** The answer to a list, of which as much is made as may still become a refusal. */
-export class DirectList {
-  readonly #reply: Reply
-  readonly #beginning: readonly Uint8Array[]
-  /** Undefined if there is none. */
-  readonly #rest: AsyncGenerator<Uint8Array, void, undefined> | undefined
-
-  private constructor(
-    reply: Reply,
-    beginning: readonly Uint8Array[],
-    rest: AsyncGenerator<Uint8Array, void, undefined> | undefined,
-  ) {
-    this.#reply = reply
-    this.#beginning = beginning
-    this.#rest = rest
-  }
-
-  static async begin(read: DirectRead<ListPlan>, shape: Shape): Promise<DirectList> {
-    const pieces = read.plan.limit === 0 ? wholePieces(read, shape) : pagePieces(read, shape)
-    // Whether or not anybody is going to send it.
-    read.signal.addEventListener('abort', () => void pieces.return(), { once: true })
-    const beginning: Uint8Array[] = []
-    let bytes = 0
-    while (bytes < beginningMaxBytes) {
-      const next = await pieces.next()
-      if (next.done === true) return new DirectList(read.context.reply, beginning, undefined)
-      beginning.push(next.value)
-      bytes += next.value.length
-    }
-    return new DirectList(read.context.reply, beginning, pieces)
-  }
-
-  async send(response: Response): Promise<void> {
-    if (this.#rest === undefined) {
-      await this.#reply.body(response, Buffer.concat(this.#beginning))
-      return
-    }
-    try {
-      await this.#reply.pieces(response, this.#pieces(this.#rest))
-    } finally {
-      await this.#rest.return()
-    }
-  }
-
-  async *#pieces(
-    rest: AsyncGenerator<Uint8Array, void, undefined>,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
-    for (const piece of this.#beginning) yield piece
-    yield* rest
-  }
-}
-
-/** The body of a list with a limit. */
-async function* pagePieces(
-  read: DirectRead<ListPlan>,
-  { encoder, shown, isPretty }: Shape,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const { plan, context } = read
-  const page = await directPage(read)
-  const meta = listMeta(plan, page, context.options.tokenEncryption)
-  const body = listBody(encoder, {
-    shown,
-    isPretty,
-    meta,
-    runs: runsOfEntries([...pageEntries(page)]),
-  })
-  for (let next = body.next(); ; next = body.next()) {
-    if (next.done !== true) yield next.value
-    else if (next.value !== undefined) throw notExactly(plan.resource, next.value.reason)
-    else return
-  }
-}
-
-/** The body of a list without a limit, as the source's pages come. */
-async function* wholePieces(
-  read: DirectRead<ListPlan>,
-  { encoder, shown, isPretty }: Shape,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  const runs = await DirectRuns.begin(read)
-  const meta = { resourceVersion: String(runs.revision) }
-  const body = listBody(encoder, { shown, isPretty, meta, runs })
-  try {
-    for (;;) {
-      const next = body.next()
-      if (next.done === true) {
-        if (next.value !== undefined) throw notExactly(read.plan.resource, next.value.reason)
-        return
-      }
-      if (next.value.length > 0) yield next.value
-      else await runs.more()
-    }
-  } finally {
-    await runs.end()
+    throw failureOf(read, error)
   }
 }
