@@ -1,6 +1,7 @@
 /** Values that are planted wherever secrets lie do not come out where they must not: in what the program prints, logs, counts and records,
  *  and in what it says of failures. */
 
+import { silentLogger } from './support/silent-logger.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,7 +9,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { keyFromText } from '../lib/base/keys.ts'
-import { silentLogger } from '../lib/base/logger.ts'
 import { protobufFromJson } from '../lib/codec/transcode/transcode.ts'
 import { startEmbeddedEtcd } from '../lib/compose/embedded-etcd.ts'
 import type { Client } from '../lib/etcd/client.ts'

@@ -166,6 +166,100 @@ t.test('every file of lib/ is imported by another, or is the program', async t =
   )
 })
 
+/** What only tests use, and why it stays: it says what the data holds, and tests go through all of that. */
+const forTestsOnly: readonly string[] = [
+  'lib/codec/schema/schema.ts allKinds',
+  'lib/codec/schema/schema.ts messageTypeNames',
+  'lib/codec/schema/schema.ts specialReadDefaults',
+]
+
+t.test('what lib/ exports is used in lib/, not by tests only', async t => {
+  const used = new Set(sources.flatMap(namesImportedBy))
+  // lib/cli.ts loads commands when they are run.
+  const called = sources.filter(file => !file.startsWith('lib/commands/'))
+  const strays = called.flatMap(file => {
+    const text = withoutComments(readFileSync(file, 'utf8'))
+    const names = [...text.matchAll(exported)].map(match => match[1] ?? '')
+    return names
+      .filter(name => text.split(new RegExp(`\\b${name}\\b`)).length === 2)
+      .map(name => `${file} ${name}`)
+      .filter(name => !used.has(name))
+  })
+  t.strictSame(
+    strays.filter(name => !forTestsOnly.includes(name)),
+    [],
+  )
+  t.strictSame(
+    forTestsOnly.filter(name => !strays.includes(name)),
+    [],
+    'exceptions that are none any more',
+  )
+})
+
+const exported =
+  /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm
+
+/** `lib/a/b.ts name` for every name that a file imports from another. */
+function namesImportedBy(file: string): string[] {
+  const text = readFileSync(file, 'utf8')
+  const lists = text.matchAll(
+    /(?:^|\n)(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+'(\.[^']+)'/g,
+  )
+  return [...lists].flatMap(([, list = '', target = '']) =>
+    list
+      .split(',')
+      .map(name =>
+        name
+          .trim()
+          .replace(/^type /, '')
+          .replace(/ as .*/, ''),
+      )
+      .map(name => `${normalize(join(dirname(file), target))} ${name}`),
+  )
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
+}
+
+/** Rooms whose files still import each other in circles. The list shrinks. */
+const circularRooms: readonly string[] = ['config', 'http']
+
+t.test('files of lib/ do not import each other in circles', async t => {
+  const circles = circlesOf(
+    new Map(
+      sources.map(file => [
+        file,
+        importsOf(file).map(target => normalize(join(dirname(file), target))),
+      ]),
+    ),
+  )
+  t.strictSame(
+    circles.filter(([file = '']) => !circularRooms.includes(folderOf(file))),
+    [],
+  )
+  t.strictSame(
+    circularRooms.filter(room => !circles.some(([file = '']) => folderOf(file) === room)),
+    [],
+    'rooms that are untied by now',
+  )
+})
+
+/** The circles among those nodes, one for each knot: a walk from every node back to itself. */
+function circlesOf(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const circles: string[][] = []
+  const done = new Set<string>()
+  const walk = (node: string, path: readonly string[]): void => {
+    const at = path.indexOf(node)
+    if (at >= 0) circles.push(path.slice(at))
+    if (at >= 0 || done.has(node)) return
+    for (const next of graph.get(node) ?? []) walk(next, [...path, node])
+    done.add(node)
+  }
+  for (const node of graph.keys()) walk(node, [])
+  return circles
+}
+
 function packageName(specifier: string): string {
   return specifier
     .split('/')

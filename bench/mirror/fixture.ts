@@ -1,7 +1,7 @@
 /** A real etcd with objects in it, and mirrors of it, for the benchmarks of the mirror. */
 
+import { silentLogger } from '../../test/support/silent-logger.ts'
 import { type Key, keyFromText, prefixRange } from '../../lib/base/keys.ts'
-import { silentLogger } from '../../lib/base/logger.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import type { Client } from '../../lib/etcd/client.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'

@@ -1,8 +1,8 @@
 /** A process of its own: an embedded etcd full of pods, whose door others use, too; and over it, in the same process, the API server of
  *  tests with TLS. That is the quickest upstream there is: it answers out of memory what it has encoded once. */
 
+import { silentLogger } from '../../test/support/silent-logger.ts'
 import { sleep } from '../../lib/base/clock.ts'
-import { silentLogger } from '../../lib/base/logger.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import { EngineClient } from '../../lib/etcd/engine/client.ts'
 import { Engine } from '../../lib/etcd/engine/engine.ts'

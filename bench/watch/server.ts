@@ -1,6 +1,6 @@
 /** A process of its own with what is measured: a service in front of an etcd, with TLS: `server.js ENDPOINT`. */
 
-import { silentLogger } from '../../lib/base/logger.ts'
+import { silentLogger } from '../../test/support/silent-logger.ts'
 import { Service } from '../../lib/compose/service.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../../lib/ops/collector.ts'

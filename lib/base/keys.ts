@@ -4,8 +4,6 @@
  *  external memory; a `Buffer` of the same bytes costs four times as much and a native call for each comparison
  *  (lib/ARCHITECTURE.md has the figures). Text is converted to UTF-8 bytes on the way in and out. */
 
-import { CacheError } from './errors.ts'
-
 declare const brand: unique symbol
 
 /** The bytes of an etcd key, one character for each. */
@@ -41,19 +39,6 @@ export function keyFromText(text: string): Key {
 /** The text whose UTF-8 form the key's bytes are; bytes that are not UTF-8 become U+FFFD, so this is for people. */
 export function textFromKey(key: Key): string {
   return isAscii(key) ? key : bytesFromKey(key).toString('utf8')
-}
-
-/** A string that holds one character for each byte already, checked. */
-export function keyFromLatin1(text: string): Key {
-  for (let i = 0; i < text.length; i++) {
-    if (text.charCodeAt(i) > 0xff) {
-      throw new CacheError(
-        'invalid_request',
-        `key has a character above U+00FF at ${i}: not a string of bytes`,
-      )
-    }
-  }
-  return text as Key
 }
 
 /** Byte order: negative, zero or positive as `a` is before, equal to or after `b`. */

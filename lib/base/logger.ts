@@ -10,13 +10,3 @@ export interface Logger {
 
 /** Facts beside the sentence, by name. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
-
-/** Says nothing. */
-export const silentLogger: Logger = {
-  debug: ignore,
-  info: ignore,
-  warn: ignore,
-  error: ignore,
-}
-
-function ignore(): void {}

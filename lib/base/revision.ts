@@ -18,11 +18,6 @@ export function revision(value: number): Revision {
   return value as Revision
 }
 
-/** A revision from the two halves of a 64-bit integer on the wire; refuses what is negative or above 2^53 - 1. */
-export function revisionFromHalves(high: number, low: number): Revision {
-  return revision((high | 0) * 0x1_0000_0000 + (low >>> 0))
-}
-
 /** The revision after `value`. */
 export function nextRevision(value: Revision): Revision {
   return revision(value + 1)

@@ -1,5 +1,6 @@
 /** Marks for what differs between the objects of workloads of one shape, and the same of a workload: see stamp.ts. */
 
+import { imageOf } from './names.ts'
 import type { Variables } from './stamp.ts'
 import type { PodTemplate, Workload } from './topology.ts'
 
@@ -65,10 +66,6 @@ export function variablesOf(workload: Workload, template: PodTemplate): Variable
     ],
     numbers: [Math.floor(createdMs / 1_000), revision, replicas, port],
   }
-}
-
-export function imageOf(name: string, version: string): string {
-  return `registry.example.com/shop/${name}:${version}`
 }
 
 /** How many replicas a rollout may have for a while. */

@@ -71,3 +71,7 @@ export function digest(random: Random): string {
       .padStart(8, '0'),
   ).join('')
 }
+
+export function imageOf(name: string, version: string): string {
+  return `registry.example.com/shop/${name}:${version}`
+}

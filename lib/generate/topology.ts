@@ -1,8 +1,8 @@
 /** What exists in a generated cluster and how it hangs together: names, owners, nodes and addresses, but no object bodies. Small
  *  enough to keep for a million pods, because churn needs it. */
 
+import { imageOf } from './names.ts'
 import { type Random, randomInt, randomItem } from '../base/random.ts'
-import { imageOf } from './marks.ts'
 import { address, digest, nameSuffix, templateHash, uid, workloadName } from './names.ts'
 import type { Plan } from './plan.ts'
 

@@ -1,11 +1,12 @@
 /** What the API is at one moment: which resources there are, the documents that say so, and how their objects are written. Made anew
  *  whenever a definition changes, so that a request sees one state of it from its beginning to its end. */
 
+import { createSelectableReader } from '../codec/fields/selectable-reader.ts'
 import type { SelectableField } from '../codec/fields/selectable.ts'
 import type { Digests } from '../base/digests.ts'
 import { customKindOf } from '../codec/served/custom/custom-definition.ts'
 import { CustomKind } from '../codec/served/custom/custom.ts'
-import { createSelectableReader, type SelectableReader } from '../codec/fields/selectable.ts'
+import { type SelectableReader } from '../codec/fields/selectable.ts'
 import { ObjectEncoder } from '../codec/served/object-encoder.ts'
 import { learnedKindOf } from '../codec/served/learned/learned-output.ts'
 import { NotExact } from '../codec/not-exact.ts'

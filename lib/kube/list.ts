@@ -40,8 +40,6 @@ export interface PageOptions {
   readonly snapshot: Snapshot
   /** For what the plan selects by. */
   readonly makeReader: MakeReader
-  /** At most so many entries are looked at for one page. Only a page with a limit can be cut short by it. */
-  readonly scanMaxEntries?: number | undefined
 }
 
 /** The work on one page. `advance` until it says that it is done, then take `page`. */
@@ -52,7 +50,6 @@ export class PageWalk {
   /** Undefined if whatever comes is selected. */
   readonly #filter: Filter | undefined
   readonly #entries: KeyValue[] = []
-  #scanned = 0
   #page: Page | NotExact | undefined
 
   constructor(options: PageOptions) {
@@ -68,7 +65,7 @@ export class PageWalk {
 
   /** Looks at up to `maxEntries` more entries. True when the page is complete. */
   advance(maxEntries: number): boolean {
-    const { plan, scanMaxEntries = Infinity } = this.#options
+    const { plan } = this.#options
     if (this.#page !== undefined) return true
     const limit = plan.limit === 0 ? Infinity : plan.limit
     for (let i = 0; i < maxEntries; i++) {
@@ -81,9 +78,7 @@ export class PageWalk {
         return true
       }
       if (isSelected) this.#entries.push(entry)
-      this.#scanned++
-      const isCut = limit !== Infinity && this.#scanned >= scanMaxEntries
-      if (this.#entries.length >= limit || isCut) return this.#finish(entry.key)
+      if (this.#entries.length >= limit) return this.#finish(entry.key)
     }
     return false
   }
@@ -104,13 +99,6 @@ export class PageWalk {
     }
     return true
   }
-}
-
-/** The whole work at once, for pages that are known to be small. */
-export function readPage(options: PageOptions): Page | NotExact {
-  const walk = new PageWalk(options)
-  while (!walk.advance(Infinity));
-  return walk.page
 }
 
 function unfilteredPage({ plan, snapshot }: PageOptions): Page {

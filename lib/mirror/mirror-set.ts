@@ -1,10 +1,10 @@
 /** Several mirrors as one: a Kubernetes cluster may keep some resources, usually events, in an etcd of their own, with revisions of
  *  their own. Each keyspace is mirrored by the first mirror that follows its range. */
 
+import type { ReadOptions, ReadOutcome } from './reads/read.ts'
 import { CacheError } from '../base/errors.ts'
 import type { KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { ReadOptions, ReadOutcome } from './reads/freshness.ts'
 import type { Mirror } from './mirror.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceStatus } from './status.ts'

@@ -3,6 +3,7 @@
  *  A mirror has one feed, and so one watch stream, for each range that it follows: usually a single one for the whole prefix, so
  *  that whatever is busy moves the revision for what is quiet. Everything it needs of the world is passed in. */
 
+import type { ReadOptions, ReadOutcome } from './reads/read.ts'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, inRange } from '../base/keys.ts'
@@ -16,7 +17,7 @@ import { DirectReads } from './reads/direct-reads.ts'
 import { Epochs } from './feed/epochs.ts'
 import type { FeedContext } from './feed/feed-context.ts'
 import { Feed } from './feed/feed.ts'
-import { FreshnessGate, type ReadOptions, type ReadOutcome } from './reads/freshness.ts'
+import { FreshnessGate } from './reads/freshness.ts'
 import type { MirrorLimits } from './limits.ts'
 import { MemberVersions } from './member-versions.ts'
 import type { MirrorMetrics } from './metrics.ts'

@@ -1,11 +1,11 @@
 /** Answers the reads of the API from the mirror. Where the mirror cannot answer, the request passes to the upstream; without an upstream,
  *  etcd itself is read, a few reads at a time and each only of the range that it needs. */
 
+import type { ReadOptions } from '../mirror/reads/read.ts'
 import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
 import type { DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
 import { PassInstead } from '../kube/pass-instead.ts'
-import type { ReadOptions } from '../mirror/reads/freshness.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 

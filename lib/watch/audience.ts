@@ -5,7 +5,6 @@ import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
-import type { Watcher } from './watcher.ts'
 
 /** What an event becomes: its frame, nothing when the filter leaves it out, or `'inexact'` when it cannot be told exactly. */
 export type Framed = Uint8Array | 'inexact' | undefined
@@ -41,9 +40,10 @@ type Frames = readonly Uint8Array[] | 'inexact'
 
 const nothing: readonly Uint8Array[] = []
 
-export class Audience {
+/** `W` is what a watcher is. */
+export class Audience<W> {
   readonly spec: AudienceSpec
-  readonly watchers: Set<Watcher> = new Set()
+  readonly watchers: Set<W> = new Set()
   #batch: Batch | undefined
   #frames: Frames = nothing
   /** Of the batches that were asked for before that one: those who catch up are at a few places at a time. */

@@ -19,7 +19,7 @@ export class Hub {
   readonly #history: WatchedHistory
   readonly #onWork: () => void
   readonly #interest = new Interest()
-  readonly #audiences = new Map<string, Audience>()
+  readonly #audiences = new Map<string, Audience<Watcher>>()
   /** Lagging watchers whose sinks take more, the longest waiting first, and some that have ended since. Not a set: of one that
    *  all join and leave for ever, V8 keeps every table that it outgrew until the next full collection. */
   #catchingUp: Watcher[] = []
@@ -102,7 +102,7 @@ export class Hub {
   /** Lets watchers catch up, a share each, until it is over or all have. Calls `onWork` when some is left. */
   run(isOver: () => boolean): void {
     this.#isRunDue = false
-    const audiences = new Set<Audience>()
+    const audiences = new Set<Audience<Watcher>>()
     const watchers = this.#catchingUp
     let done = 0
     while (done < watchers.length && !isOver()) {
@@ -126,7 +126,7 @@ export class Hub {
 }
 
 /** Hands a batch to the live watchers of one audience. It is encoded for the first of them: whoever lags comes to it by itself. */
-function deliver(audience: Audience, batch: Batch, concerned: Concerned): void {
+function deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
   for (const watcher of audience.watchers) {
     if (watcher.state !== 'live') continue
     if (audience.framesOf(batch, concerned).length === 0) break

@@ -3,6 +3,7 @@
  *  An audience stands in one place only, the narrowest that it allows: its only key, a term that it requires, the folder that its
  *  range is (a namespace, or the whole keyspace), or the list of those that have to be asked, which is for ranges of other forms. */
 
+import type { Watcher } from './watcher.ts'
 import { inRange, type Key, keyAfter, type KeyRange, prefixEnd } from '../base/keys.ts'
 import type { Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
@@ -11,16 +12,16 @@ import type { Audience } from './audience.ts'
 /** Who requires terms of one index. */
 interface TermPlaces {
   readonly termsOf: TermsOf
-  readonly places: Map<string, Set<Audience>>
+  readonly places: Map<string, Set<Audience<Watcher>>>
 }
 
 export class Interest {
-  readonly #byKey = new Map<Key, Set<Audience>>()
+  readonly #byKey = new Map<Key, Set<Audience<Watcher>>>()
   readonly #byIndex = new Map<string, TermPlaces>()
-  readonly #byFolder = new Map<Key, Set<Audience>>()
-  readonly #others = new Set<Audience>()
+  readonly #byFolder = new Map<Key, Set<Audience<Watcher>>>()
+  readonly #others = new Set<Audience<Watcher>>()
 
-  add(audience: Audience): void {
+  add(audience: Audience<Watcher>): void {
     const { range, requires } = audience.spec
     const only = onlyKey(range)
     const folder = folderOf(range)
@@ -34,7 +35,7 @@ export class Interest {
     else this.#others.add(audience)
   }
 
-  delete(audience: Audience): void {
+  delete(audience: Audience<Watcher>): void {
     const { range, requires } = audience.spec
     const only = onlyKey(range)
     const folder = folderOf(range)
@@ -49,8 +50,8 @@ export class Interest {
   }
 
   /** The audiences that the events may concern, each with those events, in order. */
-  concerned(events: readonly Event[]): Map<Audience, Event[]> {
-    const concerned = new Map<Audience, Event[]>()
+  concerned(events: readonly Event[]): Map<Audience<Watcher>, Event[]> {
+    const concerned = new Map<Audience<Watcher>, Event[]>()
     for (const event of events) {
       const { key } = event
       this.#noteFolders(concerned, event)
@@ -66,7 +67,7 @@ export class Interest {
   }
 
   /** A key lies in few folders: of its resource, and of its namespace. */
-  #noteFolders(concerned: Map<Audience, Event[]>, event: Event): void {
+  #noteFolders(concerned: Map<Audience<Watcher>, Event[]>, event: Event): void {
     if (this.#byFolder.size === 0) return
     const { key } = event
     for (let end = key.indexOf('/') + 1; end > 0; end = key.indexOf('/', end) + 1) {
@@ -84,20 +85,28 @@ function termsAround(termsOf: TermsOf, { before, after }: Event): ReadonlySet<st
   return terms
 }
 
-function removeFrom<K>(places: Map<K, Set<Audience>>, key: K, audience: Audience): void {
+function removeFrom<K>(
+  places: Map<K, Set<Audience<Watcher>>>,
+  key: K,
+  audience: Audience<Watcher>,
+): void {
   const place = places.get(key)
   place?.delete(audience)
   if (place?.size === 0) places.delete(key)
 }
 
-function note(concerned: Map<Audience, Event[]>, audience: Audience, event: Event): void {
+function note(
+  concerned: Map<Audience<Watcher>, Event[]>,
+  audience: Audience<Watcher>,
+  event: Event,
+): void {
   if (!inRange(event.key, audience.spec.range)) return
   const events = concerned.get(audience)
   if (events === undefined) concerned.set(audience, [event])
   else if (events.at(-1) !== event) events.push(event)
 }
 
-function placeIn<K>(places: Map<K, Set<Audience>>, key: K): Set<Audience> {
+function placeIn<K>(places: Map<K, Set<Audience<Watcher>>>, key: K): Set<Audience<Watcher>> {
   let place = places.get(key)
   if (place === undefined) places.set(key, (place = new Set()))
   return place

@@ -32,7 +32,7 @@ export interface WatchedHistory {
 export type WatcherState = 'lagging' | 'live' | 'ended'
 
 export class Watcher {
-  readonly audience: Audience
+  readonly audience: Audience<Watcher>
   readonly #history: WatchedHistory
   readonly #sink: WatcherSink
   #state: WatcherState = 'lagging'
@@ -44,7 +44,12 @@ export class Watcher {
   #isWaiting = true
 
   /** A watcher that has everything up to `position`. */
-  constructor(audience: Audience, history: WatchedHistory, sink: WatcherSink, position: Revision) {
+  constructor(
+    audience: Audience<Watcher>,
+    history: WatchedHistory,
+    sink: WatcherSink,
+    position: Revision,
+  ) {
     this.audience = audience
     this.#history = history
     this.#sink = sink

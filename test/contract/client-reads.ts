@@ -1,8 +1,8 @@
 /** What every `Client` answers to ranges and transactions. */
 
 import {
+  keyFromBytes,
   type KeyRange,
-  keyFromLatin1,
   keyFromText,
   minKey,
   singleKey,
@@ -69,7 +69,7 @@ export function readTests(test: Define): void {
 
   test('keys and values keep every byte', async (t, client) => {
     const bytes = Buffer.from(Array.from({ length: 256 }, (_, i) => i))
-    const key = keyFromLatin1(`bytes/${bytes.toString('latin1')}`)
+    const key = keyFromBytes(Buffer.from(`bytes/${bytes.toString('latin1')}`, 'latin1'))
     await client.txn(always({ type: 'put', key, value: bytes }))
     const { entries } = await client.range({ range: under('bytes/') })
     t.equal(entries[0]?.key, key)

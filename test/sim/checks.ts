@@ -9,9 +9,9 @@
  *  - bookmarkable: a proven revision means that nothing up to it is missing.
  *  - epochs: what was served from one epoch is never followed by an older one; no epoch begins without a restore. */
 
+import type { ReadOutcome } from '../../lib/mirror/reads/read.ts'
 import type { Freshness } from '../../lib/base/freshness.ts'
 import type { CacheError } from '../../lib/base/errors.ts'
-import type { ReadOutcome } from '../../lib/mirror/reads/freshness.ts'
 import type { Batch } from '../../lib/store/event.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { type EpochTruth, sumAfter, sumOf, type Truth } from './truth.ts'

@@ -2,7 +2,7 @@
 
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import type { Backup, Engine } from '../../lib/etcd/engine/engine.ts'
-import type { FaultChances, FaultyNetwork, LinkFilter } from '../../lib/etcd/engine/faults.ts'
+import type { FaultChances, FaultyNetwork, LinkFilter } from '../support/etcd/faulty-network.ts'
 import { CacheError } from '../../lib/base/errors.ts'
 import type { SimClock } from './sim-clock.ts'
 import type { Stats } from './stats.ts'

@@ -1,13 +1,13 @@
 /** A mirror in the simulation: the real one, with readers and watchers around it whose every answer is checked. */
 
+import type { ReadOutcome } from '../../lib/mirror/reads/read.ts'
+import { silentLogger } from '../support/silent-logger.ts'
 import type { Freshness } from '../../lib/base/freshness.ts'
 import { CacheError } from '../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
-import { silentLogger } from '../../lib/base/logger.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import { revision } from '../../lib/base/revision.ts'
 import type { Client } from '../../lib/etcd/client.ts'
-import type { ReadOutcome } from '../../lib/mirror/reads/freshness.ts'
 import { defaultLimits, type MirrorLimits } from '../../lib/mirror/limits.ts'
 import { Mirror } from '../../lib/mirror/mirror.ts'
 import { noMetrics, type MirrorMetrics } from '../../lib/mirror/metrics.ts'

@@ -3,11 +3,11 @@
  *
  *  A step delivers one message or lets one timer fire, after somebody may have begun something. Each counts as an event. */
 
+import { SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import { EngineClient } from '../../lib/etcd/engine/client.ts'
 import { Engine } from '../../lib/etcd/engine/engine.ts'
-import { FaultyNetwork } from '../../lib/etcd/engine/faults.ts'
-import { SeededScheduler } from '../../lib/etcd/engine/scheduler.ts'
+import { FaultyNetwork } from '../support/etcd/faulty-network.ts'
 import { SimFailure } from './checks.ts'
 import { Faults, type Profile } from './faults.ts'
 import { SimClock } from './sim-clock.ts'

@@ -20,7 +20,7 @@ import { EtcdError } from '../proto/failures.ts'
 import type { HeaderMessage } from '../proto/kv-messages.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
 import { type Lease, Lessor } from './lease.ts'
-import { Member, type MemberOptions } from './member.ts'
+import { type Cluster, type Entry, Member, type MemberOptions } from './member.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { WatchStreamParts } from './watch.ts'
 
@@ -41,11 +41,6 @@ export interface EngineOptions {
   readonly progressOvertakesEvents?: boolean | undefined
 }
 
-/** What a cluster has decided, in order: members apply these. */
-export type Entry =
-  | { readonly type: 'batch'; readonly batch: Batch }
-  | { readonly type: 'compaction'; readonly revision: number }
-
 /** A copy of everything the engine holds at one revision. It shares all entries with the engine. */
 export interface Backup {
   readonly base: Snapshot
@@ -65,7 +60,7 @@ const defaultProgressIntervalMs = 600_000
 /** etcd begins at this revision. */
 const firstRevision = revision(1)
 
-export class Engine {
+export class Engine implements Cluster {
   readonly clock: Clock
   readonly members: readonly Member[]
   readonly version: string

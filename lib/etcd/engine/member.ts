@@ -4,6 +4,7 @@
  *  they like, cost next to nothing. Serializable reads and watches see what the member has applied; linearizable reads wait until
  *  it has applied what the leader had when they came, and writes until it has applied them. */
 
+import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Key, KeyRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -23,7 +24,6 @@ import type {
   TxnMessage,
   TxnResponseMessage,
 } from '../proto/kv-messages.ts'
-import type { Engine, Entry } from './engine.ts'
 import {
   evaluateRange,
   partialHeader,
@@ -34,7 +34,12 @@ import {
 import type { Lane } from './scheduler.ts'
 import { evaluateReadOnlyTxn, evaluateTxn } from './txn.ts'
 import { checkKey, checkPutRequest, checkTxn, isReadOnly, isSerializable } from './txn-checks.ts'
-import { type WatchConnection, type WatchedMember, WatchStream } from './watch.ts'
+import {
+  type WatchConnection,
+  type WatchedMember,
+  WatchStream,
+  type WatchStreamParts,
+} from './watch.ts'
 
 /** Takes an answer, or a failure. */
 export type Reply<T> = (outcome: T | CacheError) => void
@@ -44,6 +49,31 @@ export interface MemberOptions {
   readonly id: bigint
   /** How clients reach it. */
   readonly endpoint: string
+}
+
+/** What a cluster has decided, in order: members apply these. */
+export type Entry =
+  | { readonly type: 'batch'; readonly batch: Batch }
+  | { readonly type: 'compaction'; readonly revision: number }
+
+/** What a member needs of the cluster that it belongs to. */
+export interface Cluster {
+  readonly clock: Clock
+  readonly progressOvertakesEvents: boolean
+  readonly revision: Revision
+  readonly compactRevision: number
+  /** How many entries were decided. */
+  readonly index: number
+  readonly oldestBatch: number
+  readonly leader: Member
+  header(memberId: bigint, revision: number): HeaderMessage
+  at(revision: Revision): Contents
+  batches(from: Revision): Iterable<Batch>
+  write<T>(evaluate: (transaction: Transaction) => T): T
+  compact(revision: number): void
+  /** A member has applied a compaction. */
+  compactApplied(): void
+  watchParts(): Pick<WatchStreamParts, 'clock' | 'random' | 'lane' | 'progressIntervalMs'>
 }
 
 /** As long as etcd waits before it tells a client that a request has timed out: 5 s and two election timeouts. */
@@ -56,7 +86,7 @@ export class Member implements VersionedContents, WatchedMember {
   readonly name: string
   readonly id: bigint
   readonly endpoint: string
-  readonly #engine: Engine
+  readonly #engine: Cluster
   readonly #lane: Lane
   readonly #streams = new Set<WatchStream>()
   /** Decided by the cluster, not applied here yet. */
@@ -69,7 +99,7 @@ export class Member implements VersionedContents, WatchedMember {
   #header: HeaderMessage | undefined
   #cancelNoLeader: (() => void) | undefined
 
-  constructor(engine: Engine, options: MemberOptions, lane: Lane) {
+  constructor(engine: Cluster, options: MemberOptions, lane: Lane) {
     this.name = options.name
     this.id = options.id
     this.endpoint = options.endpoint

@@ -9,23 +9,35 @@
  *
  *  When R is ahead of the stream, the stream's events up to R are part of the contents already, and are passed over. */
 
+import { compareWithEtcd } from './compare.ts'
 import { Backoff } from '../../base/backoff.ts'
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { loadKeyspaces } from './bootstrap.ts'
-import type { Feed } from './feed.ts'
+import type { Violation } from './order.ts'
+import type { Progress } from './progress.ts'
 import type { FeedContext } from './feed-context.ts'
 import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
-import { compareWithEtcd } from '../self-check.ts'
+
+/** What joining needs to know of the feed. */
+export interface JoinedFeed {
+  readonly progress: Progress
+  readonly isRestored: boolean
+  readonly isConnected: boolean
+  readonly isCaughtUp: boolean
+  /** Aborted when the present epoch, or the mirror, ends. */
+  readonly signal: AbortSignal
+  violated(violation: Violation): void
+}
 
 /** The keyspaces of a feed that are to be joined, a few at a time. */
 export class Joins {
   readonly #context: FeedContext
-  readonly #feed: Feed
+  readonly #feed: JoinedFeed
   #waiting: MirroredKeyspace[] = []
   #running = 0
 
-  constructor(context: FeedContext, feed: Feed) {
+  constructor(context: FeedContext, feed: JoinedFeed) {
     this.#context = context
     this.#feed = feed
   }
@@ -66,7 +78,7 @@ export class Joins {
 /** One attempt; why it failed, or `undefined` when the keyspace is joined or no longer to be. */
 async function attempt(
   context: FeedContext,
-  feed: Feed,
+  feed: JoinedFeed,
   keyspace: MirroredKeyspace,
 ): Promise<CacheError | undefined> {
   const kept = keyspace.startJoining()
@@ -83,7 +95,7 @@ async function attempt(
 
 async function readAndJoin(
   context: FeedContext,
-  feed: Feed,
+  feed: JoinedFeed,
   { keyspace, kept }: { readonly keyspace: MirroredKeyspace; readonly kept: object },
 ): Promise<void> {
   const { signal } = feed
@@ -111,7 +123,11 @@ async function readAndJoin(
 }
 
 /** Lets a joined keyspace be served; one that was suspect only once etcd agrees with its new contents. */
-async function admit(context: FeedContext, feed: Feed, keyspace: MirroredKeyspace): Promise<void> {
+async function admit(
+  context: FeedContext,
+  feed: JoinedFeed,
+  keyspace: MirroredKeyspace,
+): Promise<void> {
   if (keyspace.state === 'suspect') {
     keyspace.advance(feed.progress.revision)
     const outcome = await compareWithEtcd(context, keyspace, feed.signal)

@@ -1,10 +1,10 @@
 /** A read on its way through the freshness gate: what it asks for, what it has learnt, and how it ends, exactly once. */
 
+import type { ElsewhereReason, GateFeed, ReadOptions, ReadOutcome } from './read.ts'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { revision, type Revision } from '../../base/revision.ts'
 import type { Perishable } from './deadlines.ts'
-import type { ElsewhereReason, GateFeed, ReadOptions, ReadOutcome } from './freshness.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { MirroredKeyspace, ServedWaiter } from '../mirrored-keyspace.ts'
 import type { ProgressWaiter } from '../feed/progress.ts'

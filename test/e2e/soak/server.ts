@@ -1,8 +1,8 @@
 /** A process of its own that serves a generated cluster out of an etcd in memory, and changes it when told to: `server.js PODS`.
  *  Told `start RATE`, `stop`; answers each. */
 
+import { silentLogger } from '../../support/silent-logger.ts'
 import { singleKey } from '../../../lib/base/keys.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { Service } from '../../../lib/compose/service.ts'
 import type { Operation } from '../../../lib/etcd/client.ts'

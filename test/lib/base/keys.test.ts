@@ -7,14 +7,12 @@ import {
   isEmptyRange,
   keyAfter,
   keyFromBytes,
-  keyFromLatin1,
   keyFromText,
   prefixEnd,
   prefixRange,
   singleKey,
   textFromKey,
 } from '../../../lib/base/keys.ts'
-import { CacheError } from '../../../lib/base/errors.ts'
 
 const bytes = fc.uint8Array({ maxLength: 12 })
 
@@ -53,9 +51,4 @@ t.test('the range of a single key holds that key and no other', async t => {
   t.notOk(inRange(keyAfter(keyFromText('a')), range))
   t.notOk(isEmptyRange(range))
   t.ok(isEmptyRange({ start: keyFromText('b'), end: keyFromText('a') }))
-})
-
-t.test('a string that is not one of bytes is refused as a key', async t => {
-  t.throws(() => keyFromLatin1('a\u0100'), CacheError)
-  t.equal(keyFromLatin1('a\u00ff'), keyFromBytes(Buffer.of(0x61, 0xff)))
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nextRevision, revision, revisionFromHalves } from '../../../lib/base/revision.ts'
+import { nextRevision, revision } from '../../../lib/base/revision.ts'
 
 t.test('a revision is a whole number from 0 to 2^53 - 1', async t => {
   t.equal(revision(0), 0)
@@ -11,11 +11,4 @@ t.test('a revision is a whole number from 0 to 2^53 - 1', async t => {
     })
   }
   t.throws(() => nextRevision(revision(2 ** 53 - 1)), { code: 'invalid_request' })
-})
-
-t.test('a revision is read from the halves of a 64-bit integer', async t => {
-  t.equal(revisionFromHalves(0, -1), 0xffff_ffff)
-  t.equal(revisionFromHalves(0x1f_ffff, 0xffff_ffff), 2 ** 53 - 1)
-  t.throws(() => revisionFromHalves(0x20_0000, 0), { code: 'invalid_request' })
-  t.throws(() => revisionFromHalves(-1, -1), { code: 'invalid_request' })
 })

@@ -1,6 +1,6 @@
+import { silentLogger } from '../../support/silent-logger.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import t from 'tap'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'

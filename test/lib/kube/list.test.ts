@@ -1,3 +1,4 @@
+import { readPage } from '../../support/kube/read-page.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -6,7 +7,7 @@ import { revision } from '../../../lib/base/revision.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { compileFilter, type MakeReader, nameOfKey } from '../../../lib/kube/selectors/filter.ts'
 import { entriesToLookAt, indexTerms, indexUses } from '../../../lib/kube/selectors/index-choice.ts'
-import { listMeta, type Page, pageEntries, PageWalk, readPage } from '../../../lib/kube/list.ts'
+import { listMeta, type Page, pageEntries, PageWalk } from '../../../lib/kube/list.ts'
 import { type ListPlan, planRead } from '../../../lib/kube/read-plan.ts'
 import { parseQuery } from '../../../lib/kube/request/request.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
@@ -44,8 +45,8 @@ function keyspaceOf(entries: readonly KeyValue[], indexes: readonly string[] = [
   return keyspace
 }
 
-function pageOf(plan: ListPlan, snapshot: Snapshot, scanMaxEntries?: number): Page {
-  const page = readPage({ plan, snapshot, makeReader: slowReader, scanMaxEntries })
+function pageOf(plan: ListPlan, snapshot: Snapshot): Page {
+  const page = readPage({ plan, snapshot, makeReader: slowReader })
   if (page instanceof NotExact) throw new Error(page.reason)
   return page
 }
@@ -55,12 +56,12 @@ function namesOf(page: Page): string[] {
 }
 
 /** All pages of a list, as a client asks for them. */
-function chain(query: string, snapshot: Snapshot, scanMaxEntries?: number): Page[] {
+function chain(query: string, snapshot: Snapshot): Page[] {
   const pages: Page[] = []
   let token: string | undefined = ''
   while (token !== undefined) {
     const plan = planOf(token === '' ? query : `${query}&continue=${token}`)
-    const page = pageOf(plan, snapshot, scanMaxEntries)
+    const page = pageOf(plan, snapshot)
     pages.push(page)
     token = listMeta(plan, page).continue
   }
@@ -130,21 +131,6 @@ t.test('pages of any size are together the whole list, with or without an index'
     { numRuns: 300 },
   )
   t.pass('no difference')
-})
-
-t.test('a bound on the walk makes pages short, and nothing is lost', async t => {
-  fc.assert(
-    fc.property(entries, selector, fc.integer({ min: 1, max: 5 }), (all, query, scanMax) => {
-      const snapshot = keyspaceOf(all).latest()
-      const pages = chain(`${query}&limit=4`, snapshot, scanMax)
-      assert.deepEqual(pages.flatMap(namesOf), selected(query, all))
-    }),
-    { numRuns: 200 },
-  )
-  const all = Array.from({ length: 20 }, (_, i) => labelled(`/registry/pods/a/p${i + 10}`, {}))
-  const page = pageOf(planOf('labelSelector=app&limit=3'), keyspaceOf(all).latest(), 5)
-  t.strictSame(namesOf(page), [])
-  t.equal(page.last, '/registry/pods/a/p14')
 })
 
 t.test('a namespace holds its own objects only', async t => {

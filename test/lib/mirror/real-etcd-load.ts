@@ -1,14 +1,14 @@
 /** Writers and readers around a mirror of a real etcd, and what they find out about its answers. */
 
+import type { ReadOutcome } from '../../../lib/mirror/reads/read.ts'
+import { silentLogger } from '../../support/silent-logger.ts'
 import assert from 'node:assert/strict'
 import { allKeys, keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import type { Revision } from '../../../lib/base/revision.ts'
 import type { Client, RangeRequest, RangeResponse } from '../../../lib/etcd/client.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { compactRevisionKey } from '../../../lib/mirror/feed/compaction.ts'
-import type { ReadOutcome } from '../../../lib/mirror/reads/freshness.ts'
 import { defaultLimits } from '../../../lib/mirror/limits.ts'
 import { Mirror } from '../../../lib/mirror/mirror.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'

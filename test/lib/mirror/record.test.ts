@@ -1,7 +1,7 @@
+import { silentLogger } from '../../support/silent-logger.ts'
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { defaultLimits } from '../../../lib/mirror/limits.ts'

@@ -1,6 +1,6 @@
+import { silentLogger } from '../../support/silent-logger.ts'
 import t from 'tap'
 import { revision } from '../../../lib/base/revision.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import {
   contentsOf,
   createFixture,

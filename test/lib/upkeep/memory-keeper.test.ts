@@ -1,6 +1,6 @@
+import { silentLogger } from '../../support/silent-logger.ts'
 import t, { type Test } from 'tap'
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { type Revision, revision } from '../../../lib/base/revision.ts'
 import { MemoryKeeper } from '../../../lib/upkeep/memory-keeper.ts'
 import { KeyValue } from '../../../lib/store/event.ts'

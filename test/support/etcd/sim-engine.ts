@@ -1,12 +1,12 @@
 /** An engine of several members on a network that fails as a test tells it to: nothing is delivered, and no time passes, until the
  *  test says so. */
 
+import { SeededScheduler } from './seeded-scheduler.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { Engine, type EngineOptions } from '../../../lib/etcd/engine/engine.ts'
-import { FaultyNetwork } from '../../../lib/etcd/engine/faults.ts'
+import { FaultyNetwork } from './faulty-network.ts'
 import type { Member } from '../../../lib/etcd/engine/member.ts'
-import { SeededScheduler } from '../../../lib/etcd/engine/scheduler.ts'
 import { FakeClock, settle } from '../fake-clock.ts'
 
 export interface SimEngineOptions extends Partial<EngineOptions> {

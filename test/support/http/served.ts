@@ -1,11 +1,11 @@
 /** A whole service in this process, on an embedded store that the test writes to, asked over a real socket. */
 
+import { silentLogger } from '../silent-logger.ts'
 import { once } from 'node:events'
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type { Test } from 'tap'
 import type { Clock } from '../../../lib/base/clock.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'

@@ -1,5 +1,6 @@
 /** Answers recorded requests from the recorded history with nothing but the pure layer: what it refuses, and which objects it finds. */
 
+import { readPage } from './read-page.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { Freshness } from '../../../lib/base/freshness.ts'
 import type { ListMeta } from '../../../lib/codec/output/list-body.ts'
@@ -11,7 +12,7 @@ import { apiService } from '../../../lib/kube/resources/api-services.ts'
 import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import { customDefinition } from '../../../lib/kube/resources/custom-resources.ts'
 import { nameOfKey } from '../../../lib/kube/selectors/filter.ts'
-import { listMeta, pageEntries, readPage } from '../../../lib/kube/list.ts'
+import { listMeta, pageEntries } from '../../../lib/kube/list.ts'
 import { requestTimeoutMs } from '../../../lib/kube/request/list-options.ts'
 import { isWatchRequest, planRead, type ReadPlan } from '../../../lib/kube/read-plan.ts'
 import { readFailure } from '../../../lib/kube/read-failure.ts'

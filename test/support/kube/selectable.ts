@@ -1,12 +1,10 @@
 /** Readers of labels and fields as the service makes them, for the recorded definitions. */
 
+import { createSelectableReader } from '../../../lib/codec/fields/selectable-reader.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { customKindOf } from '../../../lib/codec/served/custom/custom-definition.ts'
 import type { CustomKind } from '../../../lib/codec/served/custom/custom.ts'
-import {
-  type SelectableKind,
-  createSelectableReader,
-} from '../../../lib/codec/fields/selectable.ts'
+import { type SelectableKind } from '../../../lib/codec/fields/selectable.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import type { MakeReader } from '../../../lib/kube/selectors/filter.ts'
 import { type Resource, groupVersionText } from '../../../lib/kube/resources/resource.ts'

@@ -1,11 +1,11 @@
 /** A mirror of a tiny etcd with a clock that stands still, and what it told its sink. */
 
+import type { ReadOutcome } from '../../../lib/mirror/reads/read.ts'
+import { silentLogger } from '../silent-logger.ts'
 import type { Freshness } from '../../../lib/base/freshness.ts'
 import { type Key, keyFromText, prefixRange, textFromKey } from '../../../lib/base/keys.ts'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import type { Revision } from '../../../lib/base/revision.ts'
-import type { ReadOutcome } from '../../../lib/mirror/reads/freshness.ts'
 import { defaultLimits, type MirrorLimits } from '../../../lib/mirror/limits.ts'
 import { Mirror, type MirrorOptions } from '../../../lib/mirror/mirror.ts'
 import type { MirrorMetrics } from '../../../lib/mirror/metrics.ts'

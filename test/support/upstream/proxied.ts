@@ -1,7 +1,7 @@
 /** A service in front of the upstream of tests, both over one embedded etcd. */
 
+import { silentLogger } from '../silent-logger.ts'
 import type { Test } from 'tap'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
 import type { AuthorizationOptions } from '../../../lib/compose/authorization.ts'

@@ -4,13 +4,13 @@
  *  Every request goes through these, in this order: it is noted (`seen`), it may meet a fault, `before` may answer it (authentication,
  *  rules, reviews: see rules.ts), what is not switched off is answered. */
 
+import { silentLogger } from '../silent-logger.ts'
 import { readFileSync } from 'node:fs'
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
-import { silentLogger } from '../../../lib/base/logger.ts'
 import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { Http1Exchange } from '../../../lib/http/server/h1.ts'

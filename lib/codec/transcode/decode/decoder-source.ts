@@ -8,7 +8,7 @@
 
 import type { Field, MessageType } from '../../schema/schema.ts'
 import { wireBytes } from '../../../wire/reader.ts'
-import { scalarMember, specialMember, valueSource } from './member-source.ts'
+import { type MemberSource, scalarMember, specialMember, valueSource } from './member-source.ts'
 import { scanSource, variablesSource, wireOf } from './scan-source.ts'
 import { lengthSource, putSource, roomSource, tagOf, tagTestSource } from './source.ts'
 import { slackBytes } from './state.ts'
@@ -90,14 +90,6 @@ function memberSource(field: Field, context: DecoderContext): string {
 /** Source that writes the field's message by the function of its type. */
 function callSource(field: Field, context: DecoderContext): string {
   return `p = ${context.child(field)}(O, a${field.number}, z${field.number}, p); ${roomSource}`
-}
-
-/** How a member is written: when it is set, when it is not, and both in the shortest form. */
-export interface MemberSource {
-  readonly isSet: string
-  readonly present: string
-  readonly absent: string
-  readonly whole: string
 }
 
 function presentSource(field: Field, context: DecoderContext): MemberSource {

@@ -1,8 +1,15 @@
 /** Source that writes members and values which are no messages: scalars, and the specials of FORMAT.md, section 2. */
 
 import type { Field } from '../../schema/schema.ts'
-import type { MemberSource } from './decoder-source.ts'
 import { putSource } from './source.ts'
+
+/** How a member is written: when it is set, when it is not, and both in the shortest form. */
+export interface MemberSource {
+  readonly isSet: string
+  readonly present: string
+  readonly absent: string
+  readonly whole: string
+}
 
 /** The functions that write a whole value from its window. */
 const valueWriters: Readonly<Record<string, string>> = {

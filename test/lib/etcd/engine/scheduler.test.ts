@@ -1,6 +1,7 @@
+import { SeededScheduler } from '../../../support/etcd/seeded-scheduler.ts'
 import t from 'tap'
 import { createRandom } from '../../../../lib/base/random.ts'
-import { createDirectScheduler, SeededScheduler } from '../../../../lib/etcd/engine/scheduler.ts'
+import { createDirectScheduler } from '../../../../lib/etcd/engine/scheduler.ts'
 
 function traceOf(seed: number): string[] {
   const scheduler = new SeededScheduler(createRandom(seed))

@@ -1,10 +1,10 @@
 /** What the differential tests cannot time: clients that do not read, progress on a timer, positions that are compacted. */
 
+import { SeededScheduler } from '../../../support/etcd/seeded-scheduler.ts'
 import t from 'tap'
 import { createRandom } from '../../../../lib/base/random.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import { Engine, type EngineOptions } from '../../../../lib/etcd/engine/engine.ts'
-import { SeededScheduler } from '../../../../lib/etcd/engine/scheduler.ts'
 import type { WatchStream } from '../../../../lib/etcd/engine/watch.ts'
 import type {
   WatchCreateMessage,

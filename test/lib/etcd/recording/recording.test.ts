@@ -12,7 +12,7 @@ import {
   RecordingWriter,
   readRecording,
 } from '../../../../lib/etcd/recording/recording.ts'
-import { replay } from '../../../../lib/etcd/recording/replay.ts'
+import { replay } from '../../../support/etcd/replay.ts'
 import { type Change, KeyValue } from '../../../../lib/store/event.ts'
 import { entriesAt, historyBatches, meta } from '../../../golden/load.ts'
 import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'

@@ -1,7 +1,7 @@
+import { silentLogger } from '../../../support/silent-logger.ts'
 import { strict as assert } from 'node:assert'
 import * as http from 'node:http'
 import t from 'tap'
-import { silentLogger } from '../../../../lib/base/logger.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'
 import { keyFromText } from '../../../../lib/base/keys.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'

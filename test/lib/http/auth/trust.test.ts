@@ -1,6 +1,6 @@
+import { silentLogger } from '../../../support/silent-logger.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { silentLogger } from '../../../../lib/base/logger.ts'
 import { startAccess } from '../../../../lib/compose/access.ts'
 import type { AuthPlan } from '../../../../lib/config/auth.ts'
 import { defaultIdentityHeaders } from '../../../../lib/http/auth/identity-headers.ts'

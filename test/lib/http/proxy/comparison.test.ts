@@ -1,5 +1,6 @@
+import { silentLogger } from '../../../support/silent-logger.ts'
 import t from 'tap'
-import { type Logger, silentLogger } from '../../../../lib/base/logger.ts'
+import { type Logger } from '../../../../lib/base/logger.ts'
 import { firstDifference } from '../../../../lib/http/proxy/difference.ts'
 import { createTokenEncryption } from '../../../../lib/http/api/token-encryption.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'

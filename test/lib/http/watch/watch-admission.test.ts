@@ -1,6 +1,6 @@
+import { silentLogger } from '../../../support/silent-logger.ts'
 import t from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
-import { silentLogger } from '../../../../lib/base/logger.ts'
 import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
 import { answerWatch } from '../../../../lib/http/watch/answer-watch.ts'

@@ -2,12 +2,12 @@
  *  that take long, links that break, members that cannot be reached, and members or clients that fall silent without a word. What
  *  members do among each other is not its business: see `Member.isolate`, `Engine.elect` and `Engine.restore`. */
 
-import type { Clock } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
-import { type Random, randomInt } from '../../base/random.ts'
-import type { Member } from './member.ts'
-import type { Link, LinkEnds, Network } from './network.ts'
-import type { SeededLane, SeededScheduler } from './scheduler.ts'
+import type { SeededLane, SeededScheduler } from './seeded-scheduler.ts'
+import type { Clock } from '../../../lib/base/clock.ts'
+import { CacheError } from '../../../lib/base/errors.ts'
+import { type Random, randomInt } from '../../../lib/base/random.ts'
+import type { Member } from '../../../lib/etcd/engine/member.ts'
+import type { Link, LinkEnds, Network } from '../../../lib/etcd/engine/network.ts'
 
 /** How likely faults are that come by themselves. All are 0 at first. */
 export interface FaultChances {
