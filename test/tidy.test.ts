@@ -166,13 +166,6 @@ t.test('every file of lib/ is imported by another, or is the program', async t =
   )
 })
 
-/** What only tests use, and why it stays: it says what the data holds, and tests go through all of that. */
-const forTestsOnly: readonly string[] = [
-  'lib/codec/schema/schema.ts allKinds',
-  'lib/codec/schema/schema.ts messageTypeNames',
-  'lib/codec/schema/schema.ts specialReadDefaults',
-]
-
 t.test('what lib/ exports is used in lib/, not by tests only', async t => {
   const used = new Set(sources.flatMap(namesImportedBy))
   // lib/cli.ts loads commands when they are run.
@@ -185,15 +178,7 @@ t.test('what lib/ exports is used in lib/, not by tests only', async t => {
       .map(name => `${file} ${name}`)
       .filter(name => !used.has(name))
   })
-  t.strictSame(
-    strays.filter(name => !forTestsOnly.includes(name)),
-    [],
-  )
-  t.strictSame(
-    forTestsOnly.filter(name => !strays.includes(name)),
-    [],
-    'exceptions that are none any more',
-  )
+  t.strictSame(strays, [])
 })
 
 const exported =

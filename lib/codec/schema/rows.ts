@@ -1,7 +1,5 @@
 /** What the rows of the data files say, typed (FORMAT.md). Each may be limited to some minor versions; a `Schema` has those of one. */
 
-import type { Schema } from './schema.ts'
-
 /** What a field holds: one value, a list, or a map with text keys. Never nested. */
 export type Container = 'single' | 'list' | 'map'
 
@@ -21,29 +19,7 @@ export interface Field {
   readonly isInline: boolean
 }
 
-/** A message type. Fields are in the order of JSON output. */
-export interface MessageType {
-  readonly name: string
-  /** Where the types of its fields are found. */
-  readonly schema: Schema
-  /** Its JSON begins with `kind` and `apiVersion`, which are not protobuf fields. */
-  readonly hasTypeMeta: boolean
-  readonly hasProtobuf: boolean
-  /** Its JSON form is another than an object of its fields (FORMAT.md, section 2). */
-  readonly form: MessageForm
-  readonly fields: readonly Field[]
-}
-
 export type MessageForm = 'object' | 'wrap' | 'orbool' | 'orarray' | 'orstringarray'
-
-/** A built-in kind, as an object's apiVersion and kind name it. */
-export interface Kind {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly type: MessageType
-  /** Whether a default kube-apiserver serves the group version; `storage` is not served, but found in etcd. */
-  readonly served: 'default' | 'optional' | 'storage' | 'no'
-}
 
 /** A built-in REST resource, as in resources.json. */
 export interface BuiltInResource {

@@ -19,9 +19,7 @@ import type {
   BuiltInResource,
   ColumnDefinition,
   Field,
-  Kind,
   MessageForm,
-  MessageType,
   Period,
   ReadDefault,
   ReadFixup,
@@ -30,6 +28,28 @@ import type {
 } from './rows.ts'
 
 export type * from './rows.ts'
+
+/** A message type. Fields are in the order of JSON output. */
+export interface MessageType {
+  readonly name: string
+  /** Where the types of its fields are found. */
+  readonly schema: Schema
+  /** Its JSON begins with `kind` and `apiVersion`, which are not protobuf fields. */
+  readonly hasTypeMeta: boolean
+  readonly hasProtobuf: boolean
+  /** Its JSON form is another than an object of its fields (FORMAT.md, section 2). */
+  readonly form: MessageForm
+  readonly fields: readonly Field[]
+}
+
+/** A built-in kind, as an object's apiVersion and kind name it. */
+export interface Kind {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly type: MessageType
+  /** Whether a default kube-apiserver serves the group version; `storage` is not served, but found in etcd. */
+  readonly served: 'default' | 'optional' | 'storage' | 'no'
+}
 
 /** The minors that there is data of, as `1.36`, oldest first. */
 export function minors(): readonly string[] {
