@@ -208,7 +208,7 @@ function withoutComments(text: string): string {
 }
 
 /** Rooms whose files still import each other in circles. The list shrinks. */
-const circularRooms: readonly string[] = ['config', 'http']
+const circularRooms: readonly string[] = ['codec', 'config', 'upstream']
 
 t.test('files of lib/ do not import each other in circles', async t => {
   const circles = circlesOf(
