@@ -19,7 +19,7 @@ import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
 import { isAdmitted, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
-import { shared } from '../limits/fair-share.ts'
+import { enter } from '../limits/fair-share.ts'
 import type { Exchange, Handler } from '../server/exchange.ts'
 import { builtinOffer, offerOf } from './offers.ts'
 import { answerOrPass, passOn } from '../proxy/proxy.ts'
@@ -148,15 +148,29 @@ async function answerResource(
   route: ResourceRoute,
   options: ApiOptions,
 ): Promise<void> {
-  const { proxy, fairness, comparison } = options
-  const read = (): Promise<void> =>
-    shared(context, fairness, () => answerRead(context, route, options))
-  if (proxy === undefined) return read()
-  await answerOrPass(context, options, read)
+  const { proxy, comparison } = options
+  if (proxy === undefined) {
+    await readCounted(context, route, options)
+    return
+  }
+  await answerOrPass(context, options, () => readCounted(context, route, options))
   comparison?.answered(context, route, {
     ...options,
     answer: (again, same) => answerRead(again, same, { ...options, fairness: undefined }),
   })
+}
+
+async function readCounted(
+  context: RequestContext,
+  route: ResourceRoute,
+  options: ApiOptions,
+): Promise<void> {
+  const leave = enter(context, options.fairness)
+  try {
+    await answerRead(context, route, options)
+  } finally {
+    leave()
+  }
 }
 
 /** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */

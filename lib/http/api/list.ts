@@ -9,6 +9,7 @@ import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
 import { listBody, type ListMeta } from '../../codec/output/list-body.ts'
 import type { Run } from '../../codec/output/segments.ts'
+import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { notExactly } from '../../kube/status.ts'
 import { holdFor } from '../limits/fair-share.ts'
@@ -16,7 +17,6 @@ import type { Pieces } from '../server/respond.ts'
 import type { ApiOptions } from './api.ts'
 import { problemIn } from './inexact.ts'
 import type { RequestContext } from './request-context.ts'
-import type { ShownAs } from './shown-as.ts'
 
 /** What a list holds, and what it says of itself. */
 export interface ListContents {
@@ -32,6 +32,12 @@ export interface ListContents {
 }
 
 export type ListServices = Pick<ApiOptions, 'segments' | 'proxy' | 'fairness'>
+
+/** What is shown of objects, and how. */
+export interface ShownAs {
+  readonly encoder: ObjectEncoder
+  readonly shown: Shown
+}
 
 /** A list to be written. */
 export interface ListAnswer extends ShownAs {

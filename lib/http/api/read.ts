@@ -13,7 +13,12 @@ import {
   negotiateWatch,
 } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { keptObjectBody } from '../../codec/output/object-body.ts'
+import {
+  invalidIncludeObject,
+  keptObjectBody,
+  renderingMismatch,
+} from '../../codec/output/object-body.ts'
+import { includedObject } from '../../codec/served/object-encoder.ts'
 import { type Run, runsOfEntries } from '../../codec/output/segments.ts'
 import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
 import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
@@ -28,16 +33,21 @@ import {
 import type { DirectSource, ReadRequest } from '../../kube/reads.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
-import { notAcceptable, notExactly, objectNotFound, requestTimeoutBody } from '../../kube/status.ts'
+import {
+  badRequest,
+  notAcceptable,
+  notExactly,
+  objectNotFound,
+  requestTimeoutBody,
+} from '../../kube/status.ts'
 import { Snapshot } from '../../store/snapshot.ts'
-import { holdFor, inTurn, noteGet } from '../limits/fair-share.ts'
+import { holdFor, noteGet, takeTurn } from '../limits/fair-share.ts'
 import { answerWatch, refuseWatch } from '../watch/answer-watch.ts'
 import type { ApiOptions } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { directList, directSnapshot } from './direct-contents.ts'
-import { beginList, type ListAnswer, type ListBeginning, sendList } from './list.ts'
+import { beginList, type ListAnswer, type ListBeginning, sendList, type ShownAs } from './list.ts'
 import type { RequestContext } from './request-context.ts'
-import { type ShownAs, shownAs } from './shown-as.ts'
 
 /** What reads are answered with. */
 export type ReadServices = Pick<
@@ -115,15 +125,19 @@ async function answerFrom(
   if (plan.type === 'get') {
     noteGet(context, fairness)
     await answerGet(context, { plan, snapshot, mediaType }, services)
-  } else if (plan.type === 'list') {
-    await inTurn(context, services, { plan, snapshot }, pace =>
-      answerList(context, { plan, snapshot, mediaType, pace }, services),
-    )
-  } else {
-    const shown = shownAs(context, plan, mediaType, clock.wallMs())
-    await inTurn(context, services, { plan, snapshot }, () =>
-      answerWatch(context, { plan, snapshot, mediaType, ...shown }, services),
-    )
+    return
+  }
+  const turn = await takeTurn(context, services, { plan, snapshot })
+  try {
+    if (context.isOver) return
+    if (plan.type === 'list') {
+      await answerList(context, { plan, snapshot, mediaType, pace: turn.pace }, services)
+    } else {
+      const shown = shownAs(context, plan, mediaType, clock.wallMs())
+      await answerWatch(context, { plan, snapshot, mediaType, ...shown }, services)
+    }
+  } finally {
+    turn.end()
   }
 }
 
@@ -293,4 +307,24 @@ function runsOf({ content }: Page): Iterable<Run> {
     return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
   }
   return runsOfEntries(entries)
+}
+
+/** How the objects of a plan are shown at a time. Refuses renderings that do not go with what was asked for. */
+export function shownAs(
+  { state, target }: RequestContext,
+  { resource, type }: ReadPlan,
+  mediaType: MediaType,
+  now: number,
+): ShownAs {
+  const encoder = state.encoderOf(resource)
+  if (encoder instanceof NotExact) throw notExactly(resource, encoder.reason)
+  const mismatch =
+    type === 'watch' ? undefined : renderingMismatch(encoder.kind, mediaType, type === 'list')
+  if (mismatch !== undefined) throw notAcceptable(mismatch, false)
+  const asked = target.query.text('includeObject')
+  const includeObject = includedObject(asked)
+  if (includeObject === undefined && mediaType.rendering === 'Table') {
+    throw badRequest(invalidIncludeObject(asked))
+  }
+  return { encoder, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
 }

@@ -13,41 +13,34 @@ const pageMaxEntries = 1_000
 /** Smaller answers are bounded by how many requests there may be. */
 const heldMinBytes = 64 * 1024
 
-/** Does what a request asks for, counted as one of its user's. */
-export async function shared(
-  context: RequestContext,
-  fairness: Fairness | undefined,
-  task: () => Promise<void>,
-): Promise<void> {
-  if (fairness === undefined) return task()
-  const leave = fairness.enter(userOf(context))
-  try {
-    await task()
-  } finally {
-    leave()
-  }
+/** Counts a request as one of its user's. Call the returned function when it is over. */
+export function enter(context: RequestContext, fairness: Fairness | undefined): () => void {
+  return fairness === undefined ? nothing : fairness.enter(userOf(context))
 }
 
-/** Does what takes long when its user has a turn at it. `pace` is how the work is to give way to others. */
-export async function inTurn(
+/** A user's turn at what takes long. */
+export interface Turn {
+  /** How the work gives way to others. */
+  readonly pace: Clock
+  readonly end: () => void
+}
+
+const nothing = (): void => {}
+
+/** Resolves when the user has a turn at a list, or at the beginning of a watch. What is small has one at once. */
+export async function takeTurn(
   context: RequestContext,
   { fairness, clock }: { readonly fairness?: Fairness | undefined; readonly clock: Clock },
   { plan, snapshot }: { readonly plan: ListPlan | WatchPlan; readonly snapshot: Snapshot },
-  task: (pace: Clock) => Promise<void>,
-): Promise<void> {
-  if (fairness === undefined) return task(clock)
+): Promise<Turn> {
+  if (fairness === undefined) return { pace: clock, end: nothing }
   const user = userOf(context)
   if (!isLong(plan, snapshot)) {
     fairness.noteSmall(user)
-    return task(clock)
+    return { pace: clock, end: nothing }
   }
-  const free = await fairness.place(plan.type, user, context.signal)
-  const pace = plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock
-  try {
-    if (!context.isOver) await task(pace)
-  } finally {
-    free()
-  }
+  const end = await fairness.place(plan.type, user, context.signal)
+  return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
 }
 
 /** A get has come. */
