@@ -55,6 +55,11 @@ export function readSafe(out: DecodeState, at: number): number {
   return readHigh(out, at) * 0x1_0000_0000 + (readLow(out, at) >>> 0)
 }
 
+export function isNonZero32(out: DecodeState, at: number): boolean {
+  const byte = out.input[at] as number
+  return byte < 0x80 ? byte !== 0 : readLow(out, at) !== 0
+}
+
 export function isNonZero64(out: DecodeState, at: number): boolean {
   const byte = out.input[at] as number
   return byte < 0x80 ? byte !== 0 : readLow(out, at) !== 0 || readHigh(out, at) !== 0
