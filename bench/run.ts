@@ -18,8 +18,9 @@ if (bench === undefined) {
   process.stderr.write(`usage: npm run bench -- NAME [--check] [--small] [--json FILE]\n${list}`)
   process.exit(2)
 }
+const size = values.small === true ? 'small' : 'full'
 const result = await bench.run({
-  size: values.small === true ? 'small' : 'full',
+  size,
   progress: showProgress,
 })
 showProgress('')
@@ -30,11 +31,12 @@ const machine = {
   memoryBytes: totalmem(),
   node: process.version,
 }
+const measuredOn = new Date().toISOString().slice(0, 10)
 process.stdout.write(report(result))
 if (values.json !== undefined) {
   writeFileSync(
     values.json,
-    `${JSON.stringify({ bench: bench.name, machine, ...result }, undefined, 2)}\n`,
+    `${JSON.stringify({ bench: bench.name, size, measuredOn, machine, ...result }, undefined, 2)}\n`,
   )
 }
 if (values.check === true) {

@@ -84,7 +84,7 @@ main().then(
     process.exitCode = code
   },
   (error: unknown) => {
-    // What is not a failure is a bug of ours: it ends the process with its stack.
+    // Any other error is a bug: it ends the process with its stack.
     if (!(error instanceof CacheError)) throw error
     process.stderr.write(`watchglass: ${error.message}\n`)
     process.exitCode = error.code === 'invalid_request' ? 2 : 1

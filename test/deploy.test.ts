@@ -3,7 +3,8 @@ import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { commands } from '../lib/config/commands.ts'
-import { load, variableOf } from '../lib/config/load.ts'
+import { load } from '../lib/config/load.ts'
+import { variableOf } from '../lib/config/option.ts'
 import { configuredResource } from '../lib/kube/resources/configured-resources.ts'
 
 interface Container {

@@ -1,19 +1,57 @@
-import { readFileSync } from 'node:fs'
+/** The documents say what is true of the program: options, scripts, paths; and they are short enough to be read. */
+
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t from 'tap'
 import { commands } from '../lib/config/commands.ts'
-import { withOptions } from './support/program/readme-options.ts'
+import { optionsDocument } from './support/program/options-document.ts'
 
-const readme = readFileSync('README.md', 'utf8')
+const documents = [
+  'README.md',
+  'lib/ARCHITECTURE.md',
+  'bench/README.md',
+  ...readdirSync('deploy')
+    .filter(name => name.endsWith('.md'))
+    .map(name => `deploy/${name}`),
+]
 
-t.test('README has the options of the program', async t => {
-  t.equal(readme, withOptions(readme), 'node dist/test/support/program/write-readme.js writes them')
-  for (const { name } of commands.serve.options) t.ok(readme.includes(`--${name}`), name)
+const textOf = (file: string): string => readFileSync(file, 'utf8')
+
+t.test('deploy/OPTIONS.md has the options of the program', async t => {
+  const options = textOf('deploy/OPTIONS.md')
+  const writer = 'node dist/test/support/program/write-options.js'
+  t.equal(options, optionsDocument(), `${writer} writes it`)
+  for (const { name } of commands.serve.options) t.ok(options.includes(`--${name}`), name)
 })
 
-t.test('README names scripts that exist', async t => {
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-    scripts: Record<string, string>
+t.test('documents name scripts that exist', async t => {
+  const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> }
+  t.match(textOf('README.md'), /npm ci && npm start/)
+  t.match(textOf('README.md'), /npm ci && npm test/)
+  for (const file of documents) {
+    for (const [, name = ''] of textOf(file).matchAll(/npm run ([a-z:]+)/g)) {
+      t.ok(scripts[name], `${file}: npm run ${name}`)
+    }
   }
-  t.match(readme, /npm ci && npm start/)
-  t.ok(scripts['start'])
+})
+
+t.test('links lead to files that exist', async t => {
+  for (const file of documents) {
+    for (const [, target = ''] of textOf(file).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)) {
+      t.ok(existsSync(join(dirname(file), target)), `${file}: ${target}`)
+    }
+  }
+})
+
+t.test('paths that documents name exist', async t => {
+  for (const file of documents) {
+    for (const [path] of textOf(file).matchAll(/(?<![\w/.-])(?:lib|test|bench)\/[\w./-]*\w/g)) {
+      t.ok(existsSync(path), `${file}: ${path}`)
+    }
+  }
+})
+
+t.test('documents are short enough to be read', async t => {
+  const lines = textOf('README.md').trimEnd().split('\n').length
+  t.ok(lines <= 180, `README.md has ${lines} lines, of 180 at most`)
 })

@@ -215,7 +215,7 @@ function withoutComments(text: string): string {
 }
 
 /** Rooms whose files still import each other in circles. The list shrinks. */
-const circularRooms: readonly string[] = ['codec', 'config', 'upstream']
+const circularRooms: readonly string[] = ['codec', 'upstream']
 
 t.test('files of lib/ do not import each other in circles', async t => {
   const circles = circlesOf(

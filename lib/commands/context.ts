@@ -1,7 +1,7 @@
 /** What every command is given. */
 
 import type { Logger } from '../base/logger.ts'
-import type { OptionValues } from '../config/load.ts'
+import type { OptionValues } from '../config/option-values.ts'
 
 export interface CommandContext {
   readonly values: OptionValues

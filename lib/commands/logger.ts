@@ -2,7 +2,7 @@
 
 import { CacheError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
-import type { OptionValues } from '../config/load.ts'
+import type { OptionValues } from '../config/option-values.ts'
 import { createLogger, findLogLevel } from '../ops/log.ts'
 import { systemClock } from '../ops/system.ts'
 

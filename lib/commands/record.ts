@@ -15,7 +15,7 @@ import type { CommandContext } from './context.ts'
 export async function record({ values, logger, signal }: CommandContext): Promise<number> {
   const path = values.text('out')
   if (path === undefined) {
-    throw new CacheError('invalid_request', 'say where to: --out FILE, such as history.jsonl.gz')
+    throw new CacheError('invalid_request', 'record needs --out FILE, such as history.jsonl.gz')
   }
   const prefix = values.text('prefix')
   const from = revisionFromText(values.text('revision'))

@@ -8,7 +8,7 @@ import type { Logger } from '../base/logger.ts'
 import { etcdConnection } from '../config/etcd.ts'
 import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
 import { memoryBudgetOf } from '../config/memory.ts'
-import type { OptionValues } from '../config/load.ts'
+import type { OptionValues } from '../config/option-values.ts'
 import { listed } from '../config/upstream.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
@@ -141,7 +141,9 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
 /** `1.34` of `1.34`, `v1.34` and `34`. */
 function minorOf(text: string): string {
   const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
-  if (minor === undefined) throw invalid(`--kubernetes-version "${text}" is not such as 1.34`)
+  if (minor === undefined) {
+    throw invalid(`--kubernetes-version "${text}" is not a minor version such as 1.34`)
+  }
   return `1.${minor}`
 }
 
@@ -184,7 +186,9 @@ async function serveMirrored(
   const service = await Service.start(options)
   const address = addressOf(options.listen, service.port)
   logger.info('listening', { address })
-  if (service.adminPort !== 0) logger.info('our own paths', { port: service.adminPort })
+  if (service.adminPort !== 0) {
+    logger.info('serving health and metrics', { port: service.adminPort })
+  }
   onSwitch(() => service.readSwitch?.toggle())
   void service.ready.then(() => {
     if (!signal.aborted) introduce({ service, address, etcd: etcd.name, values, logger })

@@ -1,7 +1,7 @@
 /** Which etcd has which resources (`--etcd-for`), and which resources are left alone (`--exclude`). */
 
 import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from '../config/load.ts'
+import type { OptionValues } from '../config/option-values.ts'
 import { listed } from '../config/upstream.ts'
 import { builtInResources } from '../kube/resources/built-ins.ts'
 import type { Schema } from '../codec/schema/schema.ts'

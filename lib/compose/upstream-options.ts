@@ -4,7 +4,7 @@ import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { type ListenAddress, parseAddress } from '../config/listen.ts'
-import type { OptionValues } from '../config/load.ts'
+import type { OptionValues } from '../config/option-values.ts'
 import { compareShare, compatibleMinors, upstreamConnection } from '../config/upstream.ts'
 import {
   type ClientCertificate,

@@ -1,97 +1,97 @@
-/** Who may read what is served, as the options say it, and what must be given together. */
+/** Who may read: the options, which of them need each other, and the plan made from them. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
-import type { OptionValues } from './load.ts'
+import type { OptionValues } from './option-values.ts'
 
 export const authOptions: readonly Option[] = [
   {
     name: 'auth',
     value: 'MODE',
-    help: 'Who may read. delegate (default with --upstream): whom the upstream allows it, asked with their own credentials. requestheader: whom it allows it, as a front proxy names them. none (default on loopback addresses without --upstream): everybody who can connect.',
+    help: "Who may read. delegate: asks the upstream with the caller's own credentials (default with --upstream). requestheader: believes the user that a front proxy names, and asks the upstream with its own credentials. none: authentication is off, anyone who can connect can read everything (default on loopback addresses without --upstream).",
   },
   {
     name: 'pass-identity',
     value: 'MODE',
-    help: 'How users whom this server knows by a certificate or a front proxy are shown to the upstream: headers (X-Remote-*, with the certificate of a front proxy) or impersonate (with our own credentials).',
+    help: "How to tell the upstream about users whom Watchglass authenticated by certificate or front proxy: headers (X-Remote-*, with --front-proxy-cert) or impersonate (Impersonate-* with Watchglass's own credentials).",
   },
   {
     name: 'front-proxy-cert',
     value: 'FILE',
-    help: 'The certificate (PEM) of a front proxy that the upstream believes, for --pass-identity headers.',
+    help: "The client certificate (PEM) that the upstream accepts as a front proxy's. For --pass-identity headers.",
   },
-  { name: 'front-proxy-key', value: 'FILE', help: 'Its key (PEM).' },
+  { name: 'front-proxy-key', value: 'FILE', help: 'The key (PEM) of --front-proxy-cert.' },
   {
     name: 'authorized-ttl',
     value: 'SECONDS',
     fallback: '10',
-    help: 'How long a yes of the upstream is kept. A change of RBAC objects that the mirror sees drops it at once.',
+    help: 'How long an allowed access review is cached. A change of RBAC objects that the mirror sees drops it at once.',
   },
   {
     name: 'unauthorized-ttl',
     value: 'SECONDS',
     fallback: '10',
-    help: 'How long a no of the upstream is kept.',
+    help: 'How long a denied access review is cached.',
   },
   {
     name: 'requestheader-client-ca',
     value: 'FILE',
-    help: 'Authorities (PEM) of front proxies, whose X-Remote-* headers are believed. Left out with --auth requestheader, everything about front proxies is read from the ConfigMap extension-apiserver-authentication.',
+    help: 'Certificate authorities (PEM) for front proxies, whose X-Remote-* headers are believed. Without it, --auth requestheader reads all of these settings from the ConfigMap kube-system/extension-apiserver-authentication.',
   },
   {
     name: 'requestheader-allowed-names',
     value: 'NAMES',
     many: true,
-    help: 'Common names of front proxies; any if it is left out.',
+    help: "Common names that a front proxy's certificate may have. Default: any.",
   },
   {
     name: 'requestheader-username-headers',
     value: 'NAMES',
     many: true,
     fallback: 'X-Remote-User',
-    help: 'Headers in which a front proxy names the user, the first that is there counts.',
+    help: 'Headers with the name of the user. The first one present counts.',
   },
   {
     name: 'requestheader-uid-headers',
     value: 'NAMES',
     many: true,
     fallback: 'X-Remote-Uid',
-    help: 'Headers in which it tells the uid.',
+    help: 'Headers with the UID of the user.',
   },
   {
     name: 'requestheader-group-headers',
     value: 'NAMES',
     many: true,
     fallback: 'X-Remote-Group',
-    help: 'Headers in which it names groups.',
+    help: 'Headers with the groups of the user.',
   },
   {
     name: 'requestheader-extra-headers-prefix',
     value: 'NAMES',
     many: true,
     fallback: 'X-Remote-Extra-',
-    help: 'How headers begin in which it tells more.',
+    help: 'Prefixes of the headers with extra attributes of the user.',
   },
   {
     name: 'review-server',
     value: 'URL',
-    help: 'The API server that decides about access, if it is not the upstream: for a sidecar, kube-apiserver.',
+    help: 'The API server that decides about access, when it is not the upstream. For a sidecar: kube-apiserver.',
   },
   {
     name: 'review-server-ca',
     value: 'FILE',
-    help: 'Certificates (PEM) of the authorities that may sign its certificate.',
+    help: 'Certificate authorities (PEM) for its server certificate.',
   },
   {
     name: 'review-server-token-file',
     value: 'FILE',
-    help: 'Our own token for it. Read again when it changes.',
+    help: "Watchglass's own bearer token for it. Read again when it changes.",
   },
   {
     name: 'audit-log',
     value: 'FILE',
-    help: "Records what is answered here as JSON lines in the form of kube-apiserver's audit log (level Metadata); - is standard output. What passes to an upstream is recorded there.",
+    help: 'Writes an audit event for each request that the mirror answers: JSON lines as kube-apiserver writes them, level Metadata; - is standard output. Requests that go to the upstream are in its own audit log.',
   },
 ]
 
@@ -123,7 +123,8 @@ export interface AuthPlan {
   readonly reviewServer: ReviewServerPlan | undefined
 }
 
-/** What the options ask for; undefined: everybody may read everything. Refuses what would let in more than was meant. */
+/** The plan that the options ask for; undefined when authentication is off. Throws when the options would let in more people
+ *  than their author can have meant. */
 export function authPlanOf(values: OptionValues, host: string): AuthPlan | undefined {
   const hasUpstream = values.all('upstream').length > 0
   const mode = values.text('auth') ?? usualMode(hasUpstream, host)
@@ -138,14 +139,18 @@ export function authPlanOf(values: OptionValues, host: string): AuthPlan | undef
       throw invalid(`--auth "${mode}" is not delegate, requestheader or none`)
   }
   if (!hasUpstream && reviewServer === undefined) {
-    throw invalid(`--auth ${mode} needs --upstream or --review-server: somebody has to decide`)
+    throw invalid(
+      `--auth ${mode} needs --upstream or --review-server: the API server that decides who may read`,
+    )
   }
   const userAuthoritiesFile = values.text('client-ca')
   const passIdentity = passIdentityOf(values)
   const knowsUsers = mode === 'requestheader' || userAuthoritiesFile !== undefined
   if (hasUpstream && knowsUsers && passIdentity === undefined) {
     const what = mode === 'requestheader' ? '--auth requestheader' : '--client-ca'
-    throw invalid(`${what} with --upstream needs --pass-identity: how users are shown to it`)
+    throw invalid(
+      `${what} with --upstream needs --pass-identity: how the upstream learns who the user is`,
+    )
   }
   return {
     mode,
@@ -163,7 +168,7 @@ function usualMode(hasUpstream: boolean, host: string): string {
   if (hasUpstream) return 'delegate'
   if (isLoopback(host)) return 'none'
   throw invalid(
-    `whoever reaches ${host} could read everything: say who may with --auth, or listen on a loopback address`,
+    `refusing to listen on ${host} without authentication: anyone who can connect could read everything; set --auth, or listen on a loopback address`,
   )
 }
 
@@ -202,7 +207,7 @@ function frontProxiesOf(values: OptionValues, mode: AuthPlan['mode']): AuthPlan[
   }
   if (values.text('listen')?.startsWith('https:') !== true) {
     throw invalid(
-      '--auth requestheader needs --listen https://...: front proxies show certificates',
+      '--auth requestheader needs --listen https://...: a front proxy authenticates with a client certificate',
     )
   }
   if (authoritiesFile === undefined) return 'config-map'
@@ -244,7 +249,7 @@ function reviewServerOf(values: OptionValues): ReviewServerPlan | undefined {
   if (!/^https?:\/\/[^/?#@]+\/?$/.test(text) || !URL.canParse(text)) {
     throw invalid(`--review-server "${text}" is not an address such as https://10.0.0.1:6443`)
   }
-  // Read again for each use, but what is not there at start is a mistake.
+  // Read again for each use; a file that is missing at start is a mistake in the options.
   fileOf(values, 'review-server-token-file')
   return {
     url: new URL(text),

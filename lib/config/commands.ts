@@ -1,5 +1,5 @@
-/** The command line in one table: what `--help`, the flags' parser and README's list of flags are all made from. Adding an
- *  option is adding a row here; the environment variable of `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
+/** The command line as one table. `--help`, the parser and deploy/OPTIONS.md are made from it, so that adding an option is adding a
+ *  row. Each option has an environment variable: that of `--etcd-user` is `WATCHGLASS_ETCD_USER`. */
 
 import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
@@ -18,7 +18,7 @@ const clusterOptions: readonly Option[] = [
   {
     name: 'churn',
     value: 'N/s',
-    help: 'Goes on changing generated objects at this rate: leases, statuses, evictions, rollouts.',
+    help: 'Keeps changing generated objects at this rate: leases, statuses, evictions, rollouts.',
   },
   {
     name: 'seed',
@@ -33,7 +33,7 @@ const logOptions: readonly Option[] = [
     name: 'log-level',
     value: 'LEVEL',
     fallback: 'info',
-    help: 'What to log: debug, info, warn or error. JSON lines on standard error, or text on a terminal.',
+    help: 'The lowest level to log: debug, info, warn or error. JSON lines on standard error, plain text on a terminal.',
   },
 ]
 
@@ -43,44 +43,44 @@ const serveOptions: readonly Option[] = [
     name: 'listen',
     value: 'URL',
     fallback: 'http://127.0.0.1:8001',
-    help: 'Where to serve: http or https, HTTP/1.1 and HTTP/2. Port 0 lets the system choose; none serves nothing but --etcd-listen.',
+    help: 'The address to serve on: http or https, both with HTTP/1.1 and HTTP/2. Port 0 picks a free port; none serves only --etcd-listen.',
   },
   {
     name: 'tls-cert',
     value: 'FILE',
-    help: 'The certificate (PEM) of an https listener. Read again when it changes. Needs --tls-key.',
+    help: 'The server certificate (PEM) for an https listener. Read again when it changes. Needs --tls-key.',
   },
   {
     name: 'tls-key',
     value: 'FILE',
-    help: 'Its key (PEM).',
+    help: 'The key (PEM) of --tls-cert.',
   },
   {
     name: 'client-ca',
     value: 'FILE',
-    help: 'Authorities (PEM) that may sign client certificates, which are asked for then.',
+    help: 'Certificate authorities (PEM) for client certificates. Clients are then asked for a certificate.',
   },
   {
     name: 'continue-key-file',
     value: 'FILE',
-    help: 'Encrypts continue tokens: keys of 32 bytes as base64, one a line. The first one encrypts, all decrypt.',
+    help: 'Encrypts continue tokens. The file has one key of 32 bytes (base64) a line: the first encrypts, all decrypt.',
   },
   {
     name: 'etcd-for',
     value: 'RESOURCE=URL',
     many: true,
-    help: 'Another etcd, with the same credentials, that keeps a resource: events=http://10.0.0.2:2379; several endpoints are separated by commas.',
+    help: 'Another etcd that holds a resource, reached with the same credentials: events=http://10.0.0.2:2379. Separate several endpoints with commas.',
   },
   {
     name: 'exclude',
     value: 'RESOURCE',
     many: true,
-    help: 'A resource that is neither mirrored nor served, such as secrets or widgets.example.com; several are separated by commas.',
+    help: 'A resource that is neither mirrored nor served, such as secrets or widgets.example.com. Separate several with commas.',
   },
   {
     name: 'resources',
     value: 'FILE',
-    help: 'Resources that nothing in etcd declares, such as those of aggregated servers: a YAML list.',
+    help: 'A YAML list of resources that are declared nowhere in etcd, such as those of an aggregated API server.',
   },
   {
     name: 'kubernetes-version',
@@ -90,13 +90,13 @@ const serveOptions: readonly Option[] = [
   },
   {
     name: 'cbor',
-    help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. kube-apiserver does so behind a feature gate that is off.',
+    help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. In kube-apiserver this is a feature gate that is off by default.',
   },
   {
     name: 'shutdown-delay',
     value: 'SECONDS',
     fallback: '0',
-    help: 'Serves on for so long when it is asked to stop, while /readyz fails already, so that load balancers leave.',
+    help: 'How long to keep serving after SIGTERM or SIGINT while /readyz already fails, so that load balancers stop sending requests.',
   },
 ]
 
@@ -105,17 +105,17 @@ const embeddedOptions: readonly Option[] = [
   {
     name: 'generate',
     value: 'KIND=COUNT[,KIND=COUNT...]',
-    help: 'A generated cluster that the embedded etcd begins with, such as pods=1000; see the command generate.',
+    help: 'Fills the embedded etcd with a generated cluster, such as pods=1000. See the command generate.',
   },
   {
     name: 'etcd-listen',
     value: 'ADDR',
-    help: 'Serves the API of the embedded etcd here, for etcdctl and other clients: 127.0.0.1:2379. No authentication.',
+    help: 'Serves the API of the embedded etcd at this address, for etcdctl and other clients: 127.0.0.1:2379. It has no authentication.',
   },
   {
     name: 'load',
     value: 'FILE',
-    help: 'A recorded history that the embedded etcd begins with, as record writes it; .gz is uncompressed.',
+    help: 'Fills the embedded etcd with a history that the command record wrote. A file that ends in .gz is uncompressed.',
   },
 ]
 
@@ -172,7 +172,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       {
         name: 'out',
         value: 'FILE',
-        help: 'Where to write: JSON lines, compressed when the name ends in .gz. An existing file is replaced.',
+        help: 'The file to write: JSON lines, compressed when the name ends in .gz. An existing file is replaced.',
       },
       {
         name: 'prefix',
@@ -182,7 +182,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       {
         name: 'revision',
         value: 'N',
-        help: 'Begins at this revision of etcd, unless it is compacted; at the newest if it is left out.',
+        help: 'The revision of etcd to start at. Default: the newest.',
       },
       etcdOption,
       ...etcdCredentialOptions,

@@ -1,9 +1,9 @@
-/** The options of every command that connects to etcd, and what they come to. Files are read once, here. */
+/** The options of every command that connects to etcd, and the connection made from them. Files are read once, here. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
-import type { OptionValues } from './load.ts'
+import type { OptionValues } from './option-values.ts'
 
 /** Where etcd is. A command that takes more than addresses has a row of its own. */
 export const etcdOption: Option = {
@@ -14,27 +14,27 @@ export const etcdOption: Option = {
   help: 'An endpoint of etcd, such as https://10.0.0.1:2379; several are separated by commas.',
 }
 
-/** How to be let in. */
+/** TLS and users. */
 export const etcdCredentialOptions: readonly Option[] = [
   {
     name: 'etcd-cacert',
     value: 'FILE',
-    help: 'Certificates (PEM) of the authorities that may sign the certificate of etcd.',
+    help: 'Certificate authorities (PEM) for the server certificate of etcd.',
   },
   {
     name: 'etcd-cert',
     value: 'FILE',
-    help: 'The client certificate (PEM) to show to etcd. Needs --etcd-key.',
+    help: 'The client certificate (PEM) for connections to etcd. Needs --etcd-key.',
   },
   {
     name: 'etcd-key',
     value: 'FILE',
-    help: 'The key (PEM) of the client certificate.',
+    help: 'The key (PEM) of --etcd-cert.',
   },
   {
     name: 'etcd-user',
     value: 'NAME:PASSWORD',
-    help: 'The user to be for etcd. Other users of the machine can see arguments, but not the environment.',
+    help: 'The user to log in to etcd as. Prefer the environment variable: other users of the machine can see arguments.',
   },
 ]
 
@@ -70,7 +70,7 @@ function tlsFrom(values: OptionValues): EtcdTls | undefined {
   return ca === undefined && own === undefined ? undefined : { ca, ...own }
 }
 
-/** Never says what it was given: it may be a password. */
+/** Errors leave the value out: it may be a password. */
 function userFrom(text: string | undefined): EtcdConnection['user'] {
   if (text === undefined) return undefined
   const colon = text.indexOf(':')

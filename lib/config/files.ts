@@ -1,11 +1,11 @@
-/** Files that options name, read once, at start. What is wrong with one is said then, by the option's name: a certificate that is none
- *  would show as connections that fail, or not at all. */
+/** Files that options name, read and checked once, at start, so that an error names the option. Otherwise an invalid certificate
+ *  would show up later, as failed connections. */
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './load.ts'
+import type { OptionValues } from './option-values.ts'
 
 /** A certificate and its key (PEM). */
 export interface KeyPair {
@@ -36,7 +36,7 @@ export function authoritiesOf(values: OptionValues, name: string): Buffer | unde
   return pem
 }
 
-/** A certificate and its key, which are given together, and must fit. */
+/** A certificate and its key: both or neither are given, and the key must be the certificate's. */
 export function keyPairOf(
   values: OptionValues,
   certName: string,
@@ -45,12 +45,12 @@ export function keyPairOf(
   const [cert, key] = [fileOf(values, certName), fileOf(values, keyName)]
   if (cert === undefined && key === undefined) return undefined
   if (cert === undefined || key === undefined) {
-    throw new CacheError('invalid_request', `--${certName} and --${keyName} go together`)
+    throw new CacheError('invalid_request', `--${certName} and --${keyName} must be given together`)
   }
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    throw invalid(`--${certName} and --${keyName} are no certificate (PEM) with its key`, error)
+    throw invalid(`--${certName} and --${keyName} are not a certificate (PEM) and its key`, error)
   }
   return { cert, key }
 }

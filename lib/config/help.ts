@@ -1,8 +1,7 @@
 /** `--help` as text, made from the table of commands. */
 
 import { commands } from './commands.ts'
-import { variableOf } from './load.ts'
-import type { Command, Option } from './option.ts'
+import { type Command, type Option, variableOf } from './option.ts'
 
 const width = 100
 

@@ -1,7 +1,7 @@
-/** Where to listen, read from the options. */
+/** The addresses to listen on, read from the options. */
 
 import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './load.ts'
+import type { OptionValues } from './option-values.ts'
 
 /** An address to listen at. */
 export interface ListenAddress {

@@ -1,9 +1,10 @@
-/** Arguments and environment in, a command with its option values out, or a failure that says what was wrong and what to do. */
+/** Parses arguments and environment into a command with its option values. An error says what is wrong and what to do. */
 
 import { parseArgs } from 'node:util'
 import { CacheError } from '../base/errors.ts'
 import { commands } from './commands.ts'
-import type { Command, Option } from './option.ts'
+import { type Command, variableOf } from './option.ts'
+import { OptionValues } from './option-values.ts'
 
 /** What was asked for: one command, or help (of one command or of all), or the version. */
 export type Invocation =
@@ -15,29 +16,6 @@ export type Invocation =
       readonly values: OptionValues
       readonly operands: readonly string[]
     }
-
-/** The values of one command's options, with fallbacks applied. */
-export class OptionValues {
-  readonly #values: ReadonlyMap<string, readonly string[]>
-
-  constructor(values: ReadonlyMap<string, readonly string[]>) {
-    this.#values = values
-  }
-
-  /** The value, or `undefined` when the option is absent and has no fallback. */
-  text(name: string): string | undefined {
-    return this.#values.get(name)?.at(-1)
-  }
-
-  /** Every value of an option that may be given more than once. */
-  all(name: string): readonly string[] {
-    return this.#values.get(name) ?? []
-  }
-
-  switch(name: string): boolean {
-    return this.#values.get(name)?.at(-1) === 'true'
-  }
-}
 
 /** Reads the command line (without the program's own name) and the environment. */
 export function load(
@@ -60,11 +38,6 @@ export function load(
   }
   if (rest.includes('--help') || rest.includes('-h')) return { kind: 'help', command: first }
   return { kind: 'run', command: first, ...readOptions({ name: first, command, args: rest, env }) }
-}
-
-/** The environment variable that stands in for an option. */
-export function variableOf(option: Option): string {
-  return `WATCHGLASS_${option.name.toUpperCase().replaceAll('-', '_')}`
 }
 
 interface Source {

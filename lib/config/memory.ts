@@ -1,13 +1,13 @@
-/** How much memory may be held, as the options say it. */
+/** The memory budget, read from the options. */
 
 import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from './load.ts'
+import type { OptionValues } from './option-values.ts'
 import type { Option } from './option.ts'
 
 export const memoryOption: Option = {
   name: 'memory-budget',
   value: 'SIZE',
-  help: 'What mirror, history and encoded objects may take together, such as 4GiB or 500MiB. Beyond it the encoded objects go first, then history, then the largest resources pass to the upstream; without one a start is refused.',
+  help: 'The most memory that mirror, history and encoded objects may use together, such as 4GiB or 500MiB. Above it encoded objects are dropped first, then history; then the largest resources go to the upstream. Without --upstream, a start that does not fit is refused.',
 }
 
 const units: Readonly<Record<string, number>> = { KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 }

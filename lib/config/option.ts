@@ -1,4 +1,4 @@
-/** The form of a command and of an option: a row of the table in commands.ts. */
+/** What a command and an option are: the rows of the table in commands.ts. */
 
 export interface Command {
   /** What follows the command's name on the line, beside options. */
@@ -17,4 +17,9 @@ export interface Option {
   readonly many?: boolean
   /** One or two sentences: what it does, its unit, its bounds. */
   readonly help: string
+}
+
+/** The environment variable that stands in for an option. */
+export function variableOf(option: Option): string {
+  return `WATCHGLASS_${option.name.toUpperCase().replaceAll('-', '_')}`
 }

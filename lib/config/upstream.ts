@@ -1,8 +1,8 @@
-/** The options of the upstream, and what they come to. Files are read once, here, but for the token. */
+/** The options of the upstream, and the connection made from them. Files are read once, here; the token file is read again. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
-import type { OptionValues } from './load.ts'
+import type { OptionValues } from './option-values.ts'
 import type { Option } from './option.ts'
 
 /** Where the upstream is, and who we are to it. */
@@ -11,29 +11,29 @@ export const upstreamOptions: readonly Option[] = [
     name: 'upstream',
     value: 'URL',
     many: true,
-    help: 'The API server to stand in front of: whatever the mirror does not answer goes there. Several servers of one cluster are separated by commas.',
+    help: 'The API server behind Watchglass: every request that the mirror cannot answer goes there. Separate several servers of one cluster with commas.',
   },
   {
     name: 'upstream-ca',
     value: 'FILE',
-    help: 'Authorities (PEM) that may sign the certificate of the upstream.',
+    help: 'Certificate authorities (PEM) for the server certificate of the upstream.',
   },
   {
     name: 'upstream-cert',
     value: 'FILE',
-    help: 'Our own client certificate (PEM), for our own questions only: discovery, probes, reviews. Needs --upstream-key.',
+    help: "Watchglass's own client certificate (PEM) for the upstream, used for its own requests only: discovery, probes, access reviews. Needs --upstream-key.",
   },
-  { name: 'upstream-key', value: 'FILE', help: 'Its key (PEM).' },
+  { name: 'upstream-key', value: 'FILE', help: 'The key (PEM) of --upstream-cert.' },
   {
     name: 'upstream-token-file',
     value: 'FILE',
-    help: 'Our own token, for our own questions only. Read again when it changes.',
+    help: "Watchglass's own bearer token for the upstream, used for its own requests only. Read again when it changes.",
   },
   {
     name: 'upstream-timeout',
     value: 'SECONDS',
     fallback: '75',
-    help: 'How long the upstream may take to begin an answer, or to go on with it. Watches, logs and the like have no such limit.',
+    help: 'How long to wait for the upstream to start a response, or to continue it. Watches, logs and other long requests have no such limit.',
   },
   {
     name: 'compatible-with',
@@ -45,28 +45,28 @@ export const upstreamOptions: readonly Option[] = [
     name: 'cache-only',
     value: 'RESOURCE',
     many: true,
-    help: 'The only resources that are kept and answered here: pods,nodes,widgets.example.com. All others pass.',
+    help: 'Mirror and serve only these resources, such as pods,nodes,widgets.example.com. All others go to the upstream.',
   },
   {
     name: 'never-cache',
     value: 'RESOURCE',
     many: true,
-    help: 'Resources that are never kept nor answered here: they pass.',
+    help: 'Never mirror or serve these resources. They go to the upstream.',
   },
   {
     name: 'discover-resources',
-    help: 'Beside an aggregated API server: serves what it lists and nothing declares, as soon as it is found in its etcd at PREFIX/GROUP/RESOURCE.',
+    help: 'Beside an aggregated API server: also serves the resources that it lists, once their keys are found in its etcd at PREFIX/GROUP/RESOURCE.',
   },
   {
     name: 'compare',
     value: 'SHARE',
     fallback: '0%',
-    help: 'Asks the upstream the same for a share of what is answered here, such as 0.1%; compares, counts, and logs the first differences.',
+    help: "Compares this share of the answers from the mirror with the upstream's, such as 0.1%. Counts the results and logs the first differences.",
   },
   {
     name: 'admin-listen',
     value: 'URL',
-    help: 'Where our own /metrics, /livez, /readyz, /version and /pass-through are: http://127.0.0.1:8002 with an upstream, which has these paths on --listen; none otherwise.',
+    help: "The address of Watchglass's own /metrics, /livez, /readyz, /version and /pass-through. Default: http://127.0.0.1:8002 with --upstream; without it they are on --listen.",
   },
 ]
 
@@ -89,7 +89,7 @@ export function upstreamConnection(values: OptionValues): UpstreamConnection | u
     if (stray !== undefined) throw invalid(`--${stray.name} needs --upstream`)
     return undefined
   }
-  // Read again for each use, but what is not there at start is a mistake.
+  // Read again for each use; a file that is missing at start is a mistake in the options.
   fileOf(values, 'upstream-token-file')
   return {
     urls,
@@ -105,7 +105,9 @@ export function compatibleMinors(values: OptionValues): ReadonlySet<number> {
   return new Set(
     listed(values, 'compatible-with').map(text => {
       const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
-      if (minor === undefined) throw invalid(`--compatible-with "${text}" is not such as 1.35`)
+      if (minor === undefined) {
+        throw invalid(`--compatible-with "${text}" is not a minor version such as 1.35`)
+      }
       return Number(minor)
     }),
   )
@@ -131,14 +133,16 @@ export function compareShare(values: OptionValues): number {
   const text = values.text('compare') ?? ''
   const percent = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text)?.[1]
   const share = Number(percent) / 100
-  if (percent === undefined || share > 1) throw invalid(`--compare "${text}" is not such as 0.1%`)
+  if (percent === undefined || share > 1) {
+    throw invalid(`--compare "${text}" is not a percentage such as 0.1%`)
+  }
   return share
 }
 
 function secondsOf(text: string): number {
   const seconds = /^(\d{1,5})s?$/.exec(text)?.[1]
   if (seconds === undefined || seconds === '0') {
-    throw invalid(`--upstream-timeout "${text}" is not a number of seconds`)
+    throw invalid(`--upstream-timeout "${text}" is not a number of seconds above 0`)
   }
   return Number(seconds)
 }

@@ -75,7 +75,7 @@ t.test('serve refuses what would not do what was meant', async t => {
   const cases: readonly (readonly [string[], RegExp])[] = [
     [
       ['--listen', 'http://0.0.0.0:8001'],
-      /whoever reaches 0\.0\.0\.0 could read everything: say who may with --auth/,
+      /refusing to listen on 0\.0\.0\.0 without authentication: .*set --auth/,
     ],
     [['--auth', 'magic'], /--auth "magic" is not delegate, requestheader or none/],
     [['--listen', '127.0.0.1:8001'], /--listen "127\.0\.0\.1:8001" is not an address/],
@@ -90,7 +90,7 @@ t.test('serve refuses what would not do what was meant', async t => {
     [['--etcd', 'embedded,http://127.0.0.1:1'], /--etcd embedded goes with no other endpoint/],
     [
       ['--etcd', 'https://127.0.0.1:1', '--etcd-cert', `${certs}/client.pem`, '--etcd-key', ca],
-      /^watchglass: --etcd-cert and --etcd-key are no certificate/,
+      /^watchglass: --etcd-cert and --etcd-key are not a certificate/,
     ],
     [['--listen', anyPort, '--audit-log', 'none/audit.log'], /--audit-log cannot be written/],
     [['--listen', anyPort, '--resources', 'package.json'], /package\.json is not a list/],

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { authPlanOf } from '../../../lib/config/auth.ts'
-import { load, type OptionValues } from '../../../lib/config/load.ts'
+import { load } from '../../../lib/config/load.ts'
+import type { OptionValues } from '../../../lib/config/option-values.ts'
 import { memoryBudgetOf } from '../../../lib/config/memory.ts'
 
 function values(...args: string[]): OptionValues {
@@ -47,7 +48,7 @@ t.test('front proxies are named by options, or by the ConfigMap', async t => {
 
 t.test('what would let in more than was meant is refused', async t => {
   const cases: readonly (readonly [string[], RegExp])[] = [
-    [[], /whoever reaches 0\.0\.0\.0 could read everything/],
+    [[], /refusing to listen on 0\.0\.0\.0 without authentication/],
     [['--auth', 'delegate'], /needs --upstream or --review-server/],
     [['--auth', 'requestheader', ...upstream], /--pass-identity/],
     [['--auth', 'requestheader', '--review-server', 'https://a'], /needs --listen https/],
@@ -63,7 +64,7 @@ t.test('what would let in more than was meant is refused', async t => {
     [[...review, '--review-server-token-file', 'none'], /-token-file cannot be read/],
     [
       [...upstream, '--pass-identity=headers', '--front-proxy-cert', cert, '--front-proxy-key', ca],
-      /--front-proxy-cert and --front-proxy-key are no certificate/,
+      /--front-proxy-cert and --front-proxy-key are not a certificate/,
     ],
   ]
   for (const [args, message] of cases) {

@@ -38,7 +38,7 @@ t.test('credentials are read from files', async t => {
   })
   t.throws(() => connectionOf(args.slice(0, 4)), {
     code: 'invalid_request',
-    message: /go together/,
+    message: /given together/,
   })
   t.throws(() => connectionOf(['--etcd-cacert', 'none']), {
     code: 'invalid_request',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { authoritiesOf, fileOf, keyPairOf } from '../../../lib/config/files.ts'
-import { OptionValues } from '../../../lib/config/load.ts'
+import { OptionValues } from '../../../lib/config/option-values.ts'
 
 const certs = 'test/support/certs'
 
@@ -37,11 +37,11 @@ t.test('a certificate has its own key', async t => {
     keyPairOf(given(values), 'cert', 'key')
   t.strictSame(pairOf({ cert, key }), { cert: readFileSync(cert), key: readFileSync(key) })
   t.equal(pairOf({}), undefined)
-  t.throws(() => pairOf({ cert }), { message: '--cert and --key go together' })
-  t.throws(() => pairOf({ key }), { message: '--cert and --key go together' })
+  t.throws(() => pairOf({ cert }), { message: '--cert and --key must be given together' })
+  t.throws(() => pairOf({ key }), { message: '--cert and --key must be given together' })
   const refused = {
     code: 'invalid_request',
-    message: /^--cert and --key are no certificate \(PEM\)/,
+    message: /^--cert and --key are not a certificate \(PEM\)/,
   }
   t.throws(() => pairOf({ cert, key: `${certs}/renewed.key` }), refused)
   t.throws(() => pairOf({ cert: 'LICENSE', key }), refused)

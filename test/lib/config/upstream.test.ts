@@ -13,10 +13,16 @@ t.test('options of an upstream that make no sense are refused', async t => {
     [['--compare', '1%'], /--compare needs --upstream/],
     [['--upstream', 'https://x', '--upstream-token-file', '/nope'], /-token-file cannot be read/],
     [['--upstream', 'https://x', '--upstream-ca', 'LICENSE'], /--upstream-ca LICENSE has no/],
-    [['--upstream', 'https://x', '--upstream-cert', 'LICENSE'], /-cert and --upstream-key go/],
+    [
+      ['--upstream', 'https://x', '--upstream-cert', 'LICENSE'],
+      /-cert and --upstream-key must be given together/,
+    ],
     [['--upstream', 'https://x', '--upstream-ca', '/nope'], /--upstream-ca cannot be read/],
     [['--upstream', 'https://x', '--upstream-timeout', '0'], /--upstream-timeout "0"/],
-    [['--upstream', 'https://x', '--compare', '2'], /--compare "2" is not such as 0\.1%/],
+    [
+      ['--upstream', 'https://x', '--compare', '2'],
+      /--compare "2" is not a percentage such as 0\.1%/,
+    ],
     [['--upstream', 'https://x', '--compatible-with', 'x'], /--compatible-with "x"/],
     [['--admin-listen', 'https://127.0.0.1:1'], /--admin-listen has no certificate/],
   ]

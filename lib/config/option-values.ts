@@ -1,0 +1,24 @@
+/** What was given for the options of a command. */
+
+/** The values of one command's options, with fallbacks applied. */
+export class OptionValues {
+  readonly #values: ReadonlyMap<string, readonly string[]>
+
+  constructor(values: ReadonlyMap<string, readonly string[]>) {
+    this.#values = values
+  }
+
+  /** The value, or `undefined` when the option is absent and has no fallback. */
+  text(name: string): string | undefined {
+    return this.#values.get(name)?.at(-1)
+  }
+
+  /** Every value of an option that may be given more than once. */
+  all(name: string): readonly string[] {
+    return this.#values.get(name) ?? []
+  }
+
+  switch(name: string): boolean {
+    return this.#values.get(name)?.at(-1) === 'true'
+  }
+}
