@@ -47,6 +47,7 @@ import type { ApiOptions } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { directList, directSnapshot } from './direct-contents.ts'
 import { beginList, type ListAnswer, type ListBeginning, sendList, type ShownAs } from './list.ts'
+import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** What reads are answered with. */
@@ -102,7 +103,7 @@ async function answerPlanned(
     },
   )
   if (found === undefined) return
-  if (found === 'timed out') reply.text(504, requestTimeoutBody, {})
+  if (found === 'timed out') refuseLate(reply)
   else if (found instanceof Snapshot) {
     await answerFrom(context, { plan, snapshot: found, mediaType }, services)
   } else await answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
@@ -163,7 +164,7 @@ async function answerDirectly(
     const snapshot = await withDeadline(context, deadline, signal =>
       directSnapshot({ plan, source, signal, makeReader, tokenEncryption }, rangeOf(plan)),
     )
-    if (snapshot === 'timed out') reply.text(504, requestTimeoutBody, {})
+    if (snapshot === 'timed out') refuseLate(reply)
     else await answerFrom(context, { plan, snapshot, mediaType }, services)
     return
   }
@@ -176,7 +177,7 @@ async function answerDirectly(
       list = { ...shown, resource, mediaType, contents: await directList(read), pace: clock }
       return beginList(context, list, services)
     })
-    if (begun === 'timed out') reply.text(504, requestTimeoutBody, {})
+    if (begun === 'timed out') refuseLate(reply)
     else if (list !== undefined) await sendList(context, list, begun, services)
   } finally {
     await list?.contents.end?.()
@@ -327,4 +328,10 @@ export function shownAs(
     throw badRequest(invalidIncludeObject(asked))
   }
   return { encoder, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
+}
+
+/** Said by the server itself, and not by what serves the resource: without its warnings. */
+function refuseLate(reply: Reply): void {
+  reply.warnings = []
+  reply.text(504, requestTimeoutBody, {})
 }

@@ -60,14 +60,20 @@ export class Callers {
   }
 
   /** How a request is shown to the upstream when it passes. Whoever asks to be taken for somebody else does so with credentials of
-   *  their own, never with an identity that we vouch for. */
+   *  their own, never with an identity that we vouch for; but the word of a front proxy is passed on as a front proxy's. */
   passed(exchange: Exchange): Pick<Caller, 'headers' | 'as'> {
     const caller = this.callerOf(exchange)
     const { authorization } = exchange.headers
-    if (caller !== undefined && caller.identity !== undefined && !isImpersonating(exchange)) {
-      return caller
-    }
+    if (caller?.identity !== undefined && this.#maySpeakFor(exchange)) return caller
     return { headers: authorization === undefined ? {} : { authorization }, as: 'caller' }
+  }
+
+  #maySpeakFor(exchange: Exchange): boolean {
+    if (!isImpersonating(exchange)) return true
+    const proxies = this.#options.frontProxies()
+    const certificate = exchange.peer.certificate()
+    if (this.#options.passIdentity !== 'headers' || proxies === undefined) return false
+    return certificate !== undefined && this.#isFrontProxy(certificate, proxies)
   }
 
   /** Connections mostly carry one token again and again, and it costs as much to hash as a small object to write. It is kept for no

@@ -33,6 +33,7 @@ export function nothingLearned(columns: readonly CustomColumn[] | undefined): Le
     hasTypedItems: false,
     emptyItems: undefined,
     emptyRows: undefined,
+    emptyMetadata: undefined,
     table: columns === undefined ? undefined : { columns },
     isYaml: false,
     emptyObject: undefined,

@@ -15,7 +15,7 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import { ask } from '../knowledge/ask.ts'
 import type { Learning, Learnt } from './learn.ts'
 import { listPage, textIn } from './list-page.ts'
-import { objectPath, pageOf, pathOf, tableOnly } from './questions.ts'
+import { metadataOnly, objectPath, pageOf, pathOf, tableOnly } from './questions.ts'
 
 export interface FormsLearning extends Learning {
   readonly snapshot: Snapshot
@@ -33,19 +33,22 @@ export async function learnForms(
   learning: FormsLearning,
 ): Promise<Pick<Learnt & { type: 'learnt' }, 'learned' | 'isWatchCached'>> {
   const { resource, hasTypedItems } = learning
-  const [emptyItems, emptyRows, table, isYaml, emptyObject, isWatchCached] = await Promise.all([
-    emptyList(learning, undefined),
-    emptyList(learning, tableOnly),
-    tableOf(learning),
-    isYamlOurs(learning),
-    bookmarkOf(learning),
-    hasWatchCache(learning),
-  ])
+  const [emptyItems, emptyRows, emptyMetadata, table, isYaml, emptyObject, isWatchCached] =
+    await Promise.all([
+      emptyList(learning, undefined),
+      emptyList(learning, tableOnly),
+      emptyList(learning, metadataOnly),
+      tableOf(learning),
+      isYamlOurs(learning),
+      bookmarkOf(learning),
+      hasWatchCache(learning),
+    ])
   const learned: LearnedOutput = {
     generation: resource.learned.generation + 1,
     hasTypedItems,
     emptyItems,
     emptyRows,
+    emptyMetadata,
     table: emptyRows === undefined ? undefined : table,
     isYaml,
     emptyObject,

@@ -8,6 +8,7 @@ import type { Upstream, UpstreamAnswer } from '../upstream.ts'
 import { type ListPage, listPage } from './list-page.ts'
 import type { ObjectName } from './locate.ts'
 
+export const metadataOnly = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
 export const tableOnly = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 
 type Named = Pick<Resource, 'group' | 'version' | 'resource'>

@@ -104,6 +104,7 @@ export class UpstreamKnowledge {
       return this.#listed?.has(resource) === true ? undefined : 'not-listed'
     }
     if (storage === undefined) return 'not-stored'
+    if (this.#listed?.hasCore === false) return 'not-listed'
     if (custom === undefined && !this.isVersionCovered) return 'version'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
     const keyspace = keyFromText(storage.prefix)

@@ -11,9 +11,10 @@ export interface LearnedOutput {
   readonly generation: number
   /** Items of lists say what they are. Those of most servers do not. */
   readonly hasTypedItems: boolean
-  /** How a list, or a Table, without objects is written. */
+  /** How a list, a Table, or a list of metadata, without objects is written. */
   readonly emptyItems: EmptyList | undefined
   readonly emptyRows: EmptyList | undefined
+  readonly emptyMetadata: EmptyList | undefined
   /** Undefined where the server's Table is not known, or cannot be made here. */
   readonly table: LearnedTable | undefined
   /** It was seen whether the server has a watch cache, which shows in what it does with a limit. */
@@ -61,7 +62,7 @@ export function emptyListOf(
 ): EmptyList | undefined {
   if (learned === undefined) return '[]'
   if (rendering === 'Table') return learned.emptyRows
-  return rendering === 'object' ? learned.emptyItems : '[]'
+  return rendering === 'object' ? learned.emptyItems : learned.emptyMetadata
 }
 
 export const unknownEmptyList: NotExact = new NotExact(

@@ -210,6 +210,11 @@ t.test('a front proxy is believed, and only a front proxy', async t => {
   const groups = passed.rawHeaders.filter((_, i, all) => /group$/i.test(all[i - 1] ?? ''))
   t.strictSame(groups, ['one', 'two, three', 'system:authenticated'])
 
+  await ask(here, 'front-proxy', { ...named, 'Impersonate-User': 'carol' })
+  const impersonation = seen().at(-1)!
+  t.match(impersonation, { certificate: 'front-proxy', headers: { 'x-remote-user': 'bob' } })
+  t.equal(impersonation.headers['impersonate-user'], 'carol')
+
   t.match(await ask(here, 'client', named), { status: 200 }, 'alice, who is not bob')
   t.match(await ask(elsewhere, 'client', named), { status: 403, body: /User \\"alice\\"/ })
   for (const [certificate, headers] of [
