@@ -47,6 +47,7 @@ import type { ServiceOptions } from './service-options.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
 import type { UpstreamSide } from './upstream-side.ts'
+import type { Evidence } from '../upstream/evidence/evidence.ts'
 import type { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 /** The encoded objects of some hundred thousand pods. Beyond it, what was not asked for the longest is made again. */
@@ -156,6 +157,11 @@ export class Service {
   /** By which all reads pass to the upstream; undefined if there is none. */
   get readSwitch(): ReadSwitch | undefined {
     return this.#upstreamSide?.readSwitch
+  }
+
+  /** What was compared with the upstream; undefined if there is none. */
+  get evidence(): Evidence | undefined {
+    return this.#upstreamSide?.evidence
   }
 
   /** What is known of the upstream; undefined if there is none. */
@@ -272,6 +278,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     etcd: etcdKeysOf([options.client, ...(options.others ?? []).map(({ client }) => client)]),
     prefix: options.prefix,
     declared: options.configured ?? [],
+    resumeHeld: keyspace => hubs.resumeHeld(keyspace),
   })
   const memory = createMemoryKeeper(options, {
     segments,

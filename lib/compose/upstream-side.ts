@@ -12,6 +12,7 @@ import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy
 import { ReadSwitch } from '../http/api/read-switch.ts'
 import { Comparison, type ComparisonOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
+import { HeldEvents } from '../http/watch/held-events.ts'
 import type { Exchange } from '../http/server/exchange.ts'
 import { AggregatedResources } from '../upstream/aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
@@ -20,11 +21,14 @@ import { versionBody } from '../kube/documents/discovery.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
+import type { Batch } from '../store/event.ts'
 import type { Follower } from '../upkeep/followers.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import type { Declared } from '../upstream/aggregated/aggregated-resource.ts'
 import type { Snapshot } from '../store/snapshot.ts'
+import type { Held } from '../upstream/evidence/compare.ts'
+import { Evidence } from '../upstream/evidence/evidence.ts'
 import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
@@ -47,6 +51,8 @@ export interface UpstreamParts {
   readonly metrics: PassMetrics & ComparisonOptions['metrics']
   readonly registry: Pick<LiveRegistry, 'state' | 'setAggregated' | 'onRedefined'>
   readonly mirrors: MirrorSet
+  /** Has the watchers of a keyspace go on that wait for an event to be compared. */
+  readonly resumeHeld: (keyspace: Key) => void
   /** Whether a keyspace is kept, and answered from. */
   readonly isKept: (keyspace: Key) => boolean
   readonly etcd: EtcdKeys
@@ -72,6 +78,7 @@ export class UpstreamSide implements Follower {
   readonly comparison: Comparison | undefined
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
+  readonly evidence: Evidence
   readonly #servers: BalancedUpstream
 
   constructor(options: UpstreamOptions, parts: UpstreamParts) {
@@ -105,6 +112,17 @@ export class UpstreamSide implements Follower {
     servers.onAnswersAgain(() => knowledge.upstreamIsBack())
     this.knowledge = knowledge
     registry.onRedefined(() => knowledge.redefined())
+    const held = new HeldEvents({ clock, resume: parts.resumeHeld })
+    const evidence = new Evidence({
+      upstream: servers,
+      clock,
+      logger,
+      wanted: () => knowledge.comparable(),
+      held: keyspace => heldIn(mirrors, keyspace),
+      encoderOf: resource => registry.state.encoderOf(resource),
+      onConcluded: keyspace => held.concluded(keyspace),
+    })
+    this.evidence = evidence
     const { readSwitch } = this
     const policy: ReturnType<ProxyOptions['policy']> = {
       hasUpstream: true,
@@ -121,13 +139,16 @@ export class UpstreamSide implements Follower {
       passed,
       isIdentityHeader,
       inexact: new InexactEvents(),
+      gateOf: (resource, shown) => evidence.gateOf(resource, shown),
+      held,
       slots: new Slots(elsewhereMax),
       metrics,
     }
   }
 
-  applied(keyspace: Key): void {
+  applied(keyspace: Key, batch: Batch): void {
     this.knowledge.changed(keyspace)
+    this.evidence.applied(keyspace, batch)
   }
 
   stateChanged(): void {
@@ -137,10 +158,12 @@ export class UpstreamSide implements Follower {
   start(): void {
     this.#servers.start()
     this.knowledge.start()
+    this.evidence.start()
   }
 
   async stop(): Promise<void> {
     this.knowledge.stop()
+    this.evidence.stop()
     await this.#servers.stop()
   }
 
@@ -152,6 +175,7 @@ export class UpstreamSide implements Follower {
       isSwitchedOff: this.readSwitch.isOff,
       isVersionCovered,
       storageStates,
+      evidence: this.evidence.figures,
       underWay: this.#servers.underWay,
     }
   }
@@ -191,4 +215,11 @@ function declaredIn(
   const { fields, storage, custom, kind, isNamespaced } = found
   const { prefix, version: storedVersion } = storage
   return { prefix, storedVersion, fields, columns: custom?.columns, kind, isNamespaced }
+}
+
+/** What the mirror has of a keyspace; undefined while it has nothing. */
+function heldIn(mirrors: MirrorSet, keyspace: Key): Held | undefined {
+  if (!mirrors.has(keyspace)) return undefined
+  const { isServed, store } = mirrors.keyspace(keyspace)
+  return isServed ? { snapshot: store.latest(), proven: mirrors.proven(keyspace) } : undefined
 }

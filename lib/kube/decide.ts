@@ -36,6 +36,8 @@ export type PassReason =
   | 'version'
   | 'not-listed'
   | 'unproven'
+  // The upstream was found to show the resource in other bytes than the mirror would:
+  | 'differs'
   // What the mirror holds cannot be shown exactly:
   | 'inexact'
   // The mirror cannot answer this read now (see ElsewhereReason in lib/mirror/reads/freshness.ts):

@@ -1,8 +1,11 @@
 /** What the mirror cannot answer, and the upstream can. */
 
 import { CacheError } from '../base/errors.ts'
-import { NotExactlyError } from './status.ts'
+import { Unproven } from '../codec/evidence/gate.ts'
+import type { NotExact } from '../codec/not-exact.ts'
 import type { PassReason } from './decide.ts'
+import type { Resource } from './resources/resource.ts'
+import { notExactly, NotExactlyError } from './status.ts'
 
 /** Thrown instead of an answer, before any of it was sent: the request is to be passed on. */
 export class PassInstead extends CacheError {
@@ -12,6 +15,12 @@ export class PassInstead extends CacheError {
     super('not_ready', `the mirror does not answer this: ${reason}`)
     this.reason = reason
   }
+}
+
+/** What becomes of a request that meets an object which cannot be shown: it passes, or is refused where there is nobody to pass it to. */
+export function notShown(resource: Resource, problem: NotExact): CacheError {
+  if (problem instanceof Unproven) return new PassInstead('unproven')
+  return notExactly(resource, problem.reason)
 }
 
 /** Why a request that met this failure may go to the upstream; undefined if the failure is the answer. */

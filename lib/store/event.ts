@@ -22,6 +22,9 @@ export class KeyValue {
   readonly modRevision: Revision
   readonly version: number
   readonly lease: bigint
+  /** What a layer above has found out about the value, as a number that it gives a meaning to; 0 before. It lies here because a map of
+   *  a million entries would cost ten times as much, and every collection would go through it. */
+  note = 0
 
   constructor(key: Key, value: ValueWindow, meta: KeyValueMeta) {
     this.key = key

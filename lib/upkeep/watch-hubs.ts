@@ -44,6 +44,11 @@ export class WatchHubs implements WatchSource, Follower {
     return this.#mirrors.of(keyspace).isOfOldEpoch(revision)
   }
 
+  /** Events of a keyspace that could not be told yet may be told now. */
+  resumeHeld(keyspace: string): void {
+    this.#hubs.get(keyspace)?.resumeHeld()
+  }
+
   applied(keyspace: string, batch: Batch): void {
     this.#hubs.get(keyspace)?.publish(batch)
   }

@@ -6,8 +6,9 @@ import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
 
-/** What an event becomes: its frame, nothing when the filter leaves it out, or `'inexact'` when it cannot be told exactly. */
-export type Framed = Uint8Array | 'inexact' | undefined
+/** What an event becomes: its frame, nothing when the filter leaves it out, `'inexact'` when it cannot be told exactly, or `'later'`
+ *  when it cannot be told yet: `Hub.resumeHeld` says when to ask again. */
+export type Framed = Uint8Array | 'inexact' | 'later' | undefined
 
 /** Terms of which an object must have one to concern an audience. */
 export interface RequiredTerms {
@@ -36,7 +37,7 @@ export interface Concerned {
   readonly isAlone: boolean
 }
 
-type Frames = readonly Uint8Array[] | 'inexact'
+type Frames = readonly Uint8Array[] | 'inexact' | 'later'
 
 const nothing: readonly Uint8Array[] = []
 
@@ -53,7 +54,7 @@ export class Audience<W> {
     this.spec = spec
   }
 
-  /** The frames of a batch, or `'inexact'` when one of them cannot be made: a batch is sent whole or not at all. Answers are kept
+  /** The frames of a batch, or why one of them cannot be made: a batch is sent whole or not at all. Answers are kept
    *  until `forget`, since watchers ask for the same batches one after the other. */
   framesOf(batch: Batch, concerned?: Concerned): Frames {
     if (this.#batch === batch) return this.#frames
@@ -81,7 +82,7 @@ export class Audience<W> {
     for (const event of events) {
       if (!inRange(event.key, range)) continue
       const framed = frameOf(event, revision, isAlone)
-      if (framed === 'inexact') return framed
+      if (framed === 'inexact' || framed === 'later') return framed
       if (framed !== undefined) frames.push(framed)
     }
     return frames

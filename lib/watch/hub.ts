@@ -23,6 +23,8 @@ export class Hub {
   /** Lagging watchers whose sinks take more, the longest waiting first, and some that have ended since. Not a set: of one that
    *  all join and leave for ever, V8 keeps every table that it outgrew until the next full collection. */
   #catchingUp: Watcher[] = []
+  /** Watchers before a batch that cannot be told yet. */
+  readonly #held = new Set<Watcher>()
   #isRunDue = false
   #size = 0
 
@@ -65,6 +67,7 @@ export class Hub {
   delete(watcher: Watcher): void {
     const { audience } = watcher
     watcher.end()
+    this.#held.delete(watcher)
     if (!audience.watchers.delete(watcher)) return
     this.#size--
     if (audience.watchers.size > 0) return
@@ -77,7 +80,7 @@ export class Hub {
     const concerned = this.#interest.concerned(batch.events)
     for (const [audience, events] of concerned) {
       const isAlone = concerned.size === 1 && audience.watchers.size === 1
-      deliver(audience, batch, { events, isAlone })
+      this.#deliver(audience, batch, { events, isAlone })
     }
   }
 
@@ -99,6 +102,13 @@ export class Hub {
     this.#wantRun()
   }
 
+  /** What could not be told yet may be told now. */
+  resumeHeld(): void {
+    const held = [...this.#held]
+    this.#held.clear()
+    for (const watcher of held) this.resume(watcher)
+  }
+
   /** Lets watchers catch up, a share each, until it is over or all have. Calls `onWork` when some is left. */
   run(isOver: () => boolean): void {
     this.#isRunDue = false
@@ -110,6 +120,7 @@ export class Hub {
       if (watcher.state !== 'lagging') continue
       audiences.add(watcher.audience)
       watcher.catchUp(shareMaxEvents)
+      if (watcher.isHeld) this.#held.add(watcher)
       // What is left comes after the others, so that nobody waits for somebody who is far behind.
       if (watcher.state === 'lagging' && !watcher.isWaiting) watchers.push(watcher)
     }
@@ -118,21 +129,22 @@ export class Hub {
     if (this.#catchingUp.length > 0) this.#wantRun()
   }
 
+  /** Hands a batch to the live watchers of one audience. It is encoded for the first of them: whoever lags comes to it by itself. */
+  #deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
+    for (const watcher of audience.watchers) {
+      if (watcher.state !== 'live') continue
+      if (audience.framesOf(batch, concerned).length === 0) break
+      watcher.deliver(batch)
+      if (watcher.isHeld) this.#held.add(watcher)
+    }
+    audience.forget()
+  }
+
   #wantRun(): void {
     if (this.#isRunDue) return
     this.#isRunDue = true
     this.#onWork()
   }
-}
-
-/** Hands a batch to the live watchers of one audience. It is encoded for the first of them: whoever lags comes to it by itself. */
-function deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
-  for (const watcher of audience.watchers) {
-    if (watcher.state !== 'live') continue
-    if (audience.framesOf(batch, concerned).length === 0) break
-    watcher.deliver(batch)
-  }
-  audience.forget()
 }
 
 /** What one watcher may take of the history before the next has its turn: well under a millisecond, should all have to be encoded. */

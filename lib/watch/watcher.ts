@@ -42,6 +42,7 @@ export class Watcher {
   /** How many frames of the batch above the position were sent already. */
   #sentOfNext = 0
   #isWaiting = true
+  #isHeld = false
 
   /** A watcher that has everything up to `position`. */
   constructor(
@@ -71,9 +72,15 @@ export class Watcher {
     return this.#isWaiting
   }
 
-  /** The sink takes more. */
+  /** Waiting for a batch that cannot be told yet. */
+  get isHeld(): boolean {
+    return this.#isHeld
+  }
+
+  /** The sink takes more, or a batch that could not be told may be told now. */
   resume(): void {
     this.#isWaiting = false
+    this.#isHeld = false
   }
 
   /** Writes the frames of the newest batch to a live watcher. */
@@ -117,6 +124,10 @@ export class Watcher {
       this.#sink.inexact(batch.revision)
       return false
     }
+    if (frames === 'later') {
+      this.#hold(batch)
+      return false
+    }
     for (let i = this.#sentOfNext; i < frames.length; i++) {
       if (!this.#sink.write(frames[i]!)) {
         this.#pause(batch, i + 1 < frames.length ? i + 1 : 0)
@@ -127,6 +138,14 @@ export class Watcher {
     }
     this.#sentOfNext = 0
     return true
+  }
+
+  /** Falls behind before a batch that cannot be told yet. */
+  #hold({ revision }: Batch): void {
+    if (this.#state === 'live') this.#position = (revision - 1) as Revision
+    this.#state = 'lagging'
+    this.#isWaiting = true
+    this.#isHeld = true
   }
 
   /** Falls behind after `sent` frames of a batch, 0 for all of them. */

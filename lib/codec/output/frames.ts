@@ -42,17 +42,21 @@ export function eventFrame(
   const { shown } = options
   const isNoObject = shown.rendering === 'PartialObjectMetadataList'
   if (isNoObject) return new NotExact('an event is about one object, and a list was asked for')
-  object.clear()
   const place = 'alone'
+  object.clear()
   if (shown.encoding === 'protobuf') {
-    const problem = encoder.append(object, entry, { shown, revision, place })
+    const problem =
+      encoder.append(object, entry, { shown, revision, place }) ??
+      shown.gate?.objection(entry, place)
     return problem ?? wrap(type, object.copy(), shown.encoding)
   }
   // JSON is written where it belongs in the frame: a frame is copied once, out of here.
   const isJson = shown.encoding === 'json'
   if (isJson) object.append(jsonHeads[type])
   if (shown.rendering === 'Table') openTable(encoder, options, String(revision))
-  const problem = encoder.appendJson(object, entry, { shown, revision, place })
+  const problem =
+    encoder.appendJson(object, entry, { shown, revision, place }) ??
+    shown.gate?.objection(entry, place)
   if (problem !== undefined) return problem
   if (shown.rendering === 'Table') object.appendAscii(']}')
   if (!isJson) return wrapJson(encoder, type, shown)

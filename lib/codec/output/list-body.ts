@@ -95,19 +95,21 @@ function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
 /** Equal for objects that are written alike: the name of what is kept of them. */
 export function segmentNameOf(
   encoder: ObjectEncoder,
-  { encoding, rendering, renderingVersion }: Shown,
+  { encoding, rendering, renderingVersion, gate }: Shown,
 ): string {
   const versions = `${apiVersionOf(encoder.kind)} ${encoder.kind.custom?.definedAt ?? encoder.kind.learned?.generation ?? ''}`
   const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
-  return `${encoding} ${name}`
+  return gate === undefined ? `${encoding} ${name}` : `${encoding} ${name} ${gate.name}`
 }
 
 function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append'] {
-  const place = 'item'
+  const append: ItemEncoder['append'] = (out, entry) =>
+    encoder.append(out, entry, { shown, revision: entry.modRevision, place: 'item' }) ??
+    shown.gate?.objection(entry, 'item')
   if (shown.encoding === 'protobuf') {
     return (out, entry) => {
       item.clear()
-      const problem = encoder.append(item, entry, { shown, revision: entry.modRevision, place })
+      const problem = append(item, entry)
       if (problem !== undefined) return problem
       out.appendByte(0x12)
       appendVarint(out, item.length)
@@ -115,11 +117,10 @@ function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append']
       return undefined
     }
   }
-  const hasSeparator = shown.encoding === 'json'
   return (out, entry) => {
     const from = out.length
-    if (hasSeparator) out.appendByte(0x2c)
-    const problem = encoder.append(out, entry, { shown, revision: entry.modRevision, place })
+    if (shown.encoding === 'json') out.appendByte(0x2c)
+    const problem = append(out, entry)
     if (problem !== undefined) out.length = from
     return problem
   }

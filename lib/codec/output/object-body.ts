@@ -29,7 +29,7 @@ export function objectBody(
   scratch.clear()
   const options = { shown, revision: entry.modRevision, place: 'alone' } as const
   if (shown.encoding === 'cbor') scratch.append(selfDescribed)
-  const problem = encoder.append(scratch, entry, options)
+  const problem = encoder.append(scratch, entry, options) ?? shown.gate?.objection(entry, 'alone')
   if (problem !== undefined) return problem
   if (shown.encoding !== 'json') return scratch.copy()
   if (isPretty) return indentJson(scratch.bytes.subarray(0, scratch.length))

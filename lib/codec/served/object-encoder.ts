@@ -3,6 +3,7 @@
 
 import { ByteWriter } from '../output/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
+import type { Gate } from '../evidence/gate.ts'
 import type { CustomKind } from './custom/custom.ts'
 import { learnedKindOf } from './learned/learned-output.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
@@ -44,6 +45,8 @@ export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'rende
   readonly includeObject: IncludedObject
   /** The wall clock in milliseconds: ages are shown in Tables. */
   readonly now: number
+  /** Who lets objects out, where an upstream has to have shown them alike; without one, all may go. */
+  readonly gate?: Gate | undefined
 }
 
 /** How one object is written. */

@@ -37,6 +37,11 @@ export class InexactEvents {
     }
   }
 
+  /** All events of a keyspace may be told. */
+  forget(keyspace: Key): void {
+    this.#keyspaces.delete(keyspace)
+  }
+
   /** True if a watch would meet what it cannot be told. */
   concerns({ keyspace, start }: WatchPlan, snapshot: Snapshot): boolean {
     const known = this.#keyspaces.get(keyspace)
@@ -67,7 +72,9 @@ export async function problemIn(
 }
 
 interface CheckedAgainst {
-  readonly proxy?: { readonly inexact: InexactEvents } | undefined
+  readonly proxy?:
+    | { readonly inexact: InexactEvents; readonly held: { readonly given: InexactEvents } }
+    | undefined
   readonly watches: OpenWatches
 }
 
@@ -80,6 +87,7 @@ export function checkWatch(
   if (proxy === undefined) return
   const { start, keyspace } = plan
   if (proxy.inexact.concerns(plan, snapshot)) throw new PassInstead('inexact')
+  if (proxy.held.given.concerns(plan, snapshot)) throw new PassInstead('unproven')
   const isExpired = start.type === 'after' && start.revision < watches.source.hub(keyspace).oldest
   if (isExpired) throw new PassInstead('revision-not-kept')
 }

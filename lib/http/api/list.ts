@@ -11,7 +11,7 @@ import { listBody, type ListMeta } from '../../codec/output/list-body.ts'
 import type { Run } from '../../codec/output/segments.ts'
 import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import { notExactly } from '../../kube/status.ts'
+import { notShown } from '../../kube/pass-instead.ts'
 import { holdFor } from '../limits/fair-share.ts'
 import type { Pieces } from '../server/respond.ts'
 import type { ApiOptions } from './api.ts'
@@ -101,7 +101,7 @@ export async function sendList(
   const isSentAsMade = isWhole || services.proxy === undefined
   const problem = isSentAsMade ? beginning.problem : await problemIn(context, rest, pace)
   if (context.isOver) return
-  if (problem !== undefined) throw notExactly(resource, problem.reason)
+  if (problem !== undefined) throw notShown(resource, problem)
   holdFor(context, services.fairness, { bytes, kind: 'list' })
   const response = reply.response(200, contentType(mediaType.encoding))
   if (isWhole && bytes <= writtenAtOnceMaxBytes) await reply.body(response, ...pieces)
@@ -144,7 +144,7 @@ function* made(
   yield* pieces
   for (let next = rest.next(); ; next = rest.next()) {
     if (next.done !== true) yield next.value
-    else if (next.value !== undefined) throw notExactly(resource, next.value.reason)
+    else if (next.value !== undefined) throw notShown(resource, next.value)
     else return
   }
 }

@@ -18,10 +18,11 @@ import {
   keptObjectBody,
   renderingMismatch,
 } from '../../codec/output/object-body.ts'
-import { includedObject } from '../../codec/served/object-encoder.ts'
+import { includedObject, type Shown } from '../../codec/served/object-encoder.ts'
 import { type Run, runsOfEntries } from '../../codec/output/segments.ts'
 import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
 import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
+import { notShown, PassInstead } from '../../kube/pass-instead.ts'
 import { readFailure } from '../../kube/read-failure.ts'
 import {
   type GetPlan,
@@ -120,7 +121,7 @@ async function answerFrom(
   { plan, snapshot, mediaType }: Answer<ReadPlan>,
   services: ReadServices,
 ): Promise<void> {
-  const { fairness, proxy, clock } = services
+  const { fairness, proxy } = services
   // Where there is an upstream, every answer says who has made it.
   if (proxy !== undefined) context.reply.origin = `mirror; revision=${snapshot.revision}`
   if (plan.type === 'get') {
@@ -134,7 +135,7 @@ async function answerFrom(
     if (plan.type === 'list') {
       await answerList(context, { plan, snapshot, mediaType, pace: turn.pace }, services)
     } else {
-      const shown = shownAs(context, plan, mediaType, clock.wallMs())
+      const shown = shownAs(context, plan, mediaType, services)
       await answerWatch(context, { plan, snapshot, mediaType, ...shown }, services)
     }
   } finally {
@@ -169,7 +170,7 @@ async function answerDirectly(
     return
   }
   const { resource } = plan
-  const shown = shownAs(context, plan, mediaType, clock.wallMs())
+  const shown = shownAs(context, plan, mediaType, services)
   let list: ListAnswer | undefined
   try {
     const begun = await withDeadline(context, deadline, async (signal): Promise<ListBeginning> => {
@@ -243,16 +244,17 @@ function freshnessOfStart({ start }: WatchPlan): Freshness {
 async function answerGet(
   context: RequestContext,
   { plan, snapshot, mediaType }: Answer<GetPlan>,
-  { segments, clock, fairness }: ReadServices,
+  services: ReadServices,
 ): Promise<void> {
+  const { segments, fairness } = services
   const { reply } = context
   const { resource, key, name } = plan
   const entry = snapshot.get(key)
   if (entry === undefined) throw objectNotFound(resource, name)
-  const { encoder, shown } = shownAs(context, plan, mediaType, clock.wallMs())
+  const { encoder, shown } = shownAs(context, plan, mediaType, services)
   const { isPretty } = mediaType
   const body = keptObjectBody(encoder, entry, { shown, isPretty }, segments)
-  if (body instanceof NotExact) throw notExactly(resource, body.reason)
+  if (body instanceof NotExact) throw notShown(resource, body)
   holdFor(context, fairness, { bytes: body.length, kind: 'small' })
   await reply.body(reply.response(200, contentType(mediaType.encoding)), body)
 }
@@ -266,7 +268,7 @@ async function answerList(
   services.onList(plan, context.state)
   const page = await readPage(context, { plan, snapshot, pace })
   if (page === undefined) return
-  const shown: ShownAs = shownAs(context, plan, mediaType, services.clock.wallMs())
+  const shown: ShownAs = shownAs(context, plan, mediaType, services)
   const meta = listMeta(plan, page, services.tokenEncryption)
   const contents = { meta, runs: runsOf(page), isMirrored: true }
   const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
@@ -310,12 +312,13 @@ function runsOf({ content }: Page): Iterable<Run> {
   return runsOfEntries(entries)
 }
 
-/** How the objects of a plan are shown at a time. Refuses renderings that do not go with what was asked for. */
+/** How the objects of a plan are shown now. Refuses renderings that do not go with what was asked for, and passes what nothing is
+ *  proven of. */
 export function shownAs(
   { state, target }: RequestContext,
   { resource, type }: ReadPlan,
   mediaType: MediaType,
-  now: number,
+  { clock, proxy }: Pick<ApiOptions, 'clock' | 'proxy'>,
 ): ShownAs {
   const encoder = state.encoderOf(resource)
   if (encoder instanceof NotExact) throw notExactly(resource, encoder.reason)
@@ -327,7 +330,14 @@ export function shownAs(
   if (includeObject === undefined && mediaType.rendering === 'Table') {
     throw badRequest(invalidIncludeObject(asked))
   }
-  return { encoder, shown: { ...mediaType, includeObject: includeObject ?? 'Metadata', now } }
+  const shown: Shown = {
+    ...mediaType,
+    includeObject: includeObject ?? 'Metadata',
+    now: clock.wallMs(),
+  }
+  const gate = proxy?.gateOf?.(resource, shown)
+  if (typeof gate === 'string') throw new PassInstead(gate)
+  return { encoder, shown: gate === undefined ? shown : { ...shown, gate } }
 }
 
 /** Said by the server itself, and not by what serves the resource: without its warnings. */

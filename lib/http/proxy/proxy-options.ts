@@ -1,8 +1,12 @@
 /** What passing requests on needs. */
 
+import type { Gate } from '../../codec/evidence/gate.ts'
+import type { Shown } from '../../codec/served/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { InexactEvents } from '../api/inexact.ts'
+import type { HeldEvents } from '../watch/held-events.ts'
 import type { Slots } from '../limits/slots.ts'
 import type { Upstream, UpstreamIdentity } from '../../upstream/upstream.ts'
 
@@ -28,6 +32,10 @@ export interface ProxyOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** What watches cannot be told. */
   readonly inexact: InexactEvents
+  /** Who lets objects of a resource out in a form, or why nobody does; undefined: all may go. */
+  readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
+  /** Events that have to wait until they were compared. */
+  readonly held: HeldEvents
   /** For reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics

@@ -10,10 +10,11 @@ import { segmentNameOf } from '../../codec/output/list-body.ts'
 import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { itemsOfRun, type ItemEncoder, type Run } from '../../codec/output/segments.ts'
+import { notShown } from '../../kube/pass-instead.ts'
 import { compileFilter, type Filter } from '../../kube/selectors/filter.ts'
 import { candidates } from '../../kube/selectors/index-choice.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
-import { notExactly, statusFromError, statusObjectJson } from '../../kube/status.ts'
+import { statusFromError, statusObjectJson } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { checkWatch, problemIn } from '../api/inexact.ts'
@@ -58,7 +59,7 @@ export async function answerWatch(
   const frames = hasState ? initialFrames(answer, filter, services) : [][Symbol.iterator]()
   const beginning = frames.next()
   if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
-    throw notExactly(plan.resource, beginning.value.reason)
+    throw notShown(plan.resource, beginning.value)
   }
   const response = reply.response(200, watchContentType(mediaType.encoding))
   exchange.respond(response.status, response.headers)
@@ -90,7 +91,7 @@ async function checkState(
   if (services.proxy === undefined || isUnanswerable(answer.shown)) return
   const frames = initialFrames(answer, filter, services)
   const problem = await problemIn(context, frames, services.clock)
-  if (problem !== undefined) throw notExactly(answer.plan.resource, problem.reason)
+  if (problem !== undefined) throw notShown(answer.plan.resource, problem)
 }
 
 /** Ends a watch before its first event: upstream says in the stream that its revision has expired, or is still to come. */

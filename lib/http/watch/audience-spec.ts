@@ -2,11 +2,13 @@
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
+import { Unproven } from '../../codec/evidence/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { type Filter, nameOfKey } from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { watchEvent } from '../../kube/watch-events.ts'
+import type { KeyValue } from '../../store/event.ts'
 import type { RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
 import type { ApiOptions } from '../api/api.ts'
@@ -52,6 +54,7 @@ function frameMaker(
   { clock, logger, proxy, watches }: FrameServices,
   { framing, filter, name, keyspace }: Making,
 ): AudienceSpec['frameOf'] {
+  const { gate } = framing.shown
   const frames: FrameCache | undefined = framing.canKeep ? watches.frames : undefined
   const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
@@ -60,13 +63,19 @@ function frameMaker(
     logger.warn('watches end at an object that cannot be shown exactly', { resource, reason })
     return 'inexact'
   }
+  const unproven = (entry: KeyValue, revision: Revision): 'inexact' | 'later' => {
+    if (proxy?.held.hold(keyspace, entry) === true) return 'later'
+    proxy?.held.given.note(keyspace, entry.key, revision)
+    return 'inexact'
+  }
   return (event, revision, isAlone) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined
     if (told instanceof NotExact) return inexact(told, event.key, revision)
     const kept = frames?.get(event, names[told.type])
-    if (kept !== undefined) return kept
+    if (kept !== undefined && gate?.objection(told.entry, 'alone') === undefined) return kept
     const made = framing.event(told, clock.wallMs())
+    if (made instanceof Unproven) return unproven(told.entry, revision)
     if (made instanceof NotExact) return inexact(made, event.key, revision)
     // What is kept outlives the young generation: 1,000 frames a second make full collections about twice as frequent.
     if (!isAlone) frames?.set(event, names[told.type], made)

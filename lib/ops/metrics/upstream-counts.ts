@@ -12,6 +12,17 @@ export interface UpstreamFacts {
   readonly storageStates: Readonly<Record<string, number>>
   /** Requests that have passed and are not over: `short`, `long` (watches, logs) and `upgrade`. */
   readonly underWay: Readonly<Record<string, number>>
+  readonly evidence: EvidenceCounts
+}
+
+/** What was compared with the upstream before it was answered from the mirror. */
+export interface EvidenceCounts {
+  /** By outcome. */
+  readonly comparisons: Readonly<Record<string, number>>
+  /** That the upstream has sent for it. */
+  readonly bytes: number
+  /** Resources in a form, by state. */
+  readonly forms: Readonly<Record<string, number>>
 }
 
 export class UpstreamCounts {
@@ -84,6 +95,7 @@ export class UpstreamCounts {
       },
     })
     this.#registry.registerMetric(keyspaces)
+    this.#watchEvidence(() => facts().evidence)
     const underWay = new Gauge({
       name: 'watchglass_passed_under_way',
       help: 'Requests that have passed to the upstream and are not over, by how long they last (short, long, upgrade).',
@@ -94,5 +106,41 @@ export class UpstreamCounts {
       },
     })
     this.#registry.registerMetric(underWay)
+  }
+
+  #watchEvidence(counts: () => EvidenceCounts): void {
+    const comparisons = new Counter({
+      name: 'watchglass_evidence_comparisons_total',
+      help: 'Questions to the upstream whose answers were compared with what the mirror would show, by outcome.',
+      labelNames: ['outcome'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const [outcome, count] of Object.entries(counts().comparisons)) {
+          this.inc({ outcome }, count)
+        }
+      },
+    })
+    const bytes = new Counter({
+      name: 'watchglass_evidence_bytes_total',
+      help: 'Bytes of the answers of the upstream that were compared.',
+      registers: [],
+      collect() {
+        this.reset()
+        this.inc(counts().bytes)
+      },
+    })
+    const forms = new Gauge({
+      name: 'watchglass_evidence_forms',
+      help: 'Resources in a form (JSON, protobuf, Table and so on) by what the comparisons with the upstream have come to: of closed ones nothing is answered from the mirror.',
+      labelNames: ['state'],
+      registers: [],
+      collect() {
+        for (const [state, count] of Object.entries(counts().forms)) this.set({ state }, count)
+      },
+    })
+    this.#registry.registerMetric(comparisons)
+    this.#registry.registerMetric(bytes)
+    this.#registry.registerMetric(forms)
   }
 }

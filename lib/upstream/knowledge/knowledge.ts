@@ -58,6 +58,8 @@ export class UpstreamKnowledge {
   readonly #stopped = new AbortController()
   #listed: UpstreamResources | undefined = undefined
   #minor: number | undefined = undefined
+  /** All that the upstream says of its version. */
+  #version = ''
   #cutPause = (): void => {}
   #isRedefined = false
   #unavailable = ''
@@ -110,6 +112,17 @@ export class UpstreamKnowledge {
     const keyspace = keyFromText(storage.prefix)
     if (this.#storage.stateOf(keyspace) === 'proven') return undefined
     return isServed(keyspace) ? 'unproven' : 'not-ready'
+  }
+
+  /** Everything that may be answered from the mirror but for the evidence, and the state of the upstream that evidence is good for. */
+  comparable(): ReadonlyMap<Resource, string> {
+    const { resources } = this.#options.registry()
+    const state = this.#version
+    return new Map(
+      resources
+        .filter(resource => this.objection(resource) === undefined)
+        .map(resource => [resource, state]),
+    )
   }
 
   /** Our data is of the upstream's version, or of one that is said to be like it. */
@@ -275,6 +288,7 @@ export class UpstreamKnowledge {
       throw new CacheError('upstream_failed', '/version has no minor version')
     }
     const minor = Number(digits)
+    this.#version = JSON.stringify(document)
     if (minor === this.#minor) return
     this.#minor = minor
     const fields = { upstream: `1.${minor}`, covered: `1.${ownMinor}` }

@@ -146,7 +146,8 @@ export async function answeredHere(
 ): Promise<void> {
   for (;;) {
     const found = service.registry.state.registry.find(group, version, resource)
-    if (found !== undefined && service.knowledge?.objection(found) === undefined) return
+    const isAnswered = found !== undefined && service.knowledge?.objection(found) === undefined
+    if (isAnswered && service.evidence?.isSettled(found) === true) return
     await systemClock.yield()
   }
 }

@@ -1,7 +1,7 @@
 import { silentLogger } from '../../../support/silent-logger.ts'
 import t from 'tap'
 import { type Logger } from '../../../../lib/base/logger.ts'
-import { firstDifference } from '../../../../lib/http/proxy/difference.ts'
+import { firstDifference } from '../../../../lib/kube/evidence/difference.ts'
 import { createTokenEncryption } from '../../../../lib/http/api/token-encryption.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { ask } from '../../../support/http/served.ts'
@@ -48,8 +48,8 @@ t.test('a share of reads is compared with the upstream', async t => {
   await compared(proxied, maps, 'application/vnd.kubernetes.protobuf')
   await compared(proxied, `${maps}/a`)
   t.strictSame(await counts(proxied), { same: 5 })
-  const exact = proxied.upstream.seen.filter(({ url }) =>
-    url.includes('resourceVersionMatch=Exact'),
+  const exact = proxied.upstream.seen.filter(
+    ({ url }) => url.startsWith(maps) && url.includes('resourceVersionMatch=Exact'),
   )
   t.equal(exact.length, 4, 'lists are asked for exactly')
 })

@@ -1,0 +1,34 @@
+/** The names of the API's in an object's texts, in the order in which they come, each once: cells of Tables are made of several of
+ *  them, and of which of them comes first. */
+
+import { mixed, wholeOf } from './row-table.ts'
+
+/** More are not told apart from these. */
+const namesMax = 64
+
+export class NamesInOrder {
+  readonly #seen = new Int32Array(namesMax)
+  #count = 0
+  #low = 0
+  #high = 0
+
+  clear(): void {
+    this.#count = 0
+    this.#low = 0
+    this.#high = 0
+  }
+
+  add(node: number, field: number, name: number): void {
+    const one = mixed(name, Math.imul(node, 0x0101) ^ field)
+    for (let i = 0; i < this.#count; i++) if (this.#seen[i] === one) return
+    if (this.#count === namesMax) return
+    this.#seen[this.#count++] = one
+    this.#low = mixed(this.#low, one)
+    this.#high = mixed(this.#high ^ 0x27d4_eb2f, Math.imul(one, 0x1656_67b1))
+  }
+
+  /** Stands for all of them in this order. */
+  get sum(): number {
+    return wholeOf(this.#low, this.#high)
+  }
+}

@@ -1,0 +1,90 @@
+/** Which fields messages have, by the path on which they lie: what a walk over stored protobuf needs to know of the schema. A message
+ *  that contains its own type is the same node again, so that the nodes of a kind are finite. */
+
+import type { Field, MessageType } from '../schema/schema.ts'
+
+/** How a field's bytes are looked at:
+ *  - `plain`: a number, or bytes that are nobody's business: zero or not
+ *  - `text`: a string; what looks like a name of the API's (`Running`) counts
+ *  - `message`, `quantity`: as they say
+ *  - `map`: entries of which only the presence counts
+ *  - `quantities`: a map whose keys are names of resources
+ *  - `messages`: a map of messages */
+export type FieldForm =
+  'plain' | 'text' | 'message' | 'quantity' | 'map' | 'quantities' | 'messages'
+
+export interface FieldPlan {
+  readonly form: FieldForm
+  /** Texts may be names of the API's. */
+  readonly hasNames: boolean
+  readonly child: PathNode | undefined
+}
+
+export class PathNode {
+  readonly id: number
+  /** Names in it have to do with what the object is, and not with who has written it. */
+  readonly isOrdered: boolean
+  readonly #type: MessageType
+  readonly #above: readonly PathNode[]
+  readonly #ids: { next: number }
+  #fields: (FieldPlan | undefined)[] | undefined = undefined
+
+  constructor(type: MessageType, above: readonly PathNode[] = [], ids = { next: 1 }) {
+    this.id = ids.next++
+    this.#type = type
+    this.#above = above
+    this.#ids = ids
+    this.isOrdered = !type.name.startsWith('meta/') && above.every(({ isOrdered }) => isOrdered)
+  }
+
+  /** By number. */
+  get fields(): readonly (FieldPlan | undefined)[] {
+    this.#fields ??= this.#plan()
+    return this.#fields
+  }
+
+  #plan(): (FieldPlan | undefined)[] {
+    const plans: (FieldPlan | undefined)[] = []
+    for (const field of this.#type.fields) {
+      plans[field.number] = {
+        form: formOf(field),
+        hasNames: !freeTexts.has(field.jsonName),
+        child: isMessage(field) ? this.#childOf(field.type) : undefined,
+      }
+    }
+    return plans
+  }
+
+  #childOf(name: string): PathNode {
+    const known = [this, ...this.#above].find(node => node.#type.name === name)
+    if (known !== undefined) return known
+    return new PathNode(this.#type.schema.messageType(name), [this, ...this.#above], this.#ids)
+  }
+}
+
+function formOf({ container, type }: Field): FieldForm {
+  const isOfMessages = type.includes('.')
+  if (container === 'map') {
+    return type === 'quantity' ? 'quantities' : isOfMessages ? 'messages' : 'map'
+  }
+  if (isOfMessages) return 'message'
+  return type === 'string' ? 'text' : type === 'quantity' ? 'quantity' : 'plain'
+}
+
+function isMessage({ type }: Field): boolean {
+  return type.includes('.')
+}
+
+/** Texts that people or programs make up: those that look like a name of the API's are none. */
+export const freeTexts: ReadonlySet<string> = new Set([
+  'args',
+  'command',
+  'description',
+  'image',
+  'key',
+  'manager',
+  'message',
+  'name',
+  'note',
+  'value',
+])

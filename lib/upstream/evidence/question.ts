@@ -1,0 +1,67 @@
+/** What the upstream is asked, so that its answer can be compared byte for byte. */
+
+import { mediaTypeNames } from '../../codec/negotiate/negotiate.ts'
+import { type Key, textFromKey } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
+import type { ShownForm } from './form.ts'
+
+/** Where an object is, as its key says. */
+export interface ObjectName {
+  readonly namespace: string
+  readonly name: string
+}
+
+/** The name that a key stands for; undefined if it is no key of the resource's. */
+export function nameOf({ storage, isNamespaced }: Resource, key: Key): ObjectName | undefined {
+  const parts = textFromKey(key)
+    .slice(storage?.prefix.length ?? 0)
+    .split('/')
+  const [first = '', second = ''] = parts
+  if (parts.length !== (isNamespaced ? 2 : 1) || first === '') return undefined
+  return isNamespaced ? { namespace: first, name: second } : { namespace: '', name: first }
+}
+
+/** All objects at a revision; more than `limit` make a page. */
+export function pagePath(resource: Resource, at: Revision, limit: number, form: ShownForm): string {
+  return `${pathOf(resource, '')}?${exactly(at, form)}&limit=${limit}`
+}
+
+/** A list of the one object of that name at a revision. The API server reads a single key for it. */
+export function itemPath(
+  resource: Resource,
+  at: Revision,
+  { namespace, name }: ObjectName,
+  form: ShownForm,
+): string {
+  const selector = encodeURIComponent(`metadata.name=${name}`)
+  return `${pathOf(resource, namespace)}?${exactly(at, form)}&fieldSelector=${selector}`
+}
+
+export function alonePath(resource: Resource, { namespace, name }: ObjectName): string {
+  return `${pathOf(resource, namespace)}/${encodeURIComponent(name)}`
+}
+
+function pathOf({ group, version, resource }: Resource, namespace: string): string {
+  const root = group === '' ? '/api' : '/apis'
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`
+  return `${root}/${groupVersionText(group, version)}${scope}/${resource}`
+}
+
+function exactly(at: Revision, { rendering, includeObject }: ShownForm): string {
+  const exact = `resourceVersion=${at}&resourceVersionMatch=Exact`
+  const isPlain = rendering !== 'Table' || includeObject === 'Metadata'
+  return isPlain ? exact : `${exact}&includeObject=${includeObject}`
+}
+
+/** The Accept header that names a form. */
+export function acceptOf(
+  { encoding, rendering, renderingVersion }: ShownForm,
+  place: 'alone' | 'item',
+): string {
+  const name = mediaTypeNames[encoding]
+  if (rendering === 'object') return name
+  const isList = place === 'item' && rendering !== 'Table'
+  const as = rendering === 'Table' ? 'Table' : `PartialObjectMetadata${isList ? 'List' : ''}`
+  return `${name};as=${as};g=meta.k8s.io;v=${renderingVersion}`
+}

@@ -1,0 +1,329 @@
+/** Nothing leaves the mirror that was not compared. The upstream tells the truth, but for what a test has it say. */
+
+import * as http from 'node:http'
+import t, { type Test } from 'tap'
+import type { Logger } from '../../../../lib/base/logger.ts'
+import { silentLogger } from '../../../support/silent-logger.ts'
+import { systemClock } from '../../../../lib/ops/system.ts'
+import type { SeenRequest } from '../../../support/upstream/answers.ts'
+import { ask, type HttpAnswer } from '../../../support/http/served.ts'
+import {
+  answeredHere,
+  configMap,
+  created,
+  originOf,
+  type Proxied,
+  startProxied,
+} from '../../../support/upstream/proxied.ts'
+
+const maps = '/api/v1/namespaces/default/configmaps'
+const pods = '/api/v1/namespaces/default/pods'
+const table = 'application/json;as=Table;g=meta.k8s.io;v=v1'
+
+/** A pod with everything that a server would have filled in. */
+function pod(name: string, spec: object = {}): unknown {
+  const container = {
+    name: 'c',
+    image: 'i',
+    imagePullPolicy: 'Always',
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'File',
+    resources: {},
+  }
+  const filled = {
+    containers: [container],
+    restartPolicy: 'Always',
+    terminationGracePeriodSeconds: 30,
+    dnsPolicy: 'ClusterFirst',
+    securityContext: {},
+    schedulerName: 'default-scheduler',
+    enableServiceLinks: true,
+  }
+  const status = { phase: 'Pending', qosClass: 'BestEffort' }
+  return { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { ...filled, ...spec }, status }
+}
+
+type Lie = (body: string, request: SeenRequest) => string
+
+interface Lying extends Proxied {
+  /** How the upstream changes what it would say. */
+  lie: Lie
+  readonly logged: string[]
+}
+
+async function startLying(
+  t: Test,
+  objects: readonly (readonly [string, unknown])[],
+  lie: Lie,
+): Promise<Lying> {
+  const logged: string[] = []
+  const logger: Logger = {
+    ...silentLogger,
+    error: (message, fields) => logged.push(JSON.stringify([message, fields])),
+  }
+  let lying: Lying | undefined = undefined as Lying | undefined
+  const proxied = await startProxied(t, {
+    objects,
+    service: { logger, adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
+    upstream: {
+      before: async request => {
+        const isRead = request.method === 'GET' && !request.url.includes('watch=')
+        if (!isRead || lying === undefined) return undefined
+        const { accept } = request.headers
+        const asked = { path: request.url, headers: accept === undefined ? {} : { accept } }
+        // It may have stopped, as the test has.
+        const answer = await ask(lying.upstream.service.port, asked).catch(() => undefined)
+        if (answer === undefined) return { code: 503, body: '' }
+        const text = answer.body.toString('latin1')
+        const body = Buffer.from(lying.lie(text, request), 'latin1')
+        const { 'content-length': _, 'transfer-encoding': __, ...headers } = answer.headers
+        return { code: answer.status, headers, body }
+      },
+    },
+  })
+  lying = { ...proxied, lie, logged }
+  return lying
+}
+
+async function metricOf({ service }: Proxied, name: string): Promise<number> {
+  const { body } = await ask(service.adminPort, { path: '/metrics' })
+  const line = body
+    .toString()
+    .split('\n')
+    .find(text => text.startsWith(`${name} `))
+  return Number(line?.split(' ').at(-1) ?? Number.NaN)
+}
+
+/** Asks until the answer is from there. */
+async function until(
+  { get }: Proxied,
+  path: string,
+  origin: string,
+  headers: Record<string, string> = {},
+): Promise<HttpAnswer> {
+  for (;;) {
+    const answer = await get(path, headers)
+    if (originOf(answer).startsWith(origin)) return answer
+    await systemClock.yield()
+  }
+}
+
+t.test('an object with something new passes once, and is answered here after that', async t => {
+  const proxied = await startProxied(t, { objects: [[pods, pod('a')]] })
+  const { get, upstream } = proxied
+  await answeredHere(proxied, '', 'v1', 'pods')
+  t.equal(originOf(await get(pods)), 'mirror; revision=N')
+  t.equal(originOf(await get(`${pods}/a`)), 'mirror; revision=N')
+  const asked = upstream.seen.length
+  await created(upstream.port, pods, pod('b'))
+  const alike = await until(proxied, `${pods}/b`, 'mirror')
+  t.equal(alike.status, 200)
+  t.notOk(
+    upstream.seen.slice(asked).some(({ url }) => url.includes('fieldSelector')),
+    'one that is made alike is not compared',
+  )
+  await created(upstream.port, pods, pod('c', { hostNetwork: true }))
+  await until(proxied, `${pods}/c`, 'mirror')
+  const item = upstream.seen.slice(asked).filter(({ url }) => url.includes('fieldSelector'))
+  t.ok(item.length > 0, 'one with another field is')
+  for (const { url } of item) {
+    t.match(
+      url,
+      /\?resourceVersion=\d+&resourceVersionMatch=Exact&fieldSelector=metadata.name%3Dc$/,
+    )
+  }
+})
+
+t.test(
+  'each form is compared for itself; others than the usual ones when they are asked for',
+  async t => {
+    const proxied = await startProxied(t, { objects: [[maps, configMap('a', '1')]] })
+    await answeredHere(proxied, '', 'v1', 'configmaps')
+    for (const accept of [
+      'application/json',
+      'application/vnd.kubernetes.protobuf',
+      table,
+      'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1',
+    ]) {
+      t.match(originOf(await proxied.get(maps, { accept })), /^mirror/, accept)
+    }
+    for (const accept of [
+      'application/yaml',
+      'application/json;as=Table;g=meta.k8s.io;v=v1beta1',
+    ]) {
+      t.equal(originOf(await proxied.get(maps, { accept })), 'pass; reason=unproven', accept)
+      await until(proxied, maps, 'mirror', { accept })
+    }
+  },
+)
+
+const lies: Record<
+  string,
+  {
+    objects: readonly (readonly [string, unknown])[]
+    lie: Lie
+    path: string
+    accept?: string
+    at: string
+  }
+> = {
+  'another default': {
+    objects: [
+      [pods, pod('a')],
+      [pods, pod('b', { hostNetwork: true })],
+    ],
+    lie: body => body.replaceAll('"hostNetwork":true', '"hostNetwork":true,"hostUsers":true'),
+    path: pods,
+    at: '.items[1].spec.hostUsers',
+  },
+  'a field that is left out': {
+    objects: [[maps, configMap('a', 'planted')]],
+    lie: body => body.replace(',"data":{"value":"planted"}', ''),
+    path: maps,
+    at: '.items[0].data',
+  },
+  'another column': {
+    objects: [[maps, configMap('a', '1')]],
+    lie: (body, { headers }) =>
+      String(headers.accept).includes('as=Table') ? body.replace('"Age"', '"Years"') : body,
+    path: maps,
+    accept: table,
+    at: '.columnDefinitions[2].name',
+  },
+  'another field of protobuf': {
+    objects: [[maps, configMap('a', 'planted')]],
+    lie: body => body.replace('planted', 'plantef'),
+    path: maps,
+    accept: 'application/vnd.kubernetes.protobuf',
+    at: '.items[0].data.*',
+  },
+}
+
+for (const [what, { objects, lie, path, accept = 'application/json', at }] of Object.entries(
+  lies,
+)) {
+  t.test(`${what}: nothing of that form is answered here`, async t => {
+    const lying = await startLying(t, objects, lie)
+    const headers = { accept }
+    let answers = 0
+    while (lying.logged.length === 0) {
+      const answer = await lying.get(path, headers)
+      t.match(originOf(answer), /^pass/)
+      if (++answers > 2_000) break
+    }
+    t.equal(originOf(await lying.get(path, headers)), 'pass; reason=differs')
+    t.ok(
+      lying.logged.some(line => line.includes(`"at":"${at}"`)),
+      lying.logged.join(),
+    )
+    t.notMatch(lying.logged.join(), /planted/, 'nothing of its contents is logged')
+    t.ok((await metricOf(lying, 'watchglass_evidence_comparisons_total{outcome="differs"}')) >= 2)
+    t.ok((await metricOf(lying, 'watchglass_evidence_forms{state="closed"}')) >= 1)
+    t.comment(`${answers} answers, all of the upstream`)
+  })
+}
+
+t.test('a difference in one form leaves the others alone', async t => {
+  const lying = await startLying(t, [[maps, configMap('a', '1')]], lies['another column']!.lie)
+  await until(lying, maps, 'pass; reason=differs', { accept: table })
+  await answeredHere(lying, '', 'v1', 'configmaps')
+  t.match(originOf(await lying.get(maps)), /^mirror/)
+  t.equal(lying.logged.length, 1, 'it is said once')
+})
+
+t.test('a difference of a moment closes nothing for good', async t => {
+  let isLying = true
+  const lying = await startLying(t, [[maps, configMap('a', '1')]], (body, { url }) =>
+    isLying && url.includes('Exact') ? body.replace('"value":"1"', '"value":"2"') : body,
+  )
+  await until(lying, maps, 'pass; reason=differs')
+  isLying = false
+  await until(lying, maps, 'mirror')
+  t.strictSame(lying.logged, [])
+})
+
+t.test('an upstream that lets us not ask is passed to', async t => {
+  const lying = await startLying(t, [[maps, configMap('a', '1')]], body => body)
+  const { before } = lying.upstream
+  lying.upstream.before = (request, body) =>
+    request.url.includes('Exact') ? { code: 403, body: '{}' } : before?.(request, body)
+  while (!lying.upstream.seen.some(({ url }) => url.includes('configmaps?resourceVersion='))) {
+    await systemClock.yield()
+  }
+  t.equal(originOf(await lying.get(maps)), 'pass; reason=unproven')
+  t.strictSame(lying.logged, [])
+})
+
+interface Watched {
+  /** Who answers. */
+  readonly origin: string
+  /** All that it has sent when it ends, or when there is enough. */
+  readonly text: Promise<string>
+}
+
+function watched(port: number, path: string, enough: RegExp): Promise<Watched> {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: '127.0.0.1', port, path }, answer => {
+      let text = ''
+      const whole = new Promise<string>(done => {
+        answer.on('data', (piece: Buffer) => {
+          text += piece.toString()
+          if (!enough.test(text)) return
+          done(text)
+          request.destroy()
+        })
+        answer.on('end', () => done(`${text} over`))
+        answer.on('error', () => done(text))
+      })
+      resolve({ origin: String(answer.headers['x-watchglass']), text: whole })
+    })
+    request.on('error', reject)
+  })
+}
+
+t.test('an event with something new waits until it was compared', async t => {
+  const lying = await startLying(t, [[pods, pod('a')]], body => body)
+  await answeredHere(lying, '', 'v1', 'pods')
+  const { origin, text } = await watched(lying.port, `${pods}?watch=1`, /{"name":"c","namespace"/)
+  await created(lying.upstream.port, pods, pod('b', { hostNetwork: true }))
+  await created(lying.upstream.port, pods, pod('c'))
+  t.match(origin, /^mirror/)
+  t.match(await text, /"name":"a".*"name":"b".*"name":"c"/s)
+  t.ok(lying.upstream.seen.some(({ url }) => url.includes('fieldSelector=metadata.name%3Db')))
+})
+
+t.test('an event that the upstream shows in another way ends the watch before it', async t => {
+  const lie: Lie = body => body.replaceAll('"hostNetwork":true', '"hostNetwork":false')
+  const lying = await startLying(t, [[pods, pod('a')]], lie)
+  await answeredHere(lying, '', 'v1', 'pods')
+  const { origin, text } = await watched(lying.port, `${pods}?watch=1`, /hostNetwork/)
+  await created(lying.upstream.port, pods, pod('b', { hostNetwork: true }))
+  t.match(origin, /^mirror/)
+  t.match(await text, /"name":"a".* over$/s)
+  t.notMatch(await text, /hostNetwork/)
+  await until(lying, pods, 'pass; reason=differs')
+})
+
+t.test(
+  'an event that cannot be compared in time ends the watch, and those that come again pass',
+  async t => {
+    const lying = await startLying(t, [[pods, pod('a')]], body => body)
+    await answeredHere(lying, '', 'v1', 'pods')
+    const { before } = lying.upstream
+    lying.upstream.before = (request, body) =>
+      request.url.includes('fieldSelector') ? { code: 503, body: '{}' } : before?.(request, body)
+    const { origin, text } = await watched(lying.port, `${pods}?watch=1`, /hostNetwork/)
+    await created(lying.upstream.port, pods, pod('b', { hostNetwork: true }))
+    t.match(origin, /^mirror/)
+    t.match(await text, /"name":"a".* over$/s)
+    t.notMatch(await text, /hostNetwork/)
+    const again = await watched(lying.port, `${pods}?watch=1`, /./)
+    t.equal(again.origin, 'pass; reason=unproven')
+    await again.text
+    lying.upstream.before = before
+    await until(lying, pods, 'mirror')
+    const last = await watched(lying.port, `${pods}?watch=1`, /hostNetwork/)
+    t.match(last.origin, /^mirror/)
+    t.match(await last.text, /hostNetwork/)
+  },
+)
