@@ -75,7 +75,7 @@ function seedOf(values: OptionValues): number {
   return Number(text)
 }
 
-/** Transactions under way at once: enough to keep one etcd busy, not enough to starve its other clients. */
+/** Transactions in flight: enough to keep one etcd busy, not enough to starve its other clients. */
 const writesInFlight = 16
 /** Far below etcd's 128 operations and 1.5 MiB for one request. */
 const writeMaxOperations = 64

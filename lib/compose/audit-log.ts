@@ -12,7 +12,7 @@ export interface AuditFile {
   flush(): Promise<void>
 }
 
-/** Appends to a file, or to standard output for `-`. Fails if the file cannot be written: later nobody would be told. */
+/** Appends to a file, or to standard output for `-`. Fails if the file cannot be written, because later failures are only counted. */
 export async function auditFile(file: string): Promise<AuditFile> {
   if (file !== '-') await tryToAppend(file)
   let lines: LineFile | undefined

@@ -1,4 +1,4 @@
-/** Builds what decides who may read. */
+/** Builds the authorizer. */
 
 import type { Clock } from '../base/clock.ts'
 import { Authorizer, type AuthorizerOptions } from '../http/auth/authorizer.ts'
@@ -24,7 +24,7 @@ export interface AuthorizationParts {
   readonly metrics: ReviewMetrics
 }
 
-/** An authorizer; undefined where everybody may read. Nothing has to be started. */
+/** The authorizer; undefined where anyone may read. */
 export function createAuthorizer(
   options: AuthorizationOptions | undefined,
   { clock, metrics }: AuthorizationParts,

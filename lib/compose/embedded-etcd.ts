@@ -1,4 +1,4 @@
-/** The embedded etcd of `serve --etcd embedded`: the engine, what is loaded into it, and its two doors. */
+/** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it, and access in process and over gRPC. */
 
 import { type Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
@@ -19,13 +19,13 @@ export interface EmbeddedEtcdOptions {
 }
 
 export interface EmbeddedEtcd {
-  /** Creates a client of the door in process. */
+  /** Creates a client in this process. */
   createClient(): Client
   close(): Promise<void>
 }
 
-/** What the past may weigh before its older half is compacted: nobody else compacts here unless a client does, and the process must
- *  not grow for ever. A change weighs about 2 KB and the value before it (lib/store/history.ts). */
+/** The size of the history at which its older half is compacted: only clients compact otherwise, and the process must not grow for
+ *  ever. A change weighs about 2 KB and the value before it (lib/store/history.ts). */
 const historyMaxBytes = 1024 ** 3
 
 export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {

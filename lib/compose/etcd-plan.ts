@@ -71,7 +71,9 @@ function storagePrefix(
   )
   if (found?.storage !== undefined) return found.storage.prefix
   if (group !== undefined && /^[a-z0-9.-]+$/.test(name)) return `${prefix}/${group}/${resource}/`
-  throw invalid(`${option} "${name}" is no resource; one of a definition is widgets.example.com`)
+  throw invalid(
+    `${option} "${name}" is not a known resource; name a custom resource as widgets.example.com`,
+  )
 }
 
 function invalid(message: string): CacheError {

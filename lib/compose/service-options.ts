@@ -16,11 +16,11 @@ import type { OtherEtcd } from './mirrors.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
 
 export interface ServiceOptions {
-  /** Stays the caller's, who closes it after the service has stopped. */
+  /** Closed by the caller, after the service has stopped. */
   readonly client: Client
   readonly listen: Listen
   readonly tls?: TlsFiles | undefined
-  /** HOST:PORT that clients are told, if it is another than where the service listens. */
+  /** HOST:PORT that clients are told, if it is not where the service listens. */
   readonly address?: string | undefined
   /** The version of Kubernetes that is answered; the default one if it is left out. */
   readonly schema?: Schema | undefined
@@ -32,7 +32,7 @@ export interface ServiceOptions {
   readonly excluded?: readonly string[] | undefined
   /** Resources that nothing in etcd declares. */
   readonly configured?: readonly Resource[] | undefined
-  /** What to stand in front of. */
+  /** The API server that this stands in front of. */
   readonly upstream?: UpstreamOptions | undefined
   /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an upstream only. */
   readonly isKept?: ((prefix: Key) => boolean) | undefined
@@ -42,7 +42,7 @@ export interface ServiceOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
-  /** Who may read; everybody who can connect if it is left out. */
+  /** Who may read. Undefined: anyone who can connect. */
   readonly authorization?: AuthorizationOptions | undefined
   /** Takes the record of what is answered here. Stays the caller's. */
   readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
@@ -54,6 +54,6 @@ export interface ServiceOptions {
   readonly memoryBudgetBytes?: number | undefined
   /** Of what is encoded and kept; a gigabyte if it is left out. */
   readonly segmentsMaxBytes?: number | undefined
-  /** For so long it serves on when it is to stop, and says that it is not ready, so that load balancers leave. */
+  /** How long it still serves after it was asked to stop; /readyz fails meanwhile, so that load balancers take it out. */
   readonly stopDelayMs?: number | undefined
 }

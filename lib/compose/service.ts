@@ -50,10 +50,10 @@ import type { UpstreamSide } from './upstream-side.ts'
 import type { Evidence } from '../upstream/evidence/evidence.ts'
 import type { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
-/** The encoded objects of some hundred thousand pods. Beyond it, what was not asked for the longest is made again. */
+/** Enough for the encoded objects of some hundred thousand pods. Beyond it, the least recently used are evicted. */
 const segmentsMaxBytes = 1024 * 1024 * 1024
 
-/** How long answers under way may take to end when the service is asked to stop. */
+/** How long requests in flight may take to finish when the service is asked to stop. */
 const drainMaxMs = 10_000
 
 export type { ServiceOptions } from './service-options.ts'
@@ -72,7 +72,7 @@ export class Service {
   readonly #memory: MemoryKeeper | undefined
   readonly #upstreamSide: UpstreamSide | undefined
   readonly #admin: Server | undefined
-  /** For whoever has a listener of his own. */
+  /** The handler, for a listener outside of the service. */
   readonly handler: Handler
 
   private constructor(
@@ -100,7 +100,7 @@ export class Service {
   static async start(options: ServiceOptions): Promise<Service> {
     const { listen, tls: files, logger } = options
     const tls = files === undefined ? undefined : await readTls(files)
-    // What is served says where it is served, which is known only once the system has chosen the port.
+    // The API tells clients its address, which is known only once the system has chosen the port.
     let handler: Handler = exchange => exchange.abort()
     let onFault: OnFault = () => {}
     const { clock = systemClock } = options
@@ -118,7 +118,7 @@ export class Service {
     onFault = parts.onFault
     parts.metrics.watchExchanges(() => server.exchanges)
     const admin = await listenForAdmin(options, parts)?.catch((error: unknown) => {
-      // Nothing may keep a process alive that says that it cannot start.
+      // A process that cannot start must not be kept alive by its listener.
       server.close()
       throw error
     })
@@ -131,10 +131,12 @@ export class Service {
             clock: parts.clock,
             onChange: renewed => {
               server.replaceTls(renewed)
-              logger.info('using a renewed certificate')
+              logger.info('the TLS certificate was renewed')
             },
             onFailure: ({ message }) => {
-              logger.warn('a renewed certificate cannot be used', { reason: message })
+              logger.warn('the renewed TLS certificate cannot be used; the old one stays in use', {
+                reason: message,
+              })
             },
           })
     parts.registry.start(parts.mirrors)
@@ -154,7 +156,7 @@ export class Service {
     return this.#admin?.port ?? 0
   }
 
-  /** By which all reads pass to the upstream; undefined if there is none. */
+  /** Switches all reads to the upstream; undefined without an upstream. */
   get readSwitch(): ReadSwitch | undefined {
     return this.#upstreamSide?.readSwitch
   }
@@ -169,7 +171,7 @@ export class Service {
     return this.#upstreamSide?.knowledge
   }
 
-  /** What there is of each kind, for whoever wants to say so. */
+  /** The number of objects in each keyspace. */
   entries(): ReadonlyMap<string, number> {
     return new Map(this.#mirrors.statuses().map(({ name, entries }) => [name, entries]))
   }
@@ -184,7 +186,7 @@ export class Service {
     return this.#health.ready
   }
 
-  /** Resolves when it cannot serve what it was asked to: it does not fit into its memory. */
+  /** Resolves when the service cannot do its work: the data does not fit into the memory budget. */
   get refused(): Promise<CacheError> {
     return this.#memory?.refused ?? new Promise(() => {})
   }
@@ -204,7 +206,7 @@ export class Service {
     return this.#watches.size
   }
 
-  /** Is not ready any more and serves on for a while, then takes no more requests, lets those under way end, and stops mirroring. */
+  /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight finish; then mirroring stops. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped

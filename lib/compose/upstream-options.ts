@@ -17,7 +17,7 @@ import { systemClock } from '../ops/system.ts'
 import type { EtcdPlan } from './etcd-plan.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
 
-/** The upstream; undefined if there is to be none. */
+/** The upstream; undefined without `--upstream`. */
 export function upstreamFrom(
   values: OptionValues,
   logger: Logger,
@@ -59,5 +59,8 @@ export function adminListenOf(values: OptionValues): ListenAddress | undefined {
   if (text === 'none') return undefined
   const address = parseAddress('--admin-listen', text)
   if (address.protocol === 'http') return address
-  throw new CacheError('invalid_request', '--admin-listen has no certificate: it is http only')
+  throw new CacheError(
+    'invalid_request',
+    '--admin-listen must be an http address: it has no certificate',
+  )
 }

@@ -1,4 +1,4 @@
-/** What a service has because it stands in front of an upstream. */
+/** The parts of a service that there are in front of an upstream. */
 
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
@@ -41,7 +41,7 @@ export interface UpstreamOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** The share of reads that are compared with the upstream: 0 to 1. */
   readonly compareShare?: number | undefined
-  /** What the upstream lists and nobody declares is served, too. */
+  /** Resources that the upstream lists are served also without a definition. */
   readonly discoversResources?: boolean | undefined
 }
 
@@ -70,7 +70,7 @@ function comparisonOf(
   return new Comparison({ share, random: systemRandom, metrics })
 }
 
-/** Reads that the mirror lacks and that are with the upstream at once (lib/ARCHITECTURE.md). */
+/** Reads that the mirror cannot answer and that pass to the upstream at the same time (lib/ARCHITECTURE.md). */
 const elsewhereMax = 8
 
 export class UpstreamSide implements Follower {
@@ -180,7 +180,7 @@ export class UpstreamSide implements Follower {
     }
   }
 
-  /** For readiness, which follows the server's: it is of no use to send anybody here who would be passed on to nobody. */
+  /** For /readyz: without an upstream that answers, requests that pass would fail. */
   get checks(): readonly HealthCheck[] {
     return [
       { name: 'upstream', problem: () => this.#servers.problem() },
@@ -201,7 +201,7 @@ function contentsAt(
     const read = { freshness, canGoElsewhere: false, signal }
     const outcome = await mirrors.read(keyspace, read)
     if (outcome.from === 'mirror') return outcome.snapshot
-    throw new CacheError('not_ready', `the mirror has not revision ${revision}`)
+    throw new CacheError('not_ready', `the mirror does not hold revision ${revision}`)
   }
 }
 

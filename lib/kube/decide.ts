@@ -54,7 +54,7 @@ export type PassReason =
 export type Decision =
   /** Read it from the mirror. */
   | { readonly type: 'mirror' }
-  /** Answer it from what we know ourselves: discovery, and paths of the face. */
+  /** Answer it ourselves: discovery, and the paths of the server. */
   | { readonly type: 'own' }
   | { readonly type: 'pass'; readonly reason: PassReason }
   | { readonly type: 'refuse'; readonly status: Status }
@@ -79,11 +79,11 @@ export interface DecisionRequest {
 
 export interface DecisionPolicy {
   readonly hasUpstream: boolean
-  /** All reads pass, for as long as somebody wants it so. */
+  /** Pass-through is switched on: all reads pass. */
   readonly isSwitchedOff: boolean
   /** Resources that are not to be answered from the mirror. */
   readonly isExcluded: (resource: Resource) => boolean
-  /** What speaks against answering for a resource now; undefined if nothing does. */
+  /** Why a resource is not answered from the mirror now; undefined if it is. */
   readonly objection?: ((resource: Resource) => PassReason | undefined) | undefined
 }
 

@@ -83,7 +83,7 @@ export class PageWalk {
     return false
   }
 
-  /** The page, or why this list is beyond us. Only once `advance` has returned true. */
+  /** The page, or why it cannot be made exactly. Only once `advance` has returned true. */
   get page(): Page | NotExact {
     return this.#page ?? new NotExact('page is not complete')
   }

@@ -7,7 +7,7 @@ import type { PassReason } from './decide.ts'
 import type { Resource } from './resources/resource.ts'
 import { notExactly, NotExactlyError } from './status.ts'
 
-/** Thrown instead of an answer, before any of it was sent: the request is to be passed on. */
+/** Thrown before anything was sent: the request passes to the upstream. */
 export class PassInstead extends CacheError {
   readonly reason: PassReason
 

@@ -1,4 +1,4 @@
-/** What a planned read asks of whoever keeps the contents, and what it gets: a snapshot of the mirror, or pages of etcd itself. */
+/** What a planned read asks for, and what it gets: a snapshot of the mirror, or pages of etcd itself. */
 
 import type { Freshness } from '../base/freshness.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
@@ -21,7 +21,7 @@ export interface Reads {
   read(request: ReadRequest): Promise<Snapshot | DirectSource>
 }
 
-/** The source that is mirrored, asked itself: only a few reads at a time may. */
+/** etcd itself, for reads that the mirror cannot answer: only a few at a time. */
 export interface DirectSource {
   /** Pages of its own answer, all at one revision. Fails with `overloaded` when too many are read already. */
   pages(request: DirectRequest): AsyncIterable<DirectPage>
@@ -31,7 +31,7 @@ export interface DirectRequest {
   readonly range: KeyRange
   /** Absent: the one that the read asked for, or the newest. */
   readonly revision?: Revision | undefined
-  /** A single page of at most so many. Absent: all of the range. */
+  /** At most this many entries, in a single page. Absent: all of the range. */
   readonly limit?: number | undefined
   readonly signal: AbortSignal
 }

@@ -154,7 +154,7 @@ export function notAcceptable(message: string, hasDetails: boolean): StatusError
   return new StatusError('unsupported', { code: 406, message, reason: 'NotAcceptable', details })
 }
 
-/** What this server leaves to an upstream, and there is none. */
+/** The request needs an upstream, and there is none. */
 export function needsUpstream(of: GroupResource, what: string): StatusError {
   return new StatusError('unsupported', {
     code: 405,
@@ -263,7 +263,7 @@ export const requestTimeoutBody: string =
 /** No credentials, or none that are known. */
 export const unauthorized: Status = { code: 401, message: 'Unauthorized', reason: 'Unauthorized' }
 
-/** What each failure of the layers below is to a client, when nobody has said it better. */
+/** The Status of each failure of the layers below, unless a stage has chosen a better one. */
 const statusByCode: Readonly<
   Record<ErrorCode, { readonly code: number; readonly reason: string }>
 > = {
@@ -297,7 +297,7 @@ export function statusFromError(error: CacheError): Status {
   }
 }
 
-/** What somebody may not do: the resource and its scope, or a path that is no resource. */
+/** What a user may not do: the resource and its scope, or a path that is not a resource. */
 export interface DeniedAttributes {
   readonly user: string
   readonly verb: string

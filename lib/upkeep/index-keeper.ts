@@ -1,5 +1,5 @@
-/** Gives keyspaces the secondary indexes that selectors are asked for with: decided by lib/kube/selectors/index-policy.ts, built in slices
- *  while nothing else is due. */
+/** Adds secondary indexes to keyspaces for the selectors that are asked for. lib/kube/selectors/index-policy.ts decides which; they are
+ *  built in slices, between other work. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
@@ -11,8 +11,8 @@ import type { MakeReader } from '../kube/selectors/filter.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { Follower } from './followers.ts'
 
-/** Entries that are indexed before the clock is looked at: well below a millisecond. Slices are as long as elsewhere: until the index
- *  is there, each list that would use it looks at everything, which takes much longer in sum. */
+/** Entries that are indexed before the clock is read: well below a millisecond. Slices are as long as elsewhere: until the index is
+ *  complete, each list that would use it scans everything, which takes much longer in total. */
 const sliceEntries = 100
 
 interface Kept {
@@ -31,7 +31,7 @@ export class IndexKeeper implements Follower {
     this.#clock = clock
   }
 
-  /** A list has come that indexes might answer. */
+  /** Notes a list that an index could answer. */
   asked(plan: ListPlan, makeReader: MakeReader): void {
     const uses = indexUses(plan)
     if (uses.length === 0) return

@@ -77,7 +77,7 @@ export class LiveRegistry {
   /** Which keyspace a key belongs to. */
   readonly keyspaceOf = (key: Key): Key | undefined => this.#state.registry.keyspaceOf(key)
 
-  /** Has everything mirrored that there is to be. Once. */
+  /** Begins to mirror. To be called once. */
   start(keyspaces: Keyspaces): void {
     this.#keyspaces = keyspaces
     this.#follow()
@@ -99,7 +99,7 @@ export class LiveRegistry {
     })
   }
 
-  /** Other keyspaces are to be mirrored than before: see `isMirrored`. */
+  /** `isMirrored` answers differently from now on. */
   mirroredChanged(): void {
     this.#follow()
   }
@@ -127,12 +127,15 @@ export class LiveRegistry {
     for (const { name, resources } of redefined) {
       const problems = new Set(resources.flatMap(({ custom }) => custom?.problems ?? []))
       for (const problem of problems) {
-        this.#options.logger.warn('a definition is not used as it stands', { name, problem })
+        this.#options.logger.warn('part of a CustomResourceDefinition is ignored', {
+          name,
+          problem,
+        })
       }
     }
   }
 
-  /** Undefined while they are not to be believed: what was known stays in use then. */
+  /** Undefined while the keyspace is not served: what was known before stays in use then. */
   #entries(prefix: Key): KeyValue[] | undefined {
     const keyspace = this.#keyspaces?.keyspace(prefix)
     if (keyspace?.isServed !== true) return undefined
@@ -160,7 +163,7 @@ export class LiveRegistry {
     })
   }
 
-  /** Mirrors what is there now, and nothing else. */
+  /** Mirrors the keyspaces of the current resources, and no others. */
   #follow(): void {
     const { isMirrored = () => true } = this.#options
     const known = this.#state.registry.keyspaces().map(({ prefix }) => prefix)
@@ -183,7 +186,7 @@ function nameOf({ group, version, resource }: Resource): string {
   return `${group}/${version}/${resource}`
 }
 
-/** What stored entries declare. Each is read once, and stays the same object as long as its entry does. */
+/** What stored entries declare. Each entry is parsed once, and the result stays the same object for as long as the entry does. */
 class Parsed<T extends { readonly name: string }> {
   readonly #parse: (entry: KeyValue) => T
   readonly #logger: Logger
@@ -225,7 +228,9 @@ class Parsed<T extends { readonly name: string }> {
       return this.#parse(entry)
     } catch (error) {
       const { message } = CacheError.from(error, 'unsupported')
-      this.#logger.warn('a declaration cannot be read and is ignored', { reason: message })
+      this.#logger.warn('a stored definition or APIService cannot be read and is ignored', {
+        reason: message,
+      })
       return undefined
     }
   }

@@ -1,8 +1,8 @@
-/** Keeps what is held in memory within a budget: what is mirrored, the history, and encoded segments.
+/** Keeps memory within the budget: mirrored objects, history, and encoded segments.
  *
- *  What is over the budget is let go of in the order of what it costs to lack it: segments are made anew when somebody asks; history
- *  only makes old continuations and watches begin again; a keyspace, the largest first, passes to the upstream from then on, until
- *  a restart. Without an upstream nothing can be done about the mirror: a start is refused then, and later it is said. */
+ *  When the budget is exceeded, the cheapest to lack goes first. Segments are encoded again when they are asked for. Without history,
+ *  old continuations and watches have to begin again. Then keyspaces are dropped, the largest first: requests for them go to the
+ *  upstream until a restart. Without an upstream no keyspace can be dropped: the start is refused, and later an error is logged. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -13,7 +13,7 @@ import type { Batch, KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { Follower } from './followers.ts'
 
-/** What there is of each part. */
+/** How much memory each part uses. */
 export interface MemoryFigures {
   readonly budgetBytes: number
   readonly mirrorBytes: number
@@ -25,10 +25,10 @@ export interface MemoryFigures {
 export interface MemoryKeeperOptions {
   readonly budgetBytes: number
   readonly segments: { readonly bytes: number; dropTo(bytes: number): void }
-  /** Those that are mirrored, as they are now. */
+  /** The keyspaces that are mirrored now. */
   readonly keyspaces: () => readonly Key[]
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
-  /** Whether a keyspace may be let go of: there is an upstream to pass to, and nothing else needs it. */
+  /** Whether a keyspace may be dropped: there is an upstream to pass to, and nothing else needs it. */
   readonly canDrop: (keyspace: Key) => boolean
   readonly drop: (keyspace: Key) => void
   readonly clock: Clock
@@ -38,11 +38,11 @@ export interface MemoryKeeperOptions {
 /** An entry's object, its key, and its share of the tree: bench/store, at 1,000,000 keys. */
 const entryBytes = 240
 const intervalMs = 1_000
-/** Counting gives way after so many entries, which takes less than a millisecond. */
+/** Counting gives way after this many entries, which take less than a millisecond. */
 const sliceEntries = 10_000
 
 export class MemoryKeeper implements Follower {
-  /** Resolves when it does not fit, at start, and nothing can be done about it. */
+  /** Resolves when the data does not fit into the budget at start, and no keyspace can be dropped. */
   readonly refused: Promise<CacheError>
   readonly #options: MemoryKeeperOptions
   #refuse: (refusal: CacheError) => void = () => {}
@@ -111,7 +111,7 @@ export class MemoryKeeper implements Follower {
     problem: () => (this.#isOver ? sentenceOf(this.figures) : undefined),
   }
 
-  /** Counts, and lets go of what is over. */
+  /** Counts, and frees what is over the budget. */
   async check(): Promise<void> {
     if (this.#isChecking) return
     this.#isChecking = true
@@ -134,7 +134,7 @@ export class MemoryKeeper implements Follower {
     })
   }
 
-  /** Changes that come meanwhile are added to nothing, and so are counted once. */
+  /** Begins at zero, so that changes during the count are counted once. */
   async #count(keyspace: Key): Promise<void> {
     const store = this.#options.storeOf(keyspace)
     this.#bytes.set(keyspace, 0)
@@ -162,7 +162,7 @@ export class MemoryKeeper implements Follower {
     this.#isOver = isOver
   }
 
-  /** Those that hold the most give first. */
+  /** The largest histories are trimmed first. */
   #trimHistories(excess: number): void {
     const { keyspaces, storeOf } = this.#options
     const stores = keyspaces().flatMap(keyspace => storeOf(keyspace) ?? [])
@@ -183,10 +183,13 @@ export class MemoryKeeper implements Follower {
     candidates.sort((a, b) => weight(b) - weight(a))
     const [largest] = candidates
     if (largest === undefined || weight(largest) === 0) return false
-    logger.warn('a resource passes to the upstream from now on: memory is over its budget', {
-      keyspace: textFromKey(largest),
-      bytes: weight(largest),
-    })
+    logger.warn(
+      'memory is over its budget: a resource is dropped, and requests for it go to the upstream from now on',
+      {
+        keyspace: textFromKey(largest),
+        bytes: weight(largest),
+      },
+    )
     this.#bytes.delete(largest)
     this.#droppedKeyspaces++
     drop(largest)

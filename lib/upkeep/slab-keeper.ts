@@ -1,4 +1,4 @@
-/** Has the values of all keyspaces packed when enough has been written since the last time: in slices, while nothing else is due. */
+/** Packs the values of all keyspaces when enough has been written since the last time: in slices, between other work. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
@@ -11,7 +11,7 @@ import type { Follower } from './followers.ts'
 
 /** Below this, packing is not worth a walk. */
 const writtenMinBytes = 64 * 1024 * 1024
-/** For so long a slice may go on before others have their turn. */
+/** The length of a slice: after it other work has its turn. */
 const sliceMs = 1
 
 export class SlabKeeper implements Follower {

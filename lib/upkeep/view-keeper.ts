@@ -1,5 +1,5 @@
-/** Has what shows the objects of a kind compiled when the first of them is mirrored: in slices, while nothing else is due, so that the
- *  first list need not wait for it and holds nobody up. */
+/** Compiles the encoder of a kind when the first object of it is mirrored: in slices, between other work, so that the first list need not
+ *  wait for it and does not hold the event loop. */
 
 import type { Clock } from '../base/clock.ts'
 import { prepareView } from '../codec/served/view.ts'

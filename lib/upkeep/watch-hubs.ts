@@ -1,4 +1,4 @@
-/** The changes that watches are told: a hub for each keyspace that is watched, fed by the mirror. */
+/** Sends the mirror's changes to watches: a hub for each keyspace that is watched. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'

@@ -1,4 +1,4 @@
-/** What the API needs of the layers that it does not know: compose hands it in. */
+/** What the API is built from. Each stage of a request takes the part of it that it needs. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -38,17 +38,17 @@ export interface ApiOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean
-  /** A list was asked for that indexes might have helped. */
+  /** Called for each list: an index might help the next one. */
   readonly onList: (plan: ListPlan, state: ApiState) => void
-  /** Undefined: everybody may read everything. */
+  /** Undefined: anyone who can connect may read everything. */
   readonly authorizer?: Authorizer | undefined
-  /** Undefined: everybody may take everything. */
+  /** Undefined: no limits for each user. */
   readonly fairness?: Fairness | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** What goes to an upstream, if there is one. */
   readonly proxy?: ProxyOptions | undefined
-  /** Compares answers of the mirror with the upstream's; undefined: nobody does. */
+  /** Compares answers of the mirror with the upstream's; undefined without `--compare`. */
   readonly comparison?: Comparison | undefined
   readonly health: Health
   readonly requests: RequestMetrics

@@ -1,9 +1,9 @@
-/** Reads that the mirror cannot answer, such as those at a revision from before it began: from the source itself, whose pages go
- *  straight out. However large the range, what is held of it is a page that is being sent and one that is on its way; of a list
- *  with a limit, what fits on its page, which may be cut short for it.
+/** Reads that the mirror cannot answer, such as those at a revision from before it started: they are answered from etcd itself, page by
+ *  page. However large the range, only two pages are in memory: the one that is being sent and the next one. Of a list with a limit,
+ *  only its own page is held, which may end early for that.
  *
- *  The body of a list is written by the same code as any other. That goes through runs of entries without waiting, so it is given
- *  an empty run wherever the source has to be waited for. */
+ *  The body is written by the same code as any other list (list.ts). That code never waits while it walks the runs, so it gets an empty
+ *  run wherever it has to wait for etcd. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -24,7 +24,7 @@ import type { ListContents } from './list.ts'
 
 /** Lists without a selector up to this limit are a single page of the source, and count as small reads. */
 const smallLimitMax = 500
-/** A list with a limit is held until its end is known, and ends early when it has so many bytes. */
+/** A list with a limit is held until it is complete, and ends early at this size. */
 const heldMaxBytes = 16 * 1024 * 1024
 
 /** What is read, and for whom. */
@@ -37,7 +37,7 @@ export interface DirectRead<Plan extends ReadPlan> {
   readonly signal: AbortSignal
 }
 
-/** What a list holds. Resolves when the first page is there, so that what fails at once can be said in a Status. */
+/** The contents of a list. Resolves when the first page has come, so that early failures can be answered with a Status. */
 export async function directList(read: DirectRead<ListPlan>): Promise<ListContents> {
   if (read.plan.limit === 0) {
     const runs = await DirectRuns.begin(read)
@@ -146,7 +146,7 @@ class DirectRuns implements Iterable<Run> {
     this.#pages = pages
     this.#first = first
     this.revision = first.revision
-    // Whether or not anybody is going to send it.
+    // Also if the list is never sent.
     read.signal.addEventListener('abort', () => void this.end(), { once: true })
   }
 

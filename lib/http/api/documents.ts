@@ -16,7 +16,7 @@ import { builtinOffer } from './offers.ts'
 import { answerOpenApi } from './openapi.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** The paths that the server has beside those of the API. */
+/** The paths of the server itself, beside those of the API. */
 const ownPaths: readonly string[] = [
   ...healthPaths,
   '/metrics',
@@ -43,7 +43,7 @@ export async function answerDiscovery(
   else await negotiated(context, body, builtinOffer(hasCbor))
 }
 
-/** The first clause that can be honoured decides. */
+/** The first clause of the Accept header that can be met decides. */
 function wantsAggregated(accept: string): boolean {
   for (const { type, subtype, parameters } of acceptClauses(accept)) {
     const isJson = type === 'application' && subtype === 'json'
@@ -68,7 +68,7 @@ async function answerAggregated(context: RequestContext, path: '/api' | '/apis')
   await reply.body(reply.response(200, aggregatedMediaType, headers), Buffer.from(body))
 }
 
-/** A document in the form in which the client takes objects. Views of it there are none. */
+/** A document in the media type that the client accepts. It cannot be rendered as a Table or as metadata. */
 async function negotiated({ reply }: RequestContext, body: string, offer: Offer): Promise<void> {
   const mediaType = negotiateError(reply.preference, offer)
   if (mediaType === undefined) {
@@ -100,7 +100,7 @@ async function json({ reply }: RequestContext, body: string): Promise<void> {
   await reply.body(reply.response(200, contentType('json')), Buffer.from(body))
 }
 
-/** A path of the server itself, which may be none. */
+/** A path of the server itself; 404 if there is no such path. */
 export async function answerPath(
   context: RequestContext,
   path: string,

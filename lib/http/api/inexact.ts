@@ -1,7 +1,7 @@
-/** What cannot be shown exactly, where an upstream can. One such object in a list or in the state that a watch begins with passes the
- *  whole request, so with an upstream both are gone through before any of them is sent; what was encoded for that is kept for the
- *  sending. An event that cannot be told ends its watches, and is remembered: those that come again pass, until the object has changed
- *  once more or is gone, and they begin after it. */
+/** Objects that cannot be shown exactly, in front of an upstream that can. One such object in a list, or in the initial events of a watch,
+ *  passes the whole request, so with an upstream both are checked before any of them is sent; what was encoded for the check is kept
+ *  for the sending. An event that cannot be shown exactly ends its watches, and is remembered: watches that come again pass to the
+ *  upstream, until the object has changed again or is gone, and they begin after it. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -14,20 +14,20 @@ import { PassInstead } from '../../kube/pass-instead.ts'
 import type { OpenWatches } from '../watch/open-watches.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** So many objects of a keyspace are remembered; those beyond it end watches again and again. */
+/** Objects of a keyspace that are remembered; those beyond it end watches each time. */
 const rememberedMax = 1_000
 
 interface Inexact {
   /** The objects, and the revisions at which they were inexact. */
   readonly objects: Map<Key, Revision>
-  /** The newest revision with an event that cannot be told. */
+  /** The newest revision with an event that cannot be shown exactly. */
   newest: Revision
 }
 
 export class InexactEvents {
   readonly #keyspaces = new Map<Key, Inexact>()
 
-  /** An event could not be told. */
+  /** Notes an event that cannot be shown exactly. */
   note(keyspace: Key, key: Key, revision: Revision): void {
     const known = this.#keyspaces.get(keyspace) ?? { objects: new Map(), newest: revision }
     this.#keyspaces.set(keyspace, known)
@@ -78,7 +78,7 @@ interface CheckedAgainst {
   readonly watches: OpenWatches
 }
 
-/** Passes a watch that the mirror could not carry on with. */
+/** Passes a watch to the upstream that the mirror could not continue. */
 export function checkWatch(
   plan: WatchPlan,
   snapshot: Snapshot,

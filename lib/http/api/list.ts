@@ -1,7 +1,7 @@
-/** Writes lists. Whatever a list is read from, the way is the same: contents, their beginning, the answer.
+/** Writes lists, whatever they are read from: the contents, the first part of the body, the response.
  *
- *  An object that cannot be shown exactly ends a list. As long as nothing was sent that is a clear Status; for this reason the first
- *  part of every list is made before it is sent. Later the connection is cut, so that nobody takes the list for complete. */
+ *  An object that cannot be shown exactly ends a list. As long as nothing was sent, the answer is a Status; for this reason the first
+ *  part of every list is made before it is sent. Later the connection is cut, so that no client takes the list for complete. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -18,12 +18,12 @@ import type { ApiOptions } from './api.ts'
 import { problemIn } from './inexact.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** What a list holds, and what it says of itself. */
+/** What a list is written from. */
 export interface ListContents {
   readonly meta: ListMeta
-  /** Gone through once for each body that is made. */
+  /** Iterated once for each body that is made. */
   readonly runs: Iterable<Run>
-  /** The items are the mirror's: what is encoded of them is kept with them. */
+  /** The items are the mirror's: their encoded segments are kept with them. */
   readonly isMirrored: boolean
   /** Waits for more items, after an empty run; undefined if all are at hand. */
   readonly more?: (() => Promise<void>) | undefined
@@ -50,7 +50,7 @@ export interface ListAnswer extends ShownAs {
 
 type Body = ReturnType<typeof listBody>
 
-/** A list of which a part is made. */
+/** A list whose first part is made. */
 export interface ListBeginning {
   readonly pieces: readonly Uint8Array[]
   readonly bytes: number
@@ -60,9 +60,9 @@ export interface ListBeginning {
   readonly rest: Body
 }
 
-/** So much of a list is made before any of it is sent. */
+/** This much of a list is made before any of it is sent. */
 const beginningMaxBytes = 1024 * 1024
-/** A list up to this goes out in one write, with its length. */
+/** A list up to this size is sent in one write, with its length. */
 const writtenAtOnceMaxBytes = 256 * 1024
 
 /** Makes the first part of a list. */

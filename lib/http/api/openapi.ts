@@ -1,5 +1,5 @@
-/** OpenAPI over HTTP: version 3 as one document for each group and version, which clients keep for as long as its hash stays the same,
- *  and version 2 as one for all, in JSON and in protobuf. */
+/** OpenAPI over HTTP: version 3 as one document for each group and version, which clients cache for as long as its hash stays the same,
+ *  and version 2 as one document for all, in JSON and in protobuf. */
 
 import type { Clock } from '../../base/clock.ts'
 import { inSlices, type Steps } from '../../base/slice.ts'
@@ -14,7 +14,7 @@ import type { RequestContext } from './request-context.ts'
 interface Document {
   readonly text: string
   readonly etag: string
-  /** Where it is to be found, if it has a hash that the request may name. */
+  /** Its address with its hash, if it has one. */
   readonly url?: string | undefined
 }
 
@@ -85,7 +85,7 @@ function* versionDocument(
   return { ...tagged(openApi, text), url: openApi.url(group, version, text) }
 }
 
-/** What has a hash in its path stays as it is: clients need not ask again. */
+/** A document with a hash in its address never changes: clients need not ask again. */
 function keptFor(nowMs: number): ResponseHeaders {
   const expires = new Date(nowMs + 365 * 86_400_000).toUTCString()
   return { 'cache-control': 'public, immutable', expires }

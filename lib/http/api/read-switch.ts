@@ -1,4 +1,4 @@
-/** By which all reads pass to the upstream, and come back. Open watches go on either way. */
+/** Switches all reads to the upstream, and back. Open watches continue either way. */
 
 import type { Logger } from '../../base/logger.ts'
 
@@ -19,7 +19,9 @@ export class ReadSwitch {
     if (isOff === this.#isOff) return
     this.#isOff = isOff
     this.#logger.warn(
-      isOff ? 'all reads pass to the upstream from now on' : 'reads are answered here again',
+      isOff
+        ? 'pass-through is on: all reads go to the upstream'
+        : 'pass-through is off: reads are answered from the mirror again',
     )
   }
 

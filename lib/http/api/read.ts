@@ -150,7 +150,7 @@ interface DirectAnswer {
   readonly timeoutMs: number | undefined
 }
 
-/** Answers what only the source itself can. */
+/** Answers from etcd itself. */
 async function answerDirectly(
   context: RequestContext,
   { plan, source, mediaType, timeoutMs }: DirectAnswer,
@@ -196,7 +196,7 @@ interface Wanted {
   readonly timeoutMs: number | undefined
 }
 
-/** Contents that are as fresh as the plan wants, or where to read them, unless the request's own time limit passes first. */
+/** Waits for contents that are as fresh as the plan wants; or says where else to read them. */
 async function contentsFor(
   context: RequestContext,
   { plan, timeoutMs }: Wanted,
@@ -297,10 +297,10 @@ async function readPage(
   return page
 }
 
-/** Our own code looks at the clock after so many entries. */
+/** The clock is read once for this many entries. */
 const sliceEntries = 64
 
-/** So few are kept: what one client selects again and again, such as the pods of its node. */
+/** Selections up to this size are kept encoded: clients select the same again and again, such as the pods of their node. */
 const keptEntriesMax = 500
 
 function runsOf({ content }: Page): Iterable<Run> {

@@ -1,4 +1,4 @@
-/** One request's answer: the headers that all answers have, and refusals in the form in which the client takes them. */
+/** The response to one request: the headers that all responses have, and refusals in the media type that the client accepts. */
 
 import type { Clock } from '../../base/clock.ts'
 import {
@@ -43,7 +43,7 @@ export class Reply {
   offer: Offer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
-  /** Who answers, and why: a header where there is an upstream. */
+  /** Who answers, and why: the X-Watchglass header, which is sent where there is an upstream. */
   origin: string | undefined = undefined
   readonly #options: ReplyOptions
   #code = 0
@@ -90,7 +90,7 @@ export class Reply {
     sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
   }
 
-  /** What is not even a request: the connection is of no more use. */
+  /** For what is not a valid request: the connection is closed. */
   badRequest(): void {
     this.#code = 400
     const close: ResponseHeaders = this.exchange.version === '1.1' ? { connection: 'close' } : {}
@@ -98,7 +98,7 @@ export class Reply {
     sendWhole(this.exchange, response, Buffer.from('400 Bad Request'))
   }
 
-  /** Status and headers of an answer, which the caller then sends. */
+  /** Status and headers of a response, which the caller then sends. */
   response(code: number, type: string, extra: ResponseHeaders = {}): Response {
     this.#code = code
     const headers: Record<string, string | readonly string[]> = {
@@ -112,14 +112,14 @@ export class Reply {
     return { status: code, headers }
   }
 
-  /** Headers of an answer that is not ours. */
+  /** The headers of a response that the upstream made. */
   passed(code: number, headers: Record<string, string | string[]>): ResponseHeaders {
     this.#code = code
     if (this.origin !== undefined) headers[originHeader] = this.origin
     return headers
   }
 
-  /** A body that is at hand, be it in pieces; compressed if it is large and the client takes it so. */
+  /** Sends a complete body, in one or more pieces; compressed if it is large and the client accepts gzip. */
   async body(response: Response, ...pieces: readonly Uint8Array[]): Promise<void> {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length
@@ -127,7 +127,7 @@ export class Reply {
     else await this.#gzip(response, pieces, this.#options.clock)
   }
 
-  /** A large body piece by piece. `pace` is how the making of it gives way to others. */
+  /** Sends a large body piece by piece. Between slices `pace` lets other work run. */
   async pieces(response: Response, pieces: Pieces, pace: Clock): Promise<Outcome> {
     if (this.exchange.method === 'HEAD') {
       this.exchange.respond(response.status, response.headers)
@@ -139,7 +139,7 @@ export class Reply {
       : sendPieces(this.exchange, response, pieces, pace)
   }
 
-  /** Upstream looks for the bare name: a quality makes it another one. */
+  /** The upstream compares the bare name: `gzip;q=1` does not match. */
   get takesGzip(): boolean {
     if (this.exchange.method === 'HEAD') return false
     const accepted = String(this.exchange.headers['accept-encoding'] ?? '')

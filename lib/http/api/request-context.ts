@@ -1,4 +1,5 @@
-/** One request on its way: what it is, who may see it, where its answer goes. What answers it is given to each stage. */
+/** One request: what it asks for, what the caller is allowed, and where the response goes. Services are passed to each stage, and are not
+ *  part of it. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
@@ -7,7 +8,7 @@ import type { Grant } from '../auth/authorizer.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Reply } from './reply.ts'
 
-/** What is said about a request once it is over. None of it is made of what a client sent, but for known resources. */
+/** What metrics and the audit log say about a request. Nothing in it is text that a client sent, except names of known resources. */
 export interface RequestFacts {
   readonly verb: string
   readonly group: string
@@ -34,7 +35,7 @@ export interface IncomingRequest {
   readonly facts: RequestFacts
 }
 
-/** One for all: an error made anew for each request costs as much as a small answer. */
+/** Shared: creating an error for each request costs as much as a small response. */
 const clientLeft = new CacheError('closed', 'the client has left')
 
 export class RequestContext implements IncomingRequest {
@@ -45,7 +46,7 @@ export class RequestContext implements IncomingRequest {
   readonly isWatch: boolean
   readonly startMs: number
   facts: RequestFacts
-  /** What authorization has allowed; undefined before, and where everybody may read. */
+  /** What authorization has granted; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
   #left: AbortController | undefined = undefined
   #ignoreClose: (() => void) | undefined = undefined
@@ -61,8 +62,8 @@ export class RequestContext implements IncomingRequest {
     this.facts = facts
   }
 
-  /** Aborted when the client leaves. Made when first asked for: most requests end before anybody has to wait with it, and making
-   *  it costs as much as writing a small object. */
+  /** Aborted when the client leaves. Created when first used: most requests end before anything waits with it, and creating it
+   *  costs as much as writing a small object. */
   get signal(): AbortSignal {
     if (this.#left === undefined) {
       const left = new AbortController()
@@ -77,7 +78,7 @@ export class RequestContext implements IncomingRequest {
     return this.exchange.isClosed
   }
 
-  /** Nobody looks at the signal any more. */
+  /** The signal is not needed any more. */
   release(): void {
     this.#ignoreClose?.()
   }

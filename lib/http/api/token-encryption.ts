@@ -57,7 +57,7 @@ function keyOf(line: string, number: number): Buffer {
   if (key.length !== keyBytes || !/^[A-Za-z0-9+/]+=*$/.test(line)) {
     throw invalid(`line ${number} is not base64 of ${keyBytes} bytes`)
   }
-  // Used for nothing else, even if somebody uses the same key elsewhere.
+  // Derived, so that the same key used elsewhere is a different one here.
   return createHash('sha256').update('watchglass continue tokens\0').update(key).digest()
 }
 

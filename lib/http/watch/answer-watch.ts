@@ -82,7 +82,7 @@ export async function answerWatch(
   })
 }
 
-/** With an upstream, what cannot be shown is found before anything is sent. */
+/** With an upstream, objects that cannot be shown exactly are found before anything is sent. */
 async function checkState(
   context: RequestContext,
   { answer, filter }: { readonly answer: WatchAnswer; readonly filter: Filter | undefined },

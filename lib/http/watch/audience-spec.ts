@@ -24,7 +24,7 @@ export interface SelectedWatch {
   readonly filter: Filter | undefined
 }
 
-/** What the hub has to know about a watch. It outlives the request, so it holds none of it. */
+/** What the hub has to know about a watch. It outlives the request, so it refers to nothing of it. */
 export function audienceSpecOf(
   context: RequestContext,
   watch: SelectedWatch,
@@ -60,7 +60,7 @@ function frameMaker(
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
     proxy?.inexact.note(keyspace, key, revision)
     const { resource } = framing.resource
-    logger.warn('watches end at an object that cannot be shown exactly', { resource, reason })
+    logger.warn('watches end: an object cannot be shown exactly', { resource, reason })
     return 'inexact'
   }
   const unproven = (entry: KeyValue, revision: Revision): 'inexact' | 'later' => {

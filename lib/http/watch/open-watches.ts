@@ -1,4 +1,4 @@
-/** All open watches: when each ends, when each is due a bookmark, and their common end. */
+/** All open watches: when each ends, when its next bookmark is due, and how all end when the server stops. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -14,10 +14,10 @@ import { Outbox } from './outbox.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
 import type { WatchResponse } from './watch-response.ts'
 
-/** A watch without a time limit of its own gets one between this and twice this, so that clients spread over servers again. */
+/** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over servers again. */
 const timeoutMinMs = 1_800_000
 
-/** How long etcd may take to say how far it is before a bookmark says what is known. */
+/** How long a bookmark waits for etcd to report its progress. */
 const refreshMs = 500
 
 /** Frames that were made lately: those of a hundred changes of pods, for watches of other selections and for those who are a little

@@ -1,7 +1,7 @@
-/** Writes what watches have been told, in rounds: each connection once for all that came meanwhile, and never so much in one go that
- *  the event loop is held. After a round that took a while it rests for as long, unless somebody can take no more: the busier the
- *  server, the more each write carries, and the less an event costs. News go before lists that are being sent: behind a thousand of
- *  them they would come seconds late. */
+/** Writes the frames of watches in rounds: each connection once for all frames that have come meanwhile, and never so much in one slice
+ *  that the event loop is held. After a round that took a while it rests for as long, unless a buffer is full: the busier the server,
+ *  the more each write carries, and the less an event costs. Events go before lists that are being sent: behind a thousand of them they
+ *  would be seconds late. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -17,12 +17,12 @@ export interface Sender {
  *  after the other, than each a little (bench/watch, November 2026). */
 const burstBytes = 512 * 1024
 
-/** A round that took less than this is no burden: what comes next is written at once. */
+/** After a shorter round there is no rest. */
 const restMinMs = 0.5
-/** Nobody waits longer than this for others to join. */
+/** The longest rest. */
 const restMaxMs = 4
 
-/** At so many places of the history those who watch the same may be. */
+/** Joined pieces that are remembered: watches of the same selection may be at this many positions of the history. */
 const joinsMax = 32
 
 interface Join {
@@ -47,7 +47,7 @@ export class Outbox {
     this.#clock = clock
   }
 
-  /** Has `sender` flushed soon. Once until it was. */
+  /** Flushes `sender` soon. To be called once between two flushes. */
   add(sender: Sender): void {
     this.#due.push(sender)
     if (this.#isSending) return
@@ -55,7 +55,7 @@ export class Outbox {
     void this.#send()
   }
 
-  /** Pieces as one. Whoever has been told the same as somebody before, which is most who watch the same, is given the same bytes. */
+  /** Joins pieces. Watches that are sent the same pieces share the joined bytes, which is most of those with the same selection. */
   join(pieces: readonly Uint8Array[]): Uint8Array {
     const known = this.#joins?.get(pieces[0])
     if (known !== undefined && isSame(known.pieces, pieces)) return known.bytes
@@ -65,7 +65,7 @@ export class Outbox {
     return bytes
   }
 
-  /** Somebody who is due can take no more: there is nothing to wait for. */
+  /** The buffer of a sender that is due is full: there is no reason to rest. */
   hurry(): void {
     this.#isHurried = true
     this.#wake?.()

@@ -40,7 +40,7 @@ export type Route =
   | ({ readonly type: 'discovery' } & DiscoveryDocument)
   /** Another server's, behind the upstream. */
   | { readonly type: 'remote'; readonly group: string; readonly version: string }
-  /** No resource and no discovery: health, metrics, OpenAPI and the like, if the face knows it. */
+  /** No resource and no discovery: health, metrics, OpenAPI and the like. */
   | { readonly type: 'path'; readonly path: string }
   | { readonly type: 'failure'; readonly status: Status }
   /** Plain text: `404 page not found`. */

@@ -18,7 +18,7 @@ export interface ApiService {
   readonly isAvailable: boolean
 }
 
-/** Reads a stored APIService; fails with `unsupported` on what is none. */
+/** Reads a stored APIService; fails with `unsupported` if it is not one. */
 export function apiService({ bytes, start, end }: KeyValue): ApiService {
   let parsed: unknown
   try {

@@ -33,7 +33,7 @@ const readVerbs = ['get', 'patch', 'update']
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 const terminatingVerbs = ['delete', 'deletecollection', 'get', 'list', 'watch']
 
-/** Reads a stored definition. Fails with `unsupported` on what is none: such an object may be encrypted, or from a version of
+/** Reads a stored definition. Fails with `unsupported` if it is not one: such an object may be encrypted, or from a version of
  *  Kubernetes that we do not know. */
 export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDefinition {
   const stored = readDefinition(entry)

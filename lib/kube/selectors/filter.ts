@@ -16,7 +16,7 @@ export type MakeReader = (
   needsLabels: boolean,
 ) => SelectableReader
 
-/** Whether an entry is selected. A `NotExact` means that the whole read is beyond us. */
+/** Whether an entry is selected. A `NotExact` means that the read cannot be answered exactly. */
 export type Filter = (entry: KeyValue) => boolean | NotExact
 
 /** What selects: a plan is one. */

@@ -11,9 +11,9 @@ export interface IndexChange {
 export interface IndexPolicyLimits {
   /** Each index costs memory with every entry that it holds, and time with every change. */
   readonly maxIndexes: number
-  /** Names that were asked for once are remembered, so many at most. */
+  /** The most names that are remembered after they were asked for once. */
   readonly maxCandidates: number
-  /** An index that was asked for within so many requests is in use. */
+  /** An index counts as used if it was asked for within this many requests. */
   readonly inUseRequests: number
 }
 
