@@ -72,8 +72,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
     [tokens.ours, identity('ours', 'system:masters')],
     [tokens.alice, identity('alice')],
   ])
-  const registry = upstream.service.registry.state.registry
-  upstream.before = createGuard({ users, registry: () => registry, bindings: () => bindings })
+  upstream.before = createGuard({ users, bindings: () => bindings })
   const [tokenFile, auditLog] = ['token', 'audit.log'].map(name => join(directory, name))
   writeFileSync(tokenFile!, tokens.ours)
   const child = spawn(

@@ -5,12 +5,18 @@ import { readFile } from 'node:fs/promises'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
-import { type AuthPlan, authPlanOf, isLoopback, type ReviewServerPlan } from '../config/auth.ts'
+import {
+  type AuthPlan,
+  authPlanOf,
+  identityHeadersOf,
+  isLoopback,
+  type ReviewServerPlan,
+} from '../config/auth.ts'
 import { tlsFilesOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { Callers } from '../http/auth/callers.ts'
 import { requireAuthorities } from '../http/auth/certificates.ts'
-import { defaultIdentityHeaders, isIdentityHeader } from '../http/auth/identity-headers.ts'
+import { isIdentityHeader } from '../http/auth/identity-headers.ts'
 import type { ReviewServer } from '../http/auth/reviews.ts'
 import {
   headerNames,
@@ -29,7 +35,7 @@ import { upstreamFrom } from './upstream-options.ts'
 
 /** The options of a service that access decides: its upstream, its certificate, and who may read. */
 export interface Guarded {
-  readonly options: Pick<ServiceOptions, 'upstream' | 'authorization' | 'tls'>
+  readonly options: Pick<ServiceOptions, 'upstream' | 'authorization' | 'tls' | 'guardedHosts'>
   /** Call it when the service has stopped. */
   stop(): Promise<void>
 }
@@ -47,7 +53,19 @@ export async function startGuarded(
     if (!isLoopback(host)) {
       logger.warn('authentication is off: anyone who can connect can read everything', { host })
     }
-    return { options: { upstream, tls }, stop: async () => {} }
+    const names = headerNames(identityHeadersOf(values))
+    const isIdentity = (name: string): boolean => isIdentityHeader(name, names)
+    return {
+      options: {
+        upstream: upstream && { ...upstream, isIdentityHeader: isIdentity },
+        tls,
+        guardedHosts: isLoopback(host) ? values.all('allowed-host') : undefined,
+      },
+      stop: async () => {},
+    }
+  }
+  if (tls === undefined && !isLoopback(host)) {
+    logger.warn('tokens travel unencrypted: listen on https://, or on a loopback address', { host })
   }
   const canPass = upstream !== undefined
   const parts = { upstream: upstream?.servers, canPass, clock: systemClock, logger }
@@ -95,10 +113,13 @@ export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<A
     throw new CacheError('invalid_request', 'no API server decides about access')
   }
   const trust = await Trust.start({ read: () => readTrust(plan, server), clock, logger })
+  const configured = headerNames(plan.identityHeaders)
+  const identityHeaders = (): typeof configured => trust.frontProxies()?.headers ?? configured
   const callers = new Callers({
     clock,
     userAuthorities: trust.userAuthorities,
     frontProxies: trust.frontProxies,
+    identityHeaders,
     passIdentity: plan.passIdentity,
   })
   const { mode, allowMs, denyMs } = plan
@@ -106,7 +127,7 @@ export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<A
     authorization: { mode, canPass, server, callers, allowMs, denyMs },
     authorities: trust.pems,
     isIdentityHeader: name =>
-      isIdentityHeader(name, trust.frontProxies()?.headers ?? defaultIdentityHeaders),
+      [configured, identityHeaders()].some(names => isIdentityHeader(name, names)),
     async stop() {
       trust.stop()
       await own?.stop()

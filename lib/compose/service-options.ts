@@ -38,6 +38,8 @@ export interface ServiceOptions {
   readonly isKept?: ((prefix: Key) => boolean) | undefined
   /** Where our own paths are, beside `listen`. */
   readonly adminListen?: Listen | undefined
+  /** Only requests for these names, localhost and addresses are answered, and none of web pages; undefined: all are. */
+  readonly guardedHosts?: readonly string[] | undefined
   /** Encrypts continue tokens. */
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */

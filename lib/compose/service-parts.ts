@@ -4,10 +4,12 @@ import { type Key, keyFromText } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
+import { isLoopback } from '../config/auth.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
 import type { OnFault } from '../http/server/exchange.ts'
+import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
@@ -70,7 +72,9 @@ export function listenForAdmin(
     readSwitch: upstreamSide?.readSwitch,
     onFault,
   })
-  return Server.listen({ listen, handler, clock, onFault })
+  // Of loopback addresses a web page in a browser here could read and switch as well.
+  const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
+  return Server.listen({ listen, handler: guarded, clock, onFault })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */

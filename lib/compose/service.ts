@@ -10,6 +10,7 @@ import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/api/handler.ts'
+import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import type { ReadSwitch } from '../http/api/read-switch.ts'
 import { OpenWatches } from '../http/watch/open-watches.ts'
@@ -114,7 +115,10 @@ export class Service {
     })
     const address = options.address ?? `${listen.host}:${server.port}`
     const parts = assemble(options, address)
-    handler = parts.handler
+    handler =
+      options.guardedHosts === undefined
+        ? parts.handler
+        : withHostGuard(parts.handler, options.guardedHosts)
     onFault = parts.onFault
     parts.metrics.watchExchanges(() => server.exchanges)
     const admin = await listenForAdmin(options, parts)?.catch((error: unknown) => {

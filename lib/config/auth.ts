@@ -50,7 +50,7 @@ export const authOptions: readonly Option[] = [
     value: 'NAMES',
     many: true,
     fallback: 'X-Remote-User',
-    help: 'Headers with the name of the user. The first one present counts.',
+    help: 'Headers with the name of the user. The first one present counts. The upstream is told the name in the first one (--pass-identity headers); clients cannot send any of them.',
   },
   {
     name: 'requestheader-uid-headers',
@@ -116,6 +116,8 @@ export interface AuthPlan {
   readonly denyMs: number
   readonly passIdentity: 'headers' | 'impersonate' | undefined
   readonly frontProxies: FrontProxyPlan | 'config-map' | undefined
+  /** In which headers the upstream is told of users, and clients may tell nothing. With a ConfigMap, what that says. */
+  readonly identityHeaders: FrontProxyPlan['headers']
   /** Authorities of users' certificates: a PEM file. */
   readonly userAuthoritiesFile: string | undefined
   /** Shown to the upstream with users whom we know. */
@@ -158,6 +160,7 @@ export function authPlanOf(values: OptionValues, host: string): AuthPlan | undef
     denyMs: secondsOf(values, 'unauthorized-ttl') * 1000,
     passIdentity,
     frontProxies: frontProxiesOf(values, mode),
+    identityHeaders: identityHeadersOf(values),
     userAuthoritiesFile,
     frontProxy: frontProxyOf(values, passIdentity),
     reviewServer,
@@ -214,12 +217,17 @@ function frontProxiesOf(values: OptionValues, mode: AuthPlan['mode']): AuthPlan[
   return {
     authoritiesFile,
     allowedNames: namesOf(values, 'requestheader-allowed-names'),
-    headers: {
-      user: namesOf(values, 'requestheader-username-headers'),
-      uid: namesOf(values, 'requestheader-uid-headers'),
-      group: namesOf(values, 'requestheader-group-headers'),
-      extraPrefix: namesOf(values, 'requestheader-extra-headers-prefix'),
-    },
+    headers: identityHeadersOf(values),
+  }
+}
+
+/** The headers in which front proxies name users, as the options say. */
+export function identityHeadersOf(values: OptionValues): FrontProxyPlan['headers'] {
+  return {
+    user: namesOf(values, 'requestheader-username-headers'),
+    uid: namesOf(values, 'requestheader-uid-headers'),
+    group: namesOf(values, 'requestheader-group-headers'),
+    extraPrefix: namesOf(values, 'requestheader-extra-headers-prefix'),
   }
 }
 

@@ -61,6 +61,12 @@ const serveOptions: readonly Option[] = [
     help: 'Certificate authorities (PEM) for client certificates. Clients are then asked for a certificate.',
   },
   {
+    name: 'allowed-host',
+    value: 'NAME',
+    many: true,
+    help: 'Further names of an unauthenticated server on a loopback address, beside localhost and addresses: requests for other names are refused, because a web page may have sent them.',
+  },
+  {
     name: 'continue-key-file',
     value: 'FILE',
     help: 'Encrypts continue tokens. The file has one key of 32 bytes (base64) a line: the first encrypts, all decrypt.',

@@ -20,19 +20,27 @@ export interface Continuation {
   readonly revisionText: string
 }
 
-/** Hides the contents of tokens from clients. */
+/** Hides the contents of tokens from clients. `prefix` is that of the list that a token is for: it is good for no other. */
 export interface TokenEncryption {
   /** Makes an opaque token. */
-  encrypt(token: string): string
-  /** The plain token; undefined if it is not encrypted, or not with our keys. */
-  decrypt(encrypted: string): string | undefined
+  encrypt(token: string, prefix: Key): string
+  /** The plain token; undefined if it is not encrypted, not with our keys, or not for this list. */
+  decrypt(encrypted: string, prefix: Key): string | undefined
+}
+
+/** How the tokens of one list are hidden. */
+export interface HiddenTokens {
+  readonly prefix: Key
+  /** Undefined: they are not. */
+  readonly encryption?: TokenEncryption | undefined
 }
 
 const tokenVersion = 'meta.k8s.io/v1'
 
 /** Decodes what a client sent; refuses with upstream's 400 whatever is not as it should be. */
-export function decodeContinuation(token: string, encryption?: TokenEncryption): Continuation {
-  const { version, revision, start } = decodeFields(encryption?.decrypt(token) ?? token)
+export function decodeContinuation(token: string, hidden?: HiddenTokens): Continuation {
+  const plain = hidden?.encryption?.decrypt(token, hidden.prefix) ?? token
+  const { version, revision, start } = decodeFields(plain)
   if (version !== tokenVersion) {
     throw invalid(
       `continue key is not valid: server does not recognize this encoded version ${version}`,
@@ -70,12 +78,12 @@ export interface NextPage {
 export function encodeContinuation(page: NextPage, encryption?: TokenEncryption): string {
   const { last, prefix, revision, hasSlash } = page
   const rest = textFromKey(keyAfter(last).slice(prefix.length) as Key)
-  return encodeToken(revision, hasSlash ? `/${rest}` : rest, encryption)
+  return encodeToken(revision, hasSlash ? `/${rest}` : rest, { prefix, encryption })
 }
 
 /** The token that goes on where an expired one would have, but at the newest state. */
-export function inconsistentToken(expired: Continuation, encryption?: TokenEncryption): string {
-  return encodeToken(-1, expired.start, encryption)
+export function inconsistentToken(expired: Continuation, hidden: HiddenTokens): string {
+  return encodeToken(-1, expired.start, hidden)
 }
 
 /** The key at which a page begins. */
@@ -86,11 +94,11 @@ export function startKey(continuation: Continuation, prefix: Key): Key {
 function encodeToken(
   revision: number,
   start: string,
-  encryption: TokenEncryption | undefined,
+  { prefix, encryption }: HiddenTokens,
 ): string {
   const json = `{"v":"${tokenVersion}","rv":${revision},"start":${goJsonString(start)}}`
   const token = Buffer.from(json).toString('base64url')
-  return encryption === undefined ? token : encryption.encrypt(token)
+  return encryption === undefined ? token : encryption.encrypt(token, prefix)
 }
 
 interface TokenFields {

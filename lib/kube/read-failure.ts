@@ -43,7 +43,9 @@ function expiredOf(
       : uncachedWatchExpired()
   }
   if (plan.type === 'list' && plan.continuation !== undefined) {
-    return continuationExpired(inconsistentToken(plan.continuation, encryption))
+    return continuationExpired(
+      inconsistentToken(plan.continuation, { prefix: plan.prefix, encryption }),
+    )
   }
   return listExpired()
 }

@@ -6,6 +6,7 @@ import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '..
 import type { Revision } from '../base/revision.ts'
 import {
   type Continuation,
+  type HiddenTokens,
   type TokenEncryption,
   decodeContinuation,
   startKey,
@@ -143,7 +144,9 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
   const { resource, options } = target
   const scope = scopeOf(target)
   const isSingle = options.continue === '' && singleName(target) !== undefined
-  const continuation = options.continue === '' ? undefined : continuationOf(options, encryption)
+  const { prefix } = scope
+  const continuation =
+    options.continue === '' ? undefined : continuationOf(options, { prefix, encryption })
   const freshness =
     continuation === undefined
       ? freshnessOfList(options, isSingle)
@@ -160,11 +163,8 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
   }
 }
 
-function continuationOf(
-  options: ListOptions,
-  encryption: TokenEncryption | undefined,
-): Continuation {
-  const continuation = decodeContinuation(options.continue, encryption)
+function continuationOf(options: ListOptions, hidden: HiddenTokens): Continuation {
+  const continuation = decodeContinuation(options.continue, hidden)
   if (options.resourceVersion !== '' && options.resourceVersion !== '0') {
     throw badRequest('specifying resource version is not allowed when using continue')
   }
@@ -258,6 +258,14 @@ function namespacePrefix(resource: Resource, namespace: string): Key {
     throw badRequest(`Namespace parameter invalid: ${goQuote(namespace)}: ${problem}`)
   }
   return (keyspace + keyFromText(`${namespace}/`)) as Key
+}
+
+/** The prefix of a plain list, with which its continue tokens go; undefined for any other request. */
+export function prefixOfList(route: ResourceRoute): Key | undefined {
+  const { resource, namespace, verb, subresource } = route
+  const isList = verb === 'list' && subresource === '' && resource.storage !== undefined
+  if (!isList || invalidPathName(namespace) !== undefined) return undefined
+  return namespacePrefix(resource, namespace)
 }
 
 /** The prefix with its final slash: without it, `pods` would include `podsecurity` (CVE-2022-3162). */

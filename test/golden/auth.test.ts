@@ -1,6 +1,5 @@
 import t from 'tap'
 import type { Identity } from '../../lib/kube/access-review.ts'
-import type { Registry } from '../../lib/kube/resources/registry.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import { delegatedTo, RulesServer } from '../support/http/rules-server.ts'
 import { caughtUp, type Served, startServed } from '../support/http/served.ts'
@@ -59,8 +58,7 @@ t.test('with an upstream every answer is byte for byte the recorded one', async 
     upstream: { service: { clock } },
   })
   const { upstream, client, service } = proxied
-  const registry = (): Registry => upstream.service.registry.state.registry
-  upstream.before = createGuard({ users: recordedUsers, registry, bindings: () => bindings })
+  upstream.before = createGuard({ users: recordedUsers, bindings: () => bindings })
   const writer = new HistoryWriter(client)
   for (const exchange of exchanges().filter(({ area }) => area === 'auth')) {
     const { id, user: who, request, at_revision: revision, response } = exchange

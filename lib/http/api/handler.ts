@@ -6,7 +6,7 @@ import { CacheError } from '../../base/errors.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
 import { decide, type DecisionPolicy } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
-import { attributesOfAny } from '../../kube/request/attributes.ts'
+import { attributesOf } from '../../kube/request/attributes.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import {
   type ResourceRoute,
@@ -114,8 +114,9 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
     },
     proxy?.policy() ?? alone,
   )
+  if (options.authorizer === undefined) exchange.accept()
   const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
-  if (isGuarded && !(await isOursToAnswer(context, route, options))) return
+  if (isGuarded && !(await isOursToAnswer(context, options))) return
   switch (decision.type) {
     case 'mirror':
       if (route.type === 'resource') await answerResource(context, route, options)
@@ -174,15 +175,11 @@ async function readCounted(
 }
 
 /** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */
-async function isOursToAnswer(
-  context: RequestContext,
-  route: Route,
-  options: ApiOptions,
-): Promise<boolean> {
+async function isOursToAnswer(context: RequestContext, options: ApiOptions): Promise<boolean> {
   const { target, exchange } = context
   const { authorizer } = options
   if (authorizer === undefined || isPublic(target.path)) return true
-  const attributes = attributesOfAny(route, exchange.method, target)
+  const attributes = attributesOf(exchange.method, target)
   return isAdmitted(context, authorizer, attributes, reason => passOn(context, options, reason))
 }
 

@@ -108,7 +108,8 @@ export class Reply {
       ...extra,
     }
     if (this.origin !== undefined) headers[originHeader] = this.origin
-    if (this.warnings.length > 0) headers['warning'] = this.warnings.map(warningHeader)
+    const warnings = this.warnings.flatMap(text => warningHeader(text) ?? [])
+    if (warnings.length > 0) headers['warning'] = warnings
     return { status: code, headers }
   }
 

@@ -2,7 +2,7 @@
  *  keys, so that a token of one is good at another.
  *
  *  ```
- *  wg1. base64url( nonce (12 bytes) | ciphertext | tag (16 bytes) )        AES-256-GCM
+ *  wg2. base64url( nonce (12 bytes) | ciphertext | tag (16 bytes) )        AES-256-GCM, the list's prefix authenticated
  *  ```
  *
  *  The first key encrypts, and every key decrypts. To change keys, add the new one at the end on every replica, then move it to the
@@ -11,9 +11,10 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { CacheError } from '../../base/errors.ts'
+import type { Key } from '../../base/keys.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 
-const mark = 'wg1.'
+const mark = 'wg2.'
 const cipherName = 'aes-256-gcm'
 const keyBytes = 32
 const nonceBytes = 12
@@ -38,13 +39,13 @@ export function createTokenEncryption(text: string): TokenEncryption {
   const [first] = keys
   if (first === undefined) throw invalid('there is no key')
   return {
-    encrypt: token => encrypt(first, token),
-    decrypt(encrypted) {
+    encrypt: (token, prefix) => encrypt(first, token, prefix),
+    decrypt(encrypted, prefix) {
       if (!encrypted.startsWith(mark)) return undefined
       const bytes = Buffer.from(encrypted.slice(mark.length), 'base64url')
       if (bytes.length < nonceBytes + tagBytes) return undefined
       for (const key of keys) {
-        const token = decrypt(key, bytes)
+        const token = decrypt(key, bytes, prefix)
         if (token !== undefined) return token
       }
       return undefined
@@ -61,9 +62,10 @@ function keyOf(line: string, number: number): Buffer {
   return createHash('sha256').update('watchglass continue tokens\0').update(key).digest()
 }
 
-function encrypt(key: Buffer, token: string): string {
+function encrypt(key: Buffer, token: string, prefix: Key): string {
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv(cipherName, key, nonce)
+  cipher.setAAD(Buffer.from(prefix, 'latin1'))
   const encrypted = Buffer.concat([
     nonce,
     cipher.update(token),
@@ -73,12 +75,13 @@ function encrypt(key: Buffer, token: string): string {
   return mark + encrypted.toString('base64url')
 }
 
-/** Undefined if the key does not fit, or the token is not as it was made. */
-function decrypt(key: Buffer, bytes: Buffer): string | undefined {
+/** Undefined if the key does not fit, the token is not as it was made, or it is for another list. */
+function decrypt(key: Buffer, bytes: Buffer, prefix: Key): string | undefined {
   const decipher = createDecipheriv(cipherName, key, bytes.subarray(0, nonceBytes), {
     authTagLength: tagBytes,
   })
   decipher.setAuthTag(bytes.subarray(-tagBytes))
+  decipher.setAAD(Buffer.from(prefix, 'latin1'))
   try {
     const encrypted = bytes.subarray(nonceBytes, -tagBytes)
     return Buffer.concat([decipher.update(encrypted), decipher.final()]).toString()

@@ -4,8 +4,7 @@
 import { isIP } from 'node:net'
 import { type AuditStage, auditEvent } from './audit-event.ts'
 import type { Identity } from '../../kube/access-review.ts'
-import { type Attributes, attributesOfAny } from '../../kube/request/attributes.ts'
-import { routeRequest } from '../../kube/request/routes.ts'
+import { type Attributes, attributesOf } from '../../kube/request/attributes.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
@@ -39,7 +38,7 @@ export function recordAnswer(
 ): void {
   const { facts, exchange, reply } = context
   if (facts.source === 'upstream') return
-  const attributes = attributesIn(context)
+  const attributes = attributesOf(exchange.method, context.target)
   const isOpen = facts.verb === 'watch' && reply.code === 200 && !exchange.isClosed
   const record = recorder(context, { attributes, log }, services)
   record(isOpen ? 'ResponseStarted' : 'ResponseComplete')
@@ -83,11 +82,6 @@ function identityOf(
 ): () => Promise<Identity | undefined> {
   if (grant !== undefined) return () => grant.identity()
   return async () => authorizer.identityOfSender(exchange)
-}
-
-function attributesIn({ exchange, target, state }: RequestContext): Attributes {
-  const route = routeRequest(exchange.method, target.path, state.registry)
-  return attributesOfAny(route, exchange.method, target)
 }
 
 /** As upstream tells them: those that proxies have named, and the one that we see. */

@@ -18,6 +18,7 @@ export async function isAdmitted(
   switch (verdict.type) {
     case 'granted':
       context.grant = verdict.grant
+      context.exchange.accept()
       return true
     case 'refuse':
       context.reply.status(verdict.status)

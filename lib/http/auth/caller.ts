@@ -33,16 +33,17 @@ export function hashed(texts: readonly string[]): string {
   return hash('sha256', all, 'base64')
 }
 
-/** Somebody with an Authorization header, which is passed on as it is. Undefined if there is none, or one that upstream does not
- *  look at: they are anonymous. */
+/** Somebody with an Authorization header, read as upstream reads it: the word after the first space, if there is one. Undefined if there
+ *  is none, or one that upstream does not look at: they are anonymous. */
 export function tokenCaller(authorization: string | undefined): Caller | undefined {
   if (authorization === undefined) return undefined
-  const token = /^bearer +(\S+)/i.exec(authorization.trim())?.[1]
-  if (token === undefined) return undefined
+  const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
+  if (scheme.toLowerCase() !== 'bearer' || token === '') return undefined
   return {
-    key: hashed(['token', authorization]),
+    // Of the token alone: whoever spells the rest differently is the same caller.
+    key: hashed(['token', token]),
     identity: undefined,
-    headers: { authorization },
+    headers: { authorization: `Bearer ${token}` },
     as: 'caller',
     expiresAtMs: expiryOfToken(token),
   }

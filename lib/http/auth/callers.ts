@@ -9,6 +9,7 @@ import type { Exchange, Peer } from '../server/exchange.ts'
 import { type Caller, hashed, tokenCaller } from './caller.ts'
 import { commonNameOf, expiryOf, identityOfCertificate, leadsTo } from './certificates.ts'
 import {
+  defaultIdentityHeaders,
   headersOfIdentity,
   headersOfImpersonation,
   identityFromHeaders,
@@ -33,6 +34,8 @@ export interface CallersOptions {
   readonly userAuthorities: () => readonly X509Certificate[]
   /** As they are now; undefined: nobody is believed. */
   readonly frontProxies: () => FrontProxies | undefined
+  /** In which headers the upstream is told of users; the usual ones if it is left out. */
+  readonly identityHeaders?: (() => IdentityHeaderNames) | undefined
   /** Undefined: nobody has to be shown. */
   readonly passIdentity: PassIdentity | undefined
 }
@@ -119,7 +122,7 @@ export class Callers {
   }
 
   #callerFrom(identity: Identity, expiresAtMs: number): Caller {
-    const { passIdentity } = this.#options
+    const { passIdentity, identityHeaders = () => defaultIdentityHeaders } = this.#options
     const { user, uid, groups, extra } = identity
     const key = hashed(['identity', JSON.stringify([user, uid, groups, extra])])
     switch (passIdentity) {
@@ -129,7 +132,7 @@ export class Callers {
         return {
           key,
           identity,
-          headers: headersOfIdentity(identity),
+          headers: headersOfIdentity(identity, identityHeaders()),
           as: 'front-proxy',
           expiresAtMs,
         }

@@ -58,18 +58,22 @@ export function identityFromHeaders(
     all.map(name => valuesOf(name)[0] ?? '').find(text => text !== '') ?? ''
   const user = firstOf(names.user)
   if (user === '') return undefined
-  // Nothing that an object has by itself: the keys are whatever a front proxy sends, such as `constructor`.
-  const extra = Object.create(null) as Record<string, string[]>
+  // Not an object: the keys are whatever a front proxy sends, such as `constructor`.
+  const extra = new Map<string, string[]>()
   for (const prefix of names.extraPrefix) {
     for (const { name, value } of lines) {
-      if (name.startsWith(prefix)) (extra[unescaped(name.slice(prefix.length))] ??= []).push(value)
+      if (!name.startsWith(prefix)) continue
+      const key = unescaped(name.slice(prefix.length))
+      const known = extra.get(key)
+      if (known === undefined) extra.set(key, [value])
+      else known.push(value)
     }
   }
   const groups = withAuthenticated(
     user,
     names.group.flatMap(valuesOf).filter(text => text !== ''),
   )
-  return { user, uid: firstOf(names.uid), groups, extra }
+  return { user, uid: firstOf(names.uid), groups, extra: Object.fromEntries(extra) }
 }
 
 interface HeaderLine {
@@ -98,10 +102,17 @@ function unescaped(key: string): string {
 }
 
 /** The headers of a front proxy that speaks for somebody. */
-export function headersOfIdentity(identity: Identity): PassedHeaders {
+export function headersOfIdentity(identity: Identity, names: IdentityHeaderNames): PassedHeaders {
+  const { user, uid, group, extraPrefix } = defaultIdentityHeaders
+  const first = (some: readonly string[], usual: readonly string[]): string =>
+    some[0] ?? usual[0] ?? ''
   return identityHeaders(
-    { user: 'x-remote-user', uid: 'x-remote-uid', group: 'x-remote-group' },
-    'x-remote-extra-',
+    {
+      user: first(names.user, user),
+      uid: first(names.uid, uid),
+      group: first(names.group, group),
+    },
+    first(names.extraPrefix, extraPrefix),
     identity,
   )
 }

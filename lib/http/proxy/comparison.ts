@@ -165,11 +165,12 @@ function isComparable({ facts, reply, exchange }: RequestContext): boolean {
 
 /** The same request for the revision that was answered. */
 function exactTarget(
-  { target, facts, reply }: RequestContext,
+  context: RequestContext,
   { tokenEncryption }: ComparedServices,
 ): RequestTarget | undefined {
+  const { target, facts, reply } = context
   const revision = /revision=(\d+)/.exec(reply.origin ?? '')?.[1]
-  const raw = withDecryptedToken(target, tokenEncryption)
+  const raw = withDecryptedToken(context, tokenEncryption)
   if (facts.verb === 'get' || target.query.text('continue') !== '') return parseTarget(raw)
   const [path = '', query = ''] = raw.split('?')
   const kept = query.split('&').filter(pair => pair !== '' && !pair.startsWith('resourceVersion'))

@@ -1,22 +1,30 @@
 /** Continue tokens on their way to the upstream. */
 
 import type { TokenEncryption } from '../../kube/continuation.ts'
-import { parseQuery, type RequestTarget } from '../../kube/request/request.ts'
+import { prefixOfList } from '../../kube/read-plan.ts'
+import { parseQuery } from '../../kube/request/request.ts'
+import { routeRequest } from '../../kube/request/routes.ts'
+import type { RequestContext } from '../api/request-context.ts'
 
-/** Continue tokens that were encrypted here mean nothing elsewhere. */
+/** The target, with a token that was encrypted here as the upstream knows it. Only with the list that it was made for: anywhere else a
+ *  client could have it decrypted and shown, such as by a pod of its own behind pods/proxy. */
 export function withDecryptedToken(
-  { raw }: RequestTarget,
+  { target, exchange, state }: RequestContext,
   encryption: TokenEncryption | undefined,
 ): string {
+  const { raw, path } = target
   if (encryption === undefined || !raw.includes('continue=')) return raw
+  const route = routeRequest(exchange.method, path, state.registry)
+  const prefix = route.type === 'resource' ? prefixOfList(route) : undefined
+  if (prefix === undefined || exchange.method !== 'GET') return raw
   const mark = raw.indexOf('?')
   const pairs = raw
     .slice(mark + 1)
     .split('&')
     .map(pair => {
       const token = parseQuery(pair).first('continue')
-      const opened = token === undefined ? undefined : encryption.decrypt(token)
-      return opened === undefined ? pair : `continue=${encodeURIComponent(opened)}`
+      const plain = token === undefined ? undefined : encryption.decrypt(token, prefix)
+      return plain === undefined ? pair : `continue=${encodeURIComponent(plain)}`
     })
   return `${raw.slice(0, mark)}?${pairs.join('&')}`
 }

@@ -88,10 +88,11 @@ function takeSlot(slots: Slots): () => void {
 }
 
 async function requestOf(
-  { exchange, target }: RequestContext,
+  context: RequestContext,
   { passed, isIdentityHeader, upstream }: ProxyOptions,
   tokenEncryption: TokenEncryption | undefined,
 ): Promise<ForwardRequest> {
+  const { exchange, target } = context
   const { method, peer, rawHeaders, hasBody } = exchange
   const credentials = passed?.(exchange)
   const as = credentials?.as ?? 'caller'
@@ -116,11 +117,12 @@ async function requestOf(
   )
   return {
     method,
-    path: withDecryptedToken(target, tokenEncryption),
+    path: withDecryptedToken(context, tokenEncryption),
     headers,
     body: hasBody ? bodyOf(exchange, isIdentity) : undefined,
     isLongRunning: isLongRunning(method, target),
     as,
+    isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
   }
 }
 
@@ -170,6 +172,8 @@ function forward(
     const relay = new Relay(exchange, clock, {
       started(code, headers) {
         onStarted()
+        // Whoever shows nothing stays a stranger, though some paths are open to everybody.
+        if (code !== 401 && request.isIdentified) exchange.accept()
         const passed = answerHeaders(code, headers, { method, canHaveTrailers })
         exchange.respond(code, reply.passed(code, passed))
       },

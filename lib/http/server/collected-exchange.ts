@@ -47,6 +47,8 @@ export class CollectedExchange implements Exchange {
     this.responseHeaders = headers
   }
 
+  accept(): void {}
+
   proceed(): void {}
 
   flush(): void {}

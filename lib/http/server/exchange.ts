@@ -38,6 +38,8 @@ export interface Exchange {
   readonly hasBody: boolean
   /** The connection itself, for a request to change its protocol. Whoever writes to it answers in place of everything below. */
   readonly takeover?: Takeover | undefined
+  /** The caller is known to us or to the upstream. */
+  accept(): void
   readonly peer: Peer
   /** The client takes what comes behind a body. */
   readonly canHaveTrailers: boolean

@@ -80,6 +80,8 @@ export class Http1Exchange implements Exchange {
     this.#response.writeHead(status, headers as Record<string, string | string[]>)
   }
 
+  accept(): void {}
+
   proceed(): void {}
 
   flush(): void {

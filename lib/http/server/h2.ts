@@ -4,6 +4,7 @@ import { type IncomingHttpHeaders, type ServerHttp2Stream, constants } from 'nod
 import type { Readable } from 'node:stream'
 import type { Exchange, OnFault, Peer, ResponseHeaders } from './exchange.ts'
 import { guarded } from './guarded.ts'
+import { acceptSession, refuseSession } from './h2-session.ts'
 import { peerOf } from './peer.ts'
 
 const unknownPeer: Peer = { address: '', isSecure: false, certificate: () => undefined }
@@ -78,6 +79,7 @@ export class Http2Exchange implements Exchange {
 
   respond(status: number, headers: ResponseHeaders): void {
     if (this.isClosed) return
+    if (status === 401) refuseSession(this.#stream.session)
     const all = { ...(headers as Record<string, string | string[]>), ':status': status }
     if (headers['trailer'] === undefined) this.#stream.respond(all)
     else {
@@ -86,6 +88,10 @@ export class Http2Exchange implements Exchange {
         this.#stream.sendTrailers((this.#trailers ?? {}) as Record<string, string | string[]>)
       this.#stream.once('wantTrailers', guarded(this, send, this.#onFault))
     }
+  }
+
+  accept(): void {
+    acceptSession(this.#stream.session)
   }
 
   proceed(): void {

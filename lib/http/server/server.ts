@@ -3,6 +3,7 @@
 
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
+import * as https from 'node:https'
 import type * as net from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
@@ -14,6 +15,7 @@ import { guarded } from './guarded.ts'
 import { Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
+import { strangerStreams } from './h2-session.ts'
 import { StalledClients } from '../limits/stalled.ts'
 
 export interface Listen {
@@ -40,13 +42,10 @@ export interface ServerOptions {
 const headersMaxBytes = 64 * 1024
 /** Headers must be complete by then, or the connection is held by somebody who does not mean to send any. */
 const headersTimeoutMs = 30_000
+/** How often Node looks for connections that are late. */
+const checkEveryMs = 5_000
 /** Idle connections are kept as long as Go's HTTP server keeps them. */
 const idleTimeoutMs = 90_000
-/** An aggregator sends all of its watches over one connection (kubernetes issue 60042). */
-const streamsPerConnection = 2_000
-/** A stream's window: one round trip of 10 ms carries 100 MB/s. */
-const streamWindowBytes = 1024 * 1024
-const connectionWindowBytes = 16 * 1024 * 1024
 /** Node counts a session's queued frames against this, in megabytes: thousands of watches each have a frame or two queued. */
 const sessionMemoryMegabytes = 256
 
@@ -56,6 +55,7 @@ const vanishedAfterMs = 30_000
 const http1Options: http.ServerOptions = {
   maxHeaderSize: headersMaxBytes,
   headersTimeout: headersTimeoutMs,
+  connectionsCheckingInterval: checkEveryMs,
   // Long uploads pass through to the upstream; their pace is its business.
   requestTimeout: 0,
   keepAliveTimeout: idleTimeoutMs,
@@ -68,17 +68,15 @@ const http1Options: http.ServerOptions = {
 const http2Options: http2.ServerOptions = {
   maxSessionMemory: sessionMemoryMegabytes,
   settings: {
-    maxConcurrentStreams: streamsPerConnection,
-    initialWindowSize: streamWindowBytes,
+    maxConcurrentStreams: strangerStreams,
     maxHeaderListSize: headersMaxBytes,
   },
 }
 
 /** A running server. */
 export class Server {
-  readonly #listeners: net.Server[] = []
-  readonly #http1: http.Server | undefined
-  readonly #secure: http2.Http2SecureServer | undefined
+  readonly #http1: http.Server
+  readonly #secure: https.Server | undefined
   readonly #sockets = new Set<net.Socket>()
   readonly #sessions = new Set<http2.Http2Session>()
   readonly #handler: Handler
@@ -95,22 +93,19 @@ export class Server {
     this.#onFault = options.onFault
     this.#idleTimeoutMs = options.idleTimeoutMs ?? idleTimeoutMs
     this.#stalled = new StalledClients(this.#exchanges, clock)
+    const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
       case 'https':
-        this.#secure = this.#createSecure(tls ?? {})
-        this.#listeners.push(this.#secure)
+        this.#secure = this.#createSecure(tls ?? {}, h2)
+        this.#http1 = this.#withHttp1(this.#secure)
         break
       case 'http':
-        this.#http1 = this.#withHttp1(http.createServer(http1Options))
-        this.#listeners.push(
-          this.#sniffProtocol(this.#http1, this.#withHttp2(http2.createServer(http2Options))),
-        )
+        this.#http1 = this.#sniffProtocol(this.#withHttp1(http.createServer(http1Options)), h2)
         break
       default:
         unreachable(listen.protocol)
     }
-    const upgradable = this.#http1 ?? (this.#secure as unknown as http.Server)
-    if (takesUpgrades) this.#takeUpgrades(upgradable)
+    if (takesUpgrades) this.#takeUpgrades(this.#http1)
   }
 
   /** Node leaves such a connection to whoever listens for it. An answer of the ordinary kind ends it. */
@@ -131,25 +126,22 @@ export class Server {
   static async listen(options: ServerOptions): Promise<Server> {
     const server = new Server(options)
     const { host, port } = options.listen
-    for (const listener of server.#listeners) {
-      await new Promise<void>((resolve, reject) => {
-        listener.once('error', error =>
-          reject(
-            new CacheError(
-              'invalid_request',
-              `cannot listen on ${host}:${port}: ${error.message}`,
-              { cause: error },
-            ),
-          ),
-        )
-        listener.listen({ host, port }, resolve)
-      })
-    }
+    const listener = server.#http1
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', error =>
+        reject(
+          new CacheError('invalid_request', `cannot listen on ${host}:${port}: ${error.message}`, {
+            cause: error,
+          }),
+        ),
+      )
+      listener.listen({ host, port }, resolve)
+    })
     return server
   }
 
   get port(): number {
-    const address = this.#listeners[0]?.address()
+    const address = this.#http1.address()
     return typeof address === 'object' && address !== null ? address.port : 0
   }
 
@@ -166,9 +158,9 @@ export class Server {
   /** Stops accepting, lets exchanges under way finish, and closes connections as they become idle. Resolves when all are gone. */
   async drain(): Promise<void> {
     this.#isDraining = true
-    for (const listener of this.#listeners) listener.close()
+    this.#http1.close()
     for (const session of this.#sessions) session.close()
-    this.#http1?.closeIdleConnections()
+    this.#http1.closeIdleConnections()
     if (this.#exchanges.size > 0) {
       await new Promise<void>(resolve => {
         this.#onIdle = resolve
@@ -181,35 +173,30 @@ export class Server {
   close(): void {
     this.#isDraining = true
     this.#stalled.stop()
-    for (const listener of this.#listeners) listener.close()
+    this.#http1.close()
     for (const session of this.#sessions) session.destroy()
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #createSecure(tls: SecureContextOptions): http2.Http2SecureServer {
+  /** Node's HTTP/1.1 server listens, because only a server that listens times out slow headers and idle connections. */
+  #createSecure(tls: SecureContextOptions, h2: http2.Http2Server): https.Server {
     const verification: TlsOptions =
       tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
-    const server = http2.createSecureServer({
-      ...http2Options,
+    const server = https.createServer({
       ...http1Options,
       ...tls,
       ...verification,
-      allowHTTP1: true,
+      handshakeTimeout: headersTimeoutMs,
+      ALPNProtocols: ['h2', 'http/1.1'],
     })
-    server.on('secureConnection', socket => this.#track(socket))
-    server.on('request', (request, response) => {
-      this.#begin(
-        new Http1Exchange(
-          request as unknown as http.IncomingMessage,
-          response as unknown as http.ServerResponse,
-          this.#onFault,
-        ),
-      )
+    const listeners = server.listeners('secureConnection')
+    server.removeAllListeners('secureConnection')
+    server.on('secureConnection', socket => {
+      this.#track(socket)
+      if (socket.alpnProtocol === 'h2') h2.emit('connection', socket)
+      else for (const listener of listeners) listener.call(server, socket)
     })
-    // Who listens for requests gets HTTP/2 in the manner of HTTP/1.1 as well, by a listener that costs a fifth of a small answer.
-    server.removeAllListeners('stream')
-    server.on('clientError', refuseMalformed)
-    return this.#withHttp2(server)
+    return server
   }
 
   /** A connection whose first bytes are HTTP/2's preface is one; any other goes on as `http1` would have taken it. */
@@ -235,7 +222,7 @@ export class Server {
     })
   }
 
-  #withHttp1(server: http.Server): http.Server {
+  #withHttp1<T extends http.Server>(server: T): T {
     server.on('request', (request, response) =>
       this.#begin(new Http1Exchange(request, response, this.#onFault)),
     )
@@ -243,9 +230,8 @@ export class Server {
     return server
   }
 
-  #withHttp2<T extends http2.Http2Server | http2.Http2SecureServer>(server: T): T {
+  #withHttp2(server: http2.Http2Server): http2.Http2Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
-      session.setLocalWindowSize(connectionWindowBytes)
       this.#sessions.add(session)
       session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => {})
@@ -283,7 +269,7 @@ export class Server {
     this.#stalled.wake()
     exchange.onClose(() => {
       this.#exchanges.delete(exchange)
-      if (this.#isDraining) this.#http1?.closeIdleConnections()
+      if (this.#isDraining) this.#http1.closeIdleConnections()
       if (this.#exchanges.size === 0) this.#onIdle?.()
     })
     guarded(exchange, () => this.#handler(exchange), this.#onFault)()

@@ -4,20 +4,20 @@
  *  lies in itself; a list that selects one name is about that name; the deprecated /watch/ paths have no selectors; a selector
  *  that cannot be parsed limits nothing. */
 
+import { goParseInt } from '../../go/text.ts'
 import {
   type FieldRequirement,
-  FieldSelector,
+  type FieldSelector,
   parseFieldSelector,
 } from '../selectors/field-selector.ts'
 import {
   type LabelOperator,
   type LabelRequirement,
-  LabelSelector,
+  type LabelSelector,
   parseLabelSelector,
 } from '../selectors/label-selector.ts'
-import { isWatchRequest } from '../read-plan.ts'
+import { isCheapSelector } from '../selectors/selector-size.ts'
 import { invalidPathName, type Query, requestInfo, type RequestTarget } from './request.ts'
-import type { ResourceRoute, Route } from './routes.ts'
 
 /** One condition of a selector, in the form that reviews take. */
 export interface SelectorRequirement {
@@ -48,57 +48,64 @@ export interface PathAttributes {
 
 export type Attributes = ResourceAttributes | PathAttributes
 
-/** The attributes of a read of a resource. Never fails: what is wrong with the query is found later, by who answers. */
-export function attributesOf(route: ResourceRoute, query: Query): ResourceAttributes {
-  const { resource, subresource } = route
-  const isWatch = isWatchRequest(route, query)
-  const isCollection = route.verb === 'list'
-  const fields = isCollection ? fieldsOf(query) : new FieldSelector([])
-  const labels = isCollection ? labelsOf(query) : new LabelSelector([])
-  const selectedName =
-    isCollection && labels !== undefined ? fields?.exactValue('metadata.name') : undefined
-  const isName = selectedName !== undefined && invalidPathName(selectedName) === undefined
+/** The attributes of a request: of its method, path and query alone, never of where it is led to, so that nothing is read that was not
+ *  asked about in these words upstream. Never fails: what is wrong with the query is found later, by who answers. */
+export function attributesOf(
+  method: string,
+  { path, query }: Pick<RequestTarget, 'path' | 'query'>,
+): Attributes {
+  const info = requestInfo(method, path)
+  if (info === undefined) return { verb: method.toLowerCase(), path }
+  const { group, version, resource, subresource, namespace, name, isWatchPath } = info
+  const isCollection = info.verb === 'get' && name === ''
+  const verb = isCollection ? (query.flag('watch') ? 'watch' : 'list') : info.verb
+  const hasSelectors = !isWatchPath && selectingVerbs.has(verb)
+  const labels = hasSelectors ? labelsOf(query) : undefined
+  const fields = hasSelectors ? fieldsOf(query) : undefined
+  const isRead = isCollection && labels !== undefined && hasIntegers(query)
   return {
-    verb: isWatch ? 'watch' : route.verb,
-    group: resource.group,
-    version: resource.version,
-    resource: resource.resource,
+    verb,
+    group,
+    version,
+    resource,
     subresource,
-    namespace:
-      resource.resource === 'namespaces' && route.name !== '' ? route.name : route.namespace,
-    name: isName ? selectedName : route.name,
+    namespace,
+    name: (isRead ? selectedName(fields) : undefined) ?? name,
     fields: (fields?.requirements ?? []).map(fieldRequirement),
     labels: (labels?.requirements ?? []).flatMap(labelRequirement),
   }
 }
 
-/** The attributes of any request, also of one that leads nowhere: who may not know is not told that there is nothing. */
-export function attributesOfAny(
-  route: Route,
-  method: string,
-  { path, query }: Pick<RequestTarget, 'path' | 'query'>,
-): Attributes {
-  if (route.type === 'resource') return attributesOf(route, query)
-  const info = requestInfo(method, path)
-  if (info === undefined) return { verb: method.toLowerCase(), path }
-  const { group, version, resource, subresource, namespace, name } = info
-  const isCollection = info.verb === 'get' && name === ''
-  const verb = isCollection ? (query.flag('watch') ? 'watch' : 'list') : info.verb
-  const texts = { group, version, resource, subresource, namespace, name }
-  return { ...texts, verb: verb === '' ? method.toLowerCase() : verb, fields: [], labels: [] }
+/** Upstream looks at the selectors of these. */
+const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection'])
+
+/** The name that a field selector requires, if it can be one. */
+function selectedName(fields: FieldSelector | undefined): string | undefined {
+  const name = fields?.exactValue('metadata.name')
+  return name === undefined || invalidPathName(name) !== undefined ? undefined : name
+}
+
+/** Upstream forgets all parameters of a read when one of them cannot be read, and these can be wrong beside selectors. */
+function hasIntegers(query: Query): boolean {
+  return ['limit', 'timeoutSeconds'].every(name => {
+    const text = query.first(name)
+    return text === undefined || goParseInt(text).error === undefined
+  })
 }
 
 function fieldsOf(query: Query): FieldSelector | undefined {
-  return unlessMalformed(() => parseFieldSelector(query.text('fieldSelector')))
+  return unlessMalformed(parseFieldSelector, query.text('fieldSelector'))
 }
 
 function labelsOf(query: Query): LabelSelector | undefined {
-  return unlessMalformed(() => parseLabelSelector(query.text('labelSelector')))
+  return unlessMalformed(parseLabelSelector, query.text('labelSelector'))
 }
 
-function unlessMalformed<T>(parse: () => T): T | undefined {
+/** What is too long is not parsed for somebody who may not be known: leaving it out asks for more, which nobody gains from. */
+function unlessMalformed<T>(parse: (text: string) => T, text: string): T | undefined {
+  if (!isCheapSelector(text)) return undefined
   try {
-    return parse()
+    return parse(text)
   } catch {
     return undefined
   }

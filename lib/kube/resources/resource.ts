@@ -4,7 +4,6 @@ import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Subresource } from '../../codec/schema/schema.ts'
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
 import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
-import { goQuote } from '../../go/text.ts'
 
 /** Where kube-apiserver keeps everything unless told otherwise. */
 export const defaultEtcdPrefix = '/registry'
@@ -80,7 +79,10 @@ export function groupVersionText(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`
 }
 
-/** The value of a Warning header. */
-export function warningHeader(text: string): string {
-  return `299 - ${goQuote(text)}`
+/** A Warning header, as upstream writes it: the text is quoted, and bytes of UTF-8 stand for themselves. Undefined if it has control
+ *  characters: upstream leaves such a warning out. */
+export function warningHeader(text: string): string | undefined {
+  if (/\p{Cc}/u.test(text)) return undefined
+  const quoted = text.replace(/["\\]/g, '\\$&')
+  return Buffer.from(`299 - "${quoted}"`, 'utf8').toString('latin1')
 }

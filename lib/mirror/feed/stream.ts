@@ -96,6 +96,7 @@ export class FeedStream implements WatchSink {
       },
       progress: () => progress.revision,
       known: () => (this.#trust === 'trusted' ? epochs.witnessed : undefined),
+      isStartAhead: () => this.#isStartAhead,
     })
   }
 

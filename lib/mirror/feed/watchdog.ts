@@ -19,6 +19,9 @@ export interface WatchdogOptions {
   /** The highest revision that etcd is known to have; `undefined` while marks are not relied upon, so that standing still
    *  says nothing. */
   readonly known: () => Revision | undefined
+  /** The watch begins above every revision that etcd is known to have: since 3.4.38, 3.5.22 and 3.6.2 it answers no progress request
+   *  before it gets there, which on an idle etcd is never. Silence says nothing then. */
+  readonly isStartAhead: () => boolean
 }
 
 interface Standstill {
@@ -79,6 +82,12 @@ export class Watchdog {
     const { limits } = this.#options
     const silentMs = nowMs - this.#lastHeardMs
     if (!this.#isCreated) return silentMs >= limits.createMaxMs ? 'silent' : 'fine'
+    if (this.#options.isStartAhead()) {
+      // What was not answered until now need not have been.
+      this.#askedAtMs = undefined
+      this.#lastHeardMs = Math.max(this.#lastHeardMs, nowMs - limits.quietMaxMs)
+      return nowMs - this.#lastAskedMs < limits.quietMaxMs ? 'fine' : 'quiet'
+    }
     if (this.#hasAnswered) {
       if (this.#askedAtMs !== undefined && nowMs - this.#askedAtMs >= limits.answerMaxMs) {
         return 'silent'

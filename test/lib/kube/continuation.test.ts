@@ -44,7 +44,7 @@ t.test("a token is upstream's, to the byte", async t => {
 
 t.test('an expired token becomes one that goes on at the newest state', async t => {
   const expired = decodeContinuation(tokenOf('{"v":"meta.k8s.io/v1","rv":7,"start":"/a\\u0000"}'))
-  const next = decodeContinuation(inconsistentToken(expired))
+  const next = decodeContinuation(inconsistentToken(expired, { prefix }))
   t.strictSame(next, { start: 'a\0', revision: undefined, revisionText: '-1' })
 })
 
@@ -122,7 +122,7 @@ t.test('encrypted tokens are decrypted, and plain ones still work', async t => {
   }
   const encrypted = encodeContinuation(page, encryption)
   t.match(encrypted, /^encrypted-/)
-  t.equal(decodeContinuation(encrypted, encryption).revision, 9)
-  t.equal(decodeContinuation(encodeContinuation(page), encryption).revision, 9)
+  t.equal(decodeContinuation(encrypted, { prefix, encryption }).revision, 9)
+  t.equal(decodeContinuation(encodeContinuation(page), { prefix, encryption }).revision, 9)
   t.equal(refusalOf(() => decodeContinuation(encrypted))?.code, 400)
 })

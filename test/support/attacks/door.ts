@@ -34,8 +34,9 @@ export interface DoorOptions {
   readonly isGuarded?: boolean | undefined
   /** The test itself looks at how it ends. */
   readonly mayFail?: boolean | undefined
-  /** Who reads at first, to see that reads come from the mirror; the administrator by default. */
-  readonly probe?: Probe | undefined
+  /** Who reads at first, to see that reads come from the mirror; the administrator by default; none: nobody
+   *  waits for it. */
+  readonly probe?: Probe | 'none' | undefined
 }
 
 interface Probe {
@@ -94,7 +95,6 @@ export async function startDoor(t: Test, options: DoorOptions = {}): Promise<Doo
   if (isGuarded) {
     upstream.before = createGuard({
       users,
-      registry: () => upstream.service.registry.state.registry,
       bindings: () => options.bindings ?? [],
       certificates: options.certificates,
     })
@@ -114,7 +114,8 @@ export async function startDoor(t: Test, options: DoorOptions = {}): Promise<Doo
   const program = await startChild(t, all)
   const door: Door = { ...program, protocol, upstream, etcd: client }
   if (options.mayFail !== true) t.teardown(() => endsInOrder(door))
-  await answersFromMirror(door, options.probe ?? { headers: admin, certificate: undefined })
+  const { probe = { headers: admin, certificate: undefined } } = options
+  if (probe !== 'none') await answersFromMirror(door, probe)
   return door
 }
 

@@ -31,6 +31,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   respond(status: number, headers: ResponseHeaders): void {
     this.responded = { status, headers }
   }
+  accept(): void {}
   proceed(): void {}
   flush(): void {}
   write(piece: Uint8Array): boolean {

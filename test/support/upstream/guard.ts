@@ -11,10 +11,8 @@ import {
   defaultIdentityHeaders,
   identityFromHeaders,
 } from '../../../lib/http/auth/identity-headers.ts'
-import { type Attributes, attributesOfAny } from '../../../lib/kube/request/attributes.ts'
+import { type Attributes, attributesOf } from '../../../lib/kube/request/attributes.ts'
 import { parseTarget } from '../../../lib/kube/request/request.ts'
-import type { Registry } from '../../../lib/kube/resources/registry.ts'
-import { routeRequest } from '../../../lib/kube/request/routes.ts'
 import { forbidden, forbiddenPath, statusJson, unauthorized } from '../../../lib/kube/status.ts'
 import type { Before, DirectAnswer, SeenRequest } from './answers.ts'
 import { answerReview, bearer, identity, type Users } from './reviews.ts'
@@ -22,7 +20,6 @@ import { basicUser, type Binding, isAllowed } from './rules.ts'
 
 export interface GuardOptions {
   readonly users: Users
-  readonly registry: () => Registry
   /** As they are now; beside them everybody may ask what they may. */
   readonly bindings: () => readonly Binding[] | Promise<readonly Binding[]>
   /** Certificates by their common names. Front proxies' is `front-proxy`. */
@@ -37,8 +34,7 @@ export function createGuard(options: GuardOptions): Before {
     if (who === undefined) return answer(401, statusJson(unauthorized))
     const target = parseTarget(request.url)
     if (target === undefined) return undefined
-    const route = routeRequest(request.method, target.path, options.registry())
-    const asked = attributesOfAny(route, request.method, target)
+    const asked = attributesOf(request.method, target)
     const acting = impersonated(request, who)
     if (acting !== who) {
       const attributes = { ...asked, verb: `impersonate-on:user-info:${asked.verb}` }

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { keyFromText } from '../../../../lib/base/keys.ts'
 import { type TokenEncryption } from '../../../../lib/kube/continuation.ts'
 import {
   createTokenEncryption,
@@ -7,31 +8,37 @@ import {
 
 const [a, b] = [1, 2].map(byte => Buffer.alloc(32, byte).toString('base64'))
 
+const pods = keyFromText('/registry/pods/')
+
 t.test('what one replica has encrypted another with the same keys decrypts', async t => {
   const [one, other] = [
     createTokenEncryption(`${a}\n`),
     createTokenEncryption(`# keys\n${b} # new\n\n${a}\n`),
   ] as [TokenEncryption, TokenEncryption]
-  const encrypted = one.encrypt('a token')
+  const encrypted = one.encrypt('a token', pods)
   t.notMatch(encrypted, /token/)
-  t.not(one.encrypt('a token'), encrypted, 'no two are alike')
+  t.not(one.encrypt('a token', pods), encrypted, 'no two are alike')
   t.match(encrypted, /^[A-Za-z0-9._~-]+$/, 'needs no escape in a URL')
-  t.equal(one.decrypt(encrypted), 'a token')
-  t.equal(other.decrypt(encrypted), 'a token')
-  t.equal(one.decrypt(other.encrypt('b')), undefined, 'of a key that it has not got')
+  t.equal(one.decrypt(encrypted, pods), 'a token')
+  t.equal(other.decrypt(encrypted, pods), 'a token')
+  const secrets = keyFromText('/registry/secrets/')
+  t.equal(one.decrypt(encrypted, secrets), undefined, 'it is for one list')
+  t.equal(one.decrypt(other.encrypt('b', pods), pods), undefined, 'of a key that it has not got')
 })
 
 t.test('what was changed, or is not encrypted, is not decrypted', async t => {
   const encryption = createTokenEncryption(`${a}`)
-  const encrypted = encryption.encrypt('a token')
+  const encrypted = encryption.encrypt('a token', pods)
   for (let i = 4; i < encrypted.length - 1; i++) {
     const other = encrypted[i] === 'A' ? 'B' : 'A'
-    if (encryption.decrypt(encrypted.slice(0, i) + other + encrypted.slice(i + 1)) !== undefined) {
+    if (
+      encryption.decrypt(encrypted.slice(0, i) + other + encrypted.slice(i + 1), pods) !== undefined
+    ) {
       t.fail(`at ${i}`)
     }
   }
-  for (const text of ['', 'wg1.', 'wg1.AAAA', 'eyJ2Ijoi', encrypted.slice(0, -6)]) {
-    t.equal(encryption.decrypt(text), undefined, text)
+  for (const text of ['', 'wg2.', 'wg2.AAAA', 'eyJ2Ijoi', encrypted.slice(0, -6)]) {
+    t.equal(encryption.decrypt(text, pods), undefined, text)
   }
 })
 

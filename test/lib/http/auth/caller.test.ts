@@ -54,7 +54,7 @@ t.test('a name of a group may hold a comma, and any letter', async t => {
     groups: ['a, system:masters', 'b', 'system:authenticated'],
     extra: { 'example.com/scopes': ['x'], empty: [''] },
   })
-  t.strictSame(headersOfIdentity(identity!), {
+  t.strictSame(headersOfIdentity(identity!, defaultIdentityHeaders), {
     'x-remote-user': utf8,
     'x-remote-group': ['a, system:masters', 'b', 'system:authenticated'],
     'x-remote-extra-example.com%2fscopes': ['x'],

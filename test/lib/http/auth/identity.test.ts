@@ -89,8 +89,7 @@ async function startSecured(
     },
   })
   const { upstream, port } = proxied
-  const registry = upstream.service.registry.state.registry
-  upstream.before = createGuard({ users, registry: () => registry, bindings: () => bindings })
+  upstream.before = createGuard({ users, bindings: () => bindings })
   const send = (path: string, options: https.RequestOptions): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const all = { port, path, agent: false, ca: file('ca.pem'), ...options }

@@ -131,7 +131,7 @@ function isRight(
   const target = parseTarget(path)!
   const route = routeRequest('GET', target.path, registry)
   assert.ok(route.type === 'resource', path)
-  return isAllowed(bindings, users.get(`${user}-token`)!, attributesOf(route, target.query))
+  return isAllowed(bindings, users.get(`${user}-token`)!, attributesOf('GET', target))
 }
 
 /** Nothing is in an answer that was not asked for by what was allowed. */

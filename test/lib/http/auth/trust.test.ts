@@ -41,6 +41,7 @@ const plan: AuthPlan = {
   denyMs: 10_000,
   passIdentity: undefined,
   frontProxies: 'config-map',
+  identityHeaders: { user: [], uid: [], group: [], extraPrefix: [] },
   userAuthoritiesFile: undefined,
   frontProxy: undefined,
   reviewServer: undefined,

@@ -193,7 +193,7 @@ t.test('tokens that were encrypted here are opened before they pass', async t =>
   await answeredHere(proxied, '', 'v1', 'configmaps')
   const page = await get(`${maps}?limit=1`)
   const { metadata } = JSON.parse(page.body.toString()) as { metadata: { continue: string } }
-  t.match(metadata.continue, /^wg1\./)
+  t.match(metadata.continue, /^wg2\./)
   service.readSwitch?.set(true)
   const next = `${maps}?limit=1&continue=${encodeURIComponent(metadata.continue)}`
   const rest = await get(next)

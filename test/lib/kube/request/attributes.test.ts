@@ -1,20 +1,14 @@
-import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
-import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { attributesOf, type ResourceAttributes } from '../../../../lib/kube/request/attributes.ts'
 import { selfReview } from '../../../../lib/kube/access-review.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
-import { routeRequest } from '../../../../lib/kube/request/routes.ts'
-import { Registry } from '../../../../lib/kube/resources/registry.ts'
-
-const registry = new Registry({ schema: schemaOf(), installed: builtInResources(schemaOf()) })
 
 function attributes(url: string): ResourceAttributes {
   const target = parseTarget(url)
   if (target === undefined) throw new Error(url)
-  const route = routeRequest('GET', target.path, registry)
-  if (route.type !== 'resource') throw new Error(`${url} is ${route.type}`)
-  return attributesOf(route, target.query)
+  const attributes = attributesOf('GET', target)
+  if ('path' in attributes) throw new Error(`${url} is no request for a resource`)
+  return attributes
 }
 
 t.test('a request is about what its path names', async t => {
