@@ -4,6 +4,7 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { commands } from '../lib/config/commands.ts'
+import { metricsDocument } from './support/program/metrics-document.ts'
 import { optionsDocument } from './support/program/options-document.ts'
 
 const documents = [
@@ -22,6 +23,18 @@ t.test('deploy/OPTIONS.md has the options of the program', async t => {
   const writer = 'node dist/test/support/program/write-options.js'
   t.equal(options, optionsDocument(), `${writer} writes it`)
   for (const { name } of commands.serve.options) t.ok(options.includes(`--${name}`), name)
+})
+
+t.test('deploy/METRICS.md has the metrics of the program', async t => {
+  const text = textOf('deploy/METRICS.md')
+  const writer = 'node dist/test/support/program/write-options.js'
+  t.equal(text, await metricsDocument(), `${writer} writes it`)
+  const files = readdirSync('lib/ops', { recursive: true, encoding: 'utf8' })
+  for (const file of files.filter(name => name.endsWith('.ts'))) {
+    for (const [, name = ''] of textOf(`lib/ops/${file}`).matchAll(/'(watchglass_[a-z_]+)'/g)) {
+      t.ok(text.includes(name), name)
+    }
+  }
 })
 
 t.test('documents name scripts that exist', async t => {
@@ -52,6 +65,8 @@ t.test('paths that documents name exist', async t => {
 })
 
 t.test('documents are short enough to be read', async t => {
+  const words = textOf('lib/ARCHITECTURE.md').split(/\s+/).length
+  t.ok(words <= 2500, `lib/ARCHITECTURE.md has ${words} words, of 2,500 at most`)
   const lines = textOf('README.md').trimEnd().split('\n').length
   t.ok(lines <= 180, `README.md has ${lines} lines, of 180 at most`)
 })

@@ -69,6 +69,39 @@ t.test('imports between the folders of lib/ point down only', async t => {
   t.strictSame(upward, [])
 })
 
+t.test('lib/ARCHITECTURE.md has the same table of rooms', async t => {
+  const rows = readFileSync('lib/ARCHITECTURE.md', 'utf8').matchAll(
+    /^\| `([a-z]+)` +\|[^|]*\| ([a-z, ]+?) *\|$/gm,
+  )
+  const documented = [...rows].map(([, room = '', imports = '']) => [
+    room,
+    imports === 'nothing' ? [] : imports.split(', '),
+  ])
+  t.strictSame(Object.fromEntries(documented), mayImport)
+})
+
+t.test('a folder has at most 20 entries', async t => {
+  const folders = ['lib', 'test', 'bench'].flatMap(top => [
+    top,
+    ...readdirSync(top, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isDirectory())
+      .map(entry => join(entry.parentPath, entry.name)),
+  ])
+  const full = folders.filter(folder => readdirSync(folder).length > 20)
+  t.strictSame(full, [])
+})
+
+t.test('each bench runs in a test, or each of its parts does', async t => {
+  const targetsOf = (file: string): string[] =>
+    importsOf(file).map(target => normalize(join(dirname(file), target)))
+  const inTests = new Set(filesUnder('test/bench').flatMap(targetsOf))
+  const benches = targetsOf('bench/benches.ts').filter(file => file !== 'bench/bench.ts')
+  t.strictSame(
+    benches.filter(file => ![file, ...targetsOf(file)].some(part => inTests.has(part))),
+    [],
+  )
+})
+
 t.test('a package with an owner is imported by its owner only', async t => {
   const strays = sources.flatMap(file =>
     importsOf(file)

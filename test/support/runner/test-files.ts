@@ -7,11 +7,12 @@ import { dirname, join, normalize } from 'node:path'
 
 const processModules: ReadonlySet<string> = new Set(['node:child_process', 'node:worker_threads'])
 
-/** All built test files, such as dist/test/lib/base/keys.test.js, in the order of their names. */
+/** All test files as they are built, such as dist/test/lib/base/keys.test.js, in the order of their names. Only those that have a source:
+ *  dist may hold files of sources that are gone. */
 export function allTestFiles(): string[] {
-  return readdirSync('dist/test', { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile() && entry.name.endsWith('.test.js'))
-    .map(entry => join(entry.parentPath, entry.name))
+  return readdirSync('test', { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile() && entry.name.endsWith('.test.ts'))
+    .map(entry => join('dist', entry.parentPath, entry.name.replace(/\.ts$/, '.js')))
     .sort()
 }
 
