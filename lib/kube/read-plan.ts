@@ -21,7 +21,7 @@ import type { ResourceRoute } from './request/routes.ts'
 import { badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
 
 /** What lists and watches look at. */
-export interface Scope {
+export interface SelectedRange {
   readonly resource: Resource
   /** The keys: of the resource, of one of its namespaces, or one single key. */
   readonly range: KeyRange
@@ -33,7 +33,7 @@ export interface Scope {
   readonly fields: FieldSelector
 }
 
-export interface ListPlan extends Scope {
+export interface ListPlan extends SelectedRange {
   readonly type: 'list'
   /** As it was sent. */
   readonly resourceVersion: string
@@ -63,7 +63,7 @@ export type WatchStart =
   /** With what came after a revision. */
   | { readonly type: 'after'; readonly revision: Revision }
 
-export interface WatchPlan extends Scope {
+export interface WatchPlan extends SelectedRange {
   readonly type: 'watch'
   readonly resourceVersion: string
   readonly start: WatchStart
@@ -142,7 +142,7 @@ interface Target {
 
 function planList(target: Target, encryption: TokenEncryption | undefined): ListPlan {
   const { resource, options } = target
-  const scope = scopeOf(target)
+  const scope = selectedRangeOf(target)
   const isSingle = options.continue === '' && singleName(target) !== undefined
   const { prefix } = scope
   const continuation =
@@ -189,7 +189,7 @@ function freshnessOfList(options: ListOptions, isSingle: boolean): Freshness {
 
 function planWatch(target: Target): WatchPlan {
   const { options } = target
-  const scope = scopeOf(target)
+  const scope = selectedRangeOf(target)
   const name = singleName(target)
   return {
     type: 'watch',
@@ -213,7 +213,7 @@ function startOfWatch(options: ListOptions): WatchStart {
   return { type: 'state', freshness, hasEndBookmark: false }
 }
 
-function scopeOf({ resource, namespace, options, fields }: Target): Scope {
+function selectedRangeOf({ resource, namespace, options, fields }: Target): SelectedRange {
   const prefix = namespacePrefix(resource, namespace)
   return {
     resource,
@@ -234,7 +234,7 @@ function singleName({ resource, namespace, fields }: Target): string | undefined
 
 /** What is left of the scope: one key, one namespace if the selector wants only that, and what an earlier page has left. */
 function rangeOfPage(
-  { resource, prefix, range, fields }: Scope,
+  { resource, prefix, range, fields }: SelectedRange,
   name: string | undefined,
   continuation: Continuation | undefined,
 ): KeyRange {

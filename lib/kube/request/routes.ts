@@ -114,7 +114,7 @@ function routeInstalled(scope: InstalledScope, tokens: readonly string[]): Route
       : wrongMethod
   }
   const isWatch = tokens[0] === 'watch'
-  const shape = shapeOf(scope, isWatch ? tokens.slice(1) : tokens)
+  const shape = resourcePathOf(scope, isWatch ? tokens.slice(1) : tokens)
   if (shape === undefined) return notFound
   const verb = isWatch ? watchVerb(shape, method) : verbOf(shape, method)
   if (verb === 'no path') return notFound
@@ -123,7 +123,7 @@ function routeInstalled(scope: InstalledScope, tokens: readonly string[]): Route
   return { type: 'resource', resource, verb, namespace, name, subresource }
 }
 
-interface Shape {
+interface ResourcePath {
   readonly resource: Resource
   readonly namespace: string
   readonly name: string
@@ -132,25 +132,30 @@ interface Shape {
 }
 
 /** Reads `[namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE[/...]]]`. */
-function shapeOf(scope: InstalledScope, tokens: readonly string[]): Shape | undefined {
+function resourcePathOf(
+  scope: InstalledScope,
+  tokens: readonly string[],
+): ResourcePath | undefined {
   const { registry, group, version } = scope
   const [first = '', namespace = '', inner = ''] = tokens
   if (first === 'namespaces' && tokens.length >= 3) {
     const resource = registry.find(group, version, inner)
-    if (resource?.isNamespaced === true) return shapeFrom(resource, namespace, tokens.slice(3))
+    if (resource?.isNamespaced === true) {
+      return resourcePathFrom(resource, namespace, tokens.slice(3))
+    }
   }
   const resource = registry.find(group, version, first)
   if (resource === undefined) return undefined
-  if (!resource.isNamespaced) return shapeFrom(resource, '', tokens.slice(1))
+  if (!resource.isNamespaced) return resourcePathFrom(resource, '', tokens.slice(1))
   const nowhere = { resource, namespace: '', name: '', subresource: '' }
   return tokens.length === 1 ? { ...nowhere, level: 'everywhere' } : undefined
 }
 
-function shapeFrom(
+function resourcePathFrom(
   resource: Resource,
   namespace: string,
   rest: readonly string[],
-): Shape | undefined {
+): ResourcePath | undefined {
   const [name = '', subresource = ''] = rest
   if (rest.length === 0) return { resource, namespace, name, subresource, level: 'collection' }
   if (rest.length === 1) return { resource, namespace, name, subresource, level: 'object' }
@@ -178,7 +183,7 @@ const subresourceMethods: MethodVerbs = new Map([...objectMethods, ['POST', 'cre
 /** The verb of a method at a path, or undefined; a path that has no method at all is none. */
 type FoundVerb = Verb | 'no path' | undefined
 
-function verbOf({ resource, level, subresource }: Shape, method: string): FoundVerb {
+function verbOf({ resource, level, subresource }: ResourcePath, method: string): FoundVerb {
   switch (level) {
     case 'everywhere':
       return verbAmong(everywhereMethods, resource.verbs, method)
@@ -195,7 +200,7 @@ function verbOf({ resource, level, subresource }: Shape, method: string): FoundV
   }
 }
 
-function watchVerb({ resource, level }: Shape, method: string): FoundVerb {
+function watchVerb({ resource, level }: ResourcePath, method: string): FoundVerb {
   if (level === 'subresource' || !resource.verbs.includes('watch')) return 'no path'
   return method === 'GET' ? 'watch' : undefined
 }

@@ -16,7 +16,7 @@ import type { Epochs } from './epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 import type { KeyspaceOf } from '../mirrored-keyspace.ts'
-import { type Page, readPages } from './pages.ts'
+import { type RangePage, readPages } from './pages.ts'
 import type { RevisionProbe } from '../reads/revision-probe.ts'
 
 /** How far a bootstrap is. */
@@ -109,7 +109,7 @@ class Load {
     for (const name of request.keyspaces.keys()) this.#builders.set(name, new BTreeBuilder())
   }
 
-  async take({ entries, isLast }: Page): Promise<void> {
+  async take({ entries, isLast }: RangePage): Promise<void> {
     const { clock, limits, metrics, signal } = this.#options
     let bytes = 0
     let sliceStartMs = clock.monotonicMs()

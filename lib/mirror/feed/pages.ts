@@ -14,7 +14,7 @@ import type { MirrorLimits } from '../limits.ts'
 import { PartReads } from './part-reads.ts'
 import { type NextPart, type RangePart, RangeParts } from './range-parts.ts'
 
-export interface Page {
+export interface RangePage {
   /** The revision of all pages: that of the first one's header, or the one that was asked for. */
   readonly revision: Revision
   readonly header: ResponseHeader
@@ -55,10 +55,10 @@ export interface PagesOptions {
 export async function* readPages(
   options: PagesOptions,
   request: PagesRequest,
-): AsyncGenerator<Page, void, undefined> {
+): AsyncGenerator<RangePage, void, undefined> {
   const abandoned = new LinkedAbort(options.signal)
   const asker = new PageAsker({ ...options, signal: abandoned.signal }, request)
-  let rest: PartReads<Page> | undefined
+  let rest: PartReads<RangePage> | undefined
   try {
     const { page, next } = await asker.ask(request.range, 0)
     if (next !== undefined && request.isSinglePage !== true) {
@@ -91,7 +91,7 @@ class PageAsker {
   }
 
   /** The first page of a range, after which the read has `after` keys in other ranges; and where the next page begins. */
-  async ask(range: KeyRange, after: number): Promise<{ page: Page; next: Key | undefined }> {
+  async ask(range: KeyRange, after: number): Promise<{ page: RangePage; next: Key | undefined }> {
     const { limits } = this.#options
     const { header, entries, more, count } = await this.#range(range, this.#entriesMax)
     this.#revision ??= header.revision
@@ -113,7 +113,7 @@ class PageAsker {
   }
 
   /** What is left after the first page. */
-  readRest({ range, count }: RangePart): PartReads<Page> {
+  readRest({ range, count }: RangePart): PartReads<RangePage> {
     const { limits } = this.#options
     const parts = new RangeParts({ range, count }, limits.partMaxEntries, async upper => {
       const answer = await this.#range(upper, 1, true)
@@ -128,7 +128,7 @@ class PageAsker {
     })
   }
 
-  async *#readPart({ range, after }: NextPart): AsyncGenerator<Page, void, undefined> {
+  async *#readPart({ range, after }: NextPart): AsyncGenerator<RangePage, void, undefined> {
     for (let start: Key | undefined = range.start; start !== undefined;) {
       const { page, next }: Awaited<ReturnType<PageAsker['ask']>> = await this.ask(
         { start, end: range.end },

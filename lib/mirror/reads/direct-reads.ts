@@ -10,7 +10,7 @@ import type { Client } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
-import { type Page, readPages } from '../feed/pages.ts'
+import { type RangePage, readPages } from '../feed/pages.ts'
 
 export interface DirectReadRequest {
   readonly range: KeyRange
@@ -41,7 +41,7 @@ export class DirectReads {
 
   /** Pages of etcd's own answer, all at one revision. Fails with `overloaded` when too many are under way, with `expired` when etcd
    *  has compacted the revision, and as etcd fails. */
-  async *read(request: DirectReadRequest): AsyncGenerator<Page, void, undefined> {
+  async *read(request: DirectReadRequest): AsyncGenerator<RangePage, void, undefined> {
     const size = request.limit === undefined ? 'whole' : 'small'
     this.#begin(size)
     let hasFailed = false
@@ -80,7 +80,7 @@ export class DirectReads {
     return new CacheError(failure.code, failure.message, { retryAfterMs, cause: failure })
   }
 
-  async *#pages({ range, revision, limit, signal }: DirectReadRequest): AsyncGenerator<Page> {
+  async *#pages({ range, revision, limit, signal }: DirectReadRequest): AsyncGenerator<RangePage> {
     const { epochs } = this.#options
     const mark = epochs.mark()
     const pages = readPages(

@@ -3,7 +3,7 @@ import t from 'tap'
 import { type Key, keyFromBytes, keyFromText, prefixRange } from '../../../../lib/base/keys.ts'
 import { createRandom } from '../../../../lib/base/random.ts'
 import { defaultLimits, type MirrorLimits } from '../../../../lib/mirror/limits.ts'
-import { type Page, readPages } from '../../../../lib/mirror/feed/pages.ts'
+import { type RangePage, readPages } from '../../../../lib/mirror/feed/pages.ts'
 import { keyBetween } from '../../../../lib/mirror/feed/range-parts.ts'
 import type { Client, RangeRequest } from '../../../../lib/etcd/client.ts'
 import { createTestEngine } from '../../../support/etcd/test-engine.ts'
@@ -54,8 +54,8 @@ async function readAll(
   client: Client,
   partsAtOnce: number,
   some: Partial<MirrorLimits> = {},
-): Promise<Page[]> {
-  const pages: Page[] = []
+): Promise<RangePage[]> {
+  const pages: RangePage[] = []
   const options = {
     client,
     clock: systemClock,

@@ -3,7 +3,7 @@ import { prefixRange, keyFromText } from '../../../../lib/base/keys.ts'
 import { revision } from '../../../../lib/base/revision.ts'
 import type { DirectReadRequest } from '../../../../lib/mirror/reads/direct-reads.ts'
 import type { Mirror } from '../../../../lib/mirror/mirror.ts'
-import type { Page } from '../../../../lib/mirror/feed/pages.ts'
+import type { RangePage } from '../../../../lib/mirror/feed/pages.ts'
 import { createReadyFixture, type MirrorFixture } from '../../../support/mirror/mirror-builders.ts'
 
 const range = prefixRange(keyFromText('/r/a/'))
@@ -17,8 +17,8 @@ async function createFilled(): Promise<MirrorFixture> {
 async function collect(
   mirror: Mirror,
   request: Omit<DirectReadRequest, 'signal' | 'range'>,
-): Promise<Page[]> {
-  const pages: Page[] = []
+): Promise<RangePage[]> {
+  const pages: RangePage[] = []
   const { signal } = new AbortController()
   for await (const page of mirror.directReads.read({ range, signal, ...request })) pages.push(page)
   return pages
