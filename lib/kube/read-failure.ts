@@ -7,6 +7,7 @@ import {
   continuationExpired,
   listExpired,
   objectNotFound,
+  plainError,
   resourceVersionTooLarge,
   StatusError,
   uncachedWatchExpired,
@@ -22,6 +23,7 @@ export function readFailure(
 ): CacheError {
   if (error instanceof StatusError) return error
   if (error.code === 'future_revision') {
+    if (plan.type === 'list' && plan.isFromEtcd) return plainError(futureRevision)
     const retryAfterSeconds = plan.resource.isWatchCached ? 1 : undefined
     return resourceVersionTooLarge(requestedOf(plan), error.details.latest ?? 0, retryAfterSeconds)
   }
@@ -31,6 +33,9 @@ export function readFailure(
   }
   return error
 }
+
+/** etcd's own words. */
+const futureRevision = 'etcdserver: mvcc: required revision is a future revision'
 
 function expiredOf(
   plan: ReadPlan,

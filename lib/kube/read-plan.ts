@@ -13,6 +13,7 @@ import {
 } from './continuation.ts'
 import { FieldSelector, resolveFields } from './selectors/field-selector.ts'
 import { goQuote } from '../go/text.ts'
+import type { Schema } from '../codec/schema/schema.ts'
 import type { LabelSelector } from './selectors/label-selector.ts'
 import { type ListOptions, parseListOptions, parseResourceVersion } from './request/list-options.ts'
 import { invalidPathName, type Query } from './request/request.ts'
@@ -35,6 +36,8 @@ export interface SelectedRange {
 
 export interface ListPlan extends SelectedRange {
   readonly type: 'list'
+  /** Servers ask etcd itself for a list of this revision, and pass on its refusals. */
+  readonly isFromEtcd: boolean
   /** As it was sent. */
   readonly resourceVersion: string
   readonly freshness: Freshness
@@ -76,16 +79,16 @@ export type ReadPlan = ListPlan | GetPlan | WatchPlan
 
 /** The plan of a get, list or watch; refuses what upstream refuses, with its Status. */
 export function planRead(
-  { resource, verb, namespace, name }: ResourceRoute,
+  { schema, resource, verb, namespace, name }: ResourceRoute,
   query: Query,
   encryption?: TokenEncryption,
 ): ReadPlan {
   if (verb === 'get') return planGet({ resource, namespace, name }, query)
-  const options = parseListOptions(query)
+  const options = parseListOptions(query, schema)
   const fields = fieldsOf(resource, options, name)
   const isWatch = verb === 'watch' || options.watch
   if (isWatch && !resource.verbs.includes('watch')) throw verbNotSupported(resource, 'watch')
-  const target: Target = { resource, namespace, options, fields }
+  const target: Target = { schema, resource, namespace, options, fields }
   return isWatch ? planWatch(target) : planList(target, encryption)
 }
 
@@ -134,6 +137,7 @@ function fieldsOf(resource: Resource, options: ListOptions, name: string): Field
 }
 
 interface Target {
+  readonly schema: Pick<Schema, 'has'>
   readonly resource: Resource
   readonly namespace: string
   readonly options: ListOptions
@@ -141,7 +145,7 @@ interface Target {
 }
 
 function planList(target: Target, encryption: TokenEncryption | undefined): ListPlan {
-  const { resource, options } = target
+  const { schema, resource, options } = target
   const scope = selectedRangeOf(target)
   const isSingle = options.continue === '' && singleName(target) !== undefined
   const { prefix } = scope
@@ -151,9 +155,13 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
     continuation === undefined
       ? freshnessOfList(options, isSingle)
       : freshnessOfContinuation(continuation)
-  const ignoresLimit = options.resourceVersion === '0' && resource.isWatchCached
+  // What comes from etcd has its limit.
+  const isCached =
+    resource.isWatchCached && (continuation === undefined || schema.has('snapshotLists'))
+  const ignoresLimit = options.resourceVersion === '0' && isCached
   return {
     type: 'list',
+    isFromEtcd: freshness.type === 'exact' && !schema.has('snapshotLists'),
     ...scope,
     range: rangeOfPage(scope, isSingle ? singleName(target) : undefined, continuation),
     resourceVersion: options.resourceVersion,

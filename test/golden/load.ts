@@ -97,23 +97,6 @@ export interface GoldenMeta {
   readonly users: Readonly<Record<string, string | null>>
 }
 
-/** Every etcd event, in order. */
-export const historyLines: () => readonly HistoryLine[] = once(() =>
-  readLines<HistoryLine>('history.jsonl.gz'),
-)
-
-export const exchanges: () => readonly Exchange[] = once(() =>
-  readLines<Exchange>('exchanges.jsonl.gz'),
-)
-
-export const watches: () => readonly RecordedWatch[] = once(() =>
-  readLines<RecordedWatch>('watches.jsonl.gz'),
-)
-
-export const meta: () => GoldenMeta = once(
-  () => JSON.parse(readFileSync(dataFile('meta.json'), 'utf8')) as GoldenMeta,
-)
-
 /** The body's bytes, uncompressed. */
 export function bodyBytes(response: RecordedResponse): Buffer {
   const bytes =
@@ -133,11 +116,44 @@ export interface HistoryBatch {
   readonly changes: readonly Change[]
 }
 
-/** The history as the changes that a source would report, one batch a revision. */
-export const historyBatches: () => readonly HistoryBatch[] = once(() => {
+/** What was recorded of one minor version, read when it is first asked for. */
+export interface Recording {
+  readonly minor: string
+  /** Every etcd event, in order. */
+  readonly historyLines: () => readonly HistoryLine[]
+  /** The history as the changes that a source would report, one batch a revision. */
+  readonly historyBatches: () => readonly HistoryBatch[]
+  readonly exchanges: () => readonly Exchange[]
+  readonly watches: () => readonly RecordedWatch[]
+  readonly meta: () => GoldenMeta
+}
+
+export function recordingOf(minor: string): Recording {
+  const historyLines = once(() => readLines<HistoryLine>(`${minor}/history.jsonl.gz`))
+  return {
+    minor,
+    historyLines,
+    historyBatches: once(() => batchesOf(historyLines())),
+    exchanges: once(() => readLines<Exchange>(`${minor}/exchanges.jsonl.gz`)),
+    watches: once(() => readLines<RecordedWatch>(`${minor}/watches.jsonl.gz`)),
+    meta: once(
+      () => JSON.parse(readFileSync(dataFile(`${minor}/meta.json`), 'utf8')) as GoldenMeta,
+    ),
+  }
+}
+
+/** The recording that has everything: all kinds of requests, writes among them. */
+export const golden: Recording = recordingOf('1.36')
+export const historyLines: Recording['historyLines'] = golden.historyLines
+export const historyBatches: Recording['historyBatches'] = golden.historyBatches
+export const exchanges: Recording['exchanges'] = golden.exchanges
+export const watches: Recording['watches'] = golden.watches
+export const meta: Recording['meta'] = golden.meta
+
+function batchesOf(lines: readonly HistoryLine[]): HistoryBatch[] {
   const slab = new SlabWriter()
   const batches: { revision: Revision; changes: Change[] }[] = []
-  for (const line of historyLines()) {
+  for (const line of lines) {
     let batch = batches.at(-1)
     if (batch?.revision !== line.rev) {
       batch = { revision: revision(line.rev), changes: [] }
@@ -146,7 +162,7 @@ export const historyBatches: () => readonly HistoryBatch[] = once(() => {
     batch.changes.push(changeFromLine(line, slab))
   }
   return batches
-})
+}
 
 /** What etcd held at `at`: key to entry, in no order. Builds a new map: hold on to it in loops. */
 export function entriesAt(at: number): Map<Key, KeyValue> {

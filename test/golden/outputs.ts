@@ -1,5 +1,6 @@
 /** Makes the recorded answers again: from the recorded history, through the pure layer, to bytes. */
 
+import { negotiateWatch } from '../support/kube/negotiate.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import type { ListMeta } from '../../lib/codec/output/list-body.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
@@ -13,7 +14,6 @@ import {
   builtinEncodings,
   negotiate,
   negotiateError,
-  negotiateWatch,
 } from '../../lib/codec/negotiate/negotiate.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import {

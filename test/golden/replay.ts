@@ -3,13 +3,14 @@
 
 import { METHODS, type OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
+import type { Test } from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
 import { singleKey } from '../../lib/base/keys.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import type { Client } from '../../lib/etcd/client.ts'
 import { ask, askOver2, caughtUp, type HttpAnswer, type Served } from '../support/http/served.ts'
-import { bodyBytes, type Exchange, historyBatches } from './load.ts'
+import { bodyBytes, type Exchange, golden, type Recording } from './load.ts'
 
 /** Headers that say something; the rest is of the connection. */
 const comparedHeaders = [
@@ -27,14 +28,16 @@ const comparedHeaders = [
 /** Writes the history up to a revision. */
 export class HistoryWriter {
   readonly #client: Client
+  readonly #recording: Recording
   #next = 0
 
-  constructor(client: Client) {
+  constructor(client: Client, recording: Recording = golden) {
     this.#client = client
+    this.#recording = recording
   }
 
   async writeUpTo(revision: number): Promise<void> {
-    const batches = historyBatches()
+    const batches = this.#recording.historyBatches()
     for (let batch = batches[this.#next]; batch !== undefined; batch = batches[++this.#next]) {
       if (batch.revision > revision) return
       const { header } = await this.#client.txn({
@@ -51,6 +54,50 @@ export class HistoryWriter {
       }
     }
   }
+}
+
+/** What is asked, and what is not answered as it was recorded, with the reason why that is right: by id. */
+export interface ReadReplay {
+  readonly recording: Recording
+  readonly asked: readonly Exchange[]
+  readonly exceptions: Readonly<Record<string, string>>
+  readonly version: '1.1' | '2'
+}
+
+/** Writes the history step by step, and asks what was asked at each. */
+export async function replayReads(
+  t: Test,
+  served: Served,
+  { recording, asked, exceptions, version }: ReadReplay,
+): Promise<Table> {
+  const writer = new HistoryWriter(served.client, recording)
+  const table = new Table()
+  const failures: string[] = []
+  for (const exchange of asked) {
+    const { id, area, request, at_revision: revision } = exchange
+    await writer.writeUpTo(revision)
+    if (exceptions[id] !== undefined) {
+      table.add(area, 'excepted')
+      t.comment(`${id} ${request.method} ${request.path}: ${exceptions[id]}`)
+      continue
+    }
+    const difference = await replayExchange(served, exchange, version)
+    table.add(area, difference === undefined ? 'passed' : 'failed')
+    if (difference !== undefined) {
+      failures.push(`${id} ${request.method} ${request.path}: ${difference}`)
+    }
+  }
+  for (const line of table.lines()) t.comment(line)
+  t.strictSame(failures, [])
+  return table
+}
+
+/** The recorded reads in the order of the revisions at which they were made. */
+export function readsOf(recording: Recording, otherAreas: ReadonlySet<string>): Exchange[] {
+  return recording
+    .exchanges()
+    .filter(({ area }) => !otherAreas.has(area))
+    .sort((a, b) => a.at_revision - b.at_revision || a.compact_revision - b.compact_revision)
 }
 
 /** What differs between the recorded answer and ours; undefined if nothing does. */

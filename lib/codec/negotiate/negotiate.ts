@@ -99,10 +99,8 @@ function negotiateAnew(preference: Preference, offer: Offer): MediaType | NotAcc
   )
 }
 
-/** As `negotiate`, for a watch: YAML cannot be a stream. */
-export function negotiateWatch(preference: Preference, offer: Offer): MediaType | NotAcceptable {
-  const mediaType = negotiate(preference, offer)
-  if ('refusal' in mediaType) return mediaType
+/** What was negotiated, for a watch: YAML cannot be a stream. */
+export function streamed(mediaType: MediaType, offer: Offer): MediaType | NotAcceptable {
   if (mediaType.encoding === 'yaml') {
     const names = streamNames(offer).join(', ')
     return { refusal: `only the following media types are accepted: ${names}`, hasDetails: false }

@@ -98,7 +98,7 @@ export function bookmarkFrame(
     appendPartialBookmark(bookmark, shown.renderingVersion)
   }
   if (shown.encoding !== 'protobuf') return wrapJson(encoder, 'BOOKMARK', shown)
-  const message = protobufFromJson(object.bytes, 0, object.length)
+  const message = protobufFromJson(object.bytes, 0, object.length, encoder.kind.schema)
   return message instanceof NotExact ? message : wrap('BOOKMARK', message, 'protobuf')
 }
 
@@ -160,22 +160,38 @@ function appendPartialBookmark(bookmark: Bookmark, version: ViewVersion): void {
   object.appendAscii(`{"resourceVersion":"${bookmark.revision}"${annotations}}}`)
 }
 
+/** What the server makes of an empty object of its own: numbers that are pointers outside, and an annotation that is a number
+ *  inside. */
+const emptyObjects: Readonly<
+  Record<string, { readonly annotations?: readonly string[]; readonly members?: string }>
+> = {
+  DaemonSet: { annotations: ['"deprecated.daemonset.template.generation":"0"'] },
+  Deployment: { members: ',"spec":{"replicas":0}' },
+  ReplicaSet: { members: ',"spec":{"replicas":0}' },
+  StatefulSet: { members: ',"spec":{"replicas":0}' },
+}
+
 /** JSON of an object with all that Go writes even when there is nothing: by way of an empty protobuf message. */
 function emptyObject({ kind }: ObjectEncoder, bookmark: Bookmark): Uint8Array | NotExact {
   if (kind.learned !== undefined) return emptyLearned(kind.learned, bookmark)
   const apiVersion = apiVersionOf(kind)
-  const annotations = bookmark.endsInitialEvents ? `"annotations":{${initialEventsEnd}},` : ''
+  const empty = kind.custom === undefined ? emptyObjects[kind.kind] : undefined
+  const entries = [
+    ...(empty?.annotations ?? []),
+    ...(bookmark.endsInitialEvents ? [initialEventsEnd] : []),
+  ]
+  const annotations = entries.length === 0 ? '' : `"annotations":{${entries.join(',')}},`
   const metadata = `{${annotations}"resourceVersion":"${bookmark.revision}"}`
   if (kind.custom !== undefined) {
     return Buffer.from(
       `{"apiVersion":"${apiVersion}","kind":"${kind.kind}","metadata":${metadata}}`,
     )
   }
-  const message = protobufFromJson(
-    Buffer.from(`{"kind":"${kind.kind}","apiVersion":"${apiVersion}","metadata":${metadata}}`),
-  )
+  const names = `"kind":"${kind.kind}","apiVersion":"${apiVersion}"`
+  const given = Buffer.from(`{${names},"metadata":${metadata}${empty?.members ?? ''}}`)
+  const message = protobufFromJson(given, 0, given.length, kind.schema)
   if (message instanceof NotExact) return message
-  const json = jsonFromProtobuf(message)
+  const json = jsonFromProtobuf(message, 0, message.length, kind.schema)
   // Without its line feed.
   return json instanceof NotExact ? json : json.subarray(0, -1)
 }

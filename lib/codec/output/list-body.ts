@@ -4,7 +4,7 @@
 import { appendJsonString, appendVarint } from './append.ts'
 import { varintLength } from '../../wire/varint.ts'
 import { ByteWriter } from './byte-writer.ts'
-import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
+import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
 import { emptyListOf, unknownEmptyList } from '../served/learned/learned-output.ts'
 import { NotExact } from '../not-exact.ts'
@@ -77,8 +77,7 @@ function* sortedPieces(
     if (from === to) yield noItems
     for (const entry of entries.slice(from, to)) keyed.push({ entry, key: sortKey(entry) })
   }
-  keyed.sort((a, b) => a.key - b.key)
-  const entries = keyed.map(({ entry }) => entry)
+  const entries = keyed.sort((a, b) => a.key - b.key).map(({ entry }) => entry)
   const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
   return yield* pieces(encoder, { ...request, runs })
 }
@@ -267,7 +266,7 @@ function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     }
     yield items
   }
-  const empty = emptyListOf(encoder.kind, request.shown)
+  const empty = emptyListOf(encoder.kind, shown)
   if (isEmpty && empty === undefined) return unknownEmptyList
   if (isEmpty) yield Buffer.from(`${name}: ${empty}\n`)
   if (!isTable) yield tail
@@ -279,16 +278,17 @@ function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { shown, runs, meta } = request
   const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
   const isTable = shown.rendering === 'Table'
+  const hasNull = emptyListOf(encoder.kind, shown) === 'null'
   let count = 0
   for (const { from, to } of runs) {
     if (from === to) yield noItems
     count += to - from
   }
   const metadata = isUntyped(encoder.kind, shown) ? untypedMeta(meta) : typedMeta(meta)
-  const values = [metadata, isTable ? encoder.table.columnsJson : 'null'].map(json =>
+  const parts = [metadata, isTable ? encoder.table.columnsJson : 'null']
+  const [metadataCbor, columnsCbor] = parts.map(json =>
     cborFromJson(Buffer.from(json), undefined, 'bare'),
   )
-  const [metadataCbor, columnsCbor] = values
   if (metadataCbor instanceof NotExact || metadataCbor === undefined) return metadataCbor
   if (columnsCbor instanceof NotExact || columnsCbor === undefined) return columnsCbor
   yield Buffer.concat([
@@ -297,7 +297,7 @@ function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     cborText('kind'),
     cborText(kind),
     cborText(isTable ? 'rows' : 'items'),
-    cborHead('list', count),
+    count === 0 && hasNull ? cborNull : cborHead('list', count),
   ])
   for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items

@@ -126,7 +126,20 @@ export interface ReadFixup {
 }
 
 /** Something that servers of some minors do in another way than others. behaviours.json says which, and what each name means. */
-export type Behaviour = 'watchList'
+export type Behaviour =
+  | 'podErrorOverCompleted'
+  | 'jobSuccessCriteriaMet'
+  | 'serviceAccountSecrets'
+  | 'ingressClassDefault'
+  | 'volumeAttributesClassDefault'
+  | 'nodeArchitecture'
+  | 'resourceQuotaAgeLast'
+  | 'labelKeyTexts'
+  | 'repeatedCommas'
+  | 'acceptBeforeOptions'
+  | 'watchList'
+  | 'snapshotLists'
+  | 'podLevelRequests'
 
 /** The minors of which a row is true; both ends are included. */
 export interface Period {

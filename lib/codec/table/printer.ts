@@ -1,5 +1,6 @@
 /** What prints the rows of one kind: the fields that it needs, and what it makes of them. */
 
+import type { Schema } from '../schema/schema.ts'
 import type { Fields, Picked } from './pattern.ts'
 
 /** What stands in one cell. */
@@ -16,8 +17,9 @@ export interface RowCondition {
 /** A printer for objects as a pattern reads them. */
 export interface PrinterOf<P> {
   readonly fields: P
-  /** As many cells as the server prints, which once is one more than there are columns. `now` is the wall clock in milliseconds. */
-  readonly cells: (object: Picked<P>, now: number) => Cell[]
+  /** As many cells as the server prints, which once is one more than there are columns. `now` is the wall clock in milliseconds;
+   *  `schema` says how servers of the version print where they differ. */
+  readonly cells: (object: Picked<P>, now: number, schema: Pick<Schema, 'has'>) => Cell[]
   readonly condition?: (object: Picked<P>) => RowCondition | undefined
   /** Lists are shown in this order, not by key. */
   readonly sortKey?: (object: Picked<P>) => number
@@ -26,7 +28,7 @@ export interface PrinterOf<P> {
 /** A printer whose pattern is nobody else's business. */
 export interface Printer {
   readonly fields: Fields
-  readonly cells: (object: unknown, now: number) => Cell[]
+  readonly cells: (object: unknown, now: number, schema: Pick<Schema, 'has'>) => Cell[]
   readonly condition?: (object: unknown) => RowCondition | undefined
   readonly sortKey?: (object: unknown) => number
 }

@@ -37,6 +37,7 @@ import {
   nodes,
   resourceQuotas,
   secrets,
+  serviceAccounts,
 } from './printers/core.ts'
 import {
   endpointSlices,
@@ -94,7 +95,7 @@ const printers: Readonly<Record<string, Printer>> = {
   '/ResourceQuota': resourceQuotas,
   '/Secret': secrets,
   '/Service': services,
-  '/ServiceAccount': agedOnly,
+  '/ServiceAccount': serviceAccounts,
   'admissionregistration.k8s.io/MutatingAdmissionPolicy': mutatingAdmissionPolicies,
   'admissionregistration.k8s.io/MutatingAdmissionPolicyBinding': admissionPolicyBindings,
   'admissionregistration.k8s.io/MutatingWebhookConfiguration': webhookConfigurations,

@@ -85,7 +85,7 @@ class BuiltInTable implements Table {
     const picked = this.#pick(object)
     if (picked instanceof NotExact) return picked
     const { cells, condition } = this.#printer
-    return { cells: cells(picked, now), condition: condition?.(picked) }
+    return { cells: cells(picked, now, this.#kind.schema), condition: condition?.(picked) }
   }
 
   emptyRow(): Row {
@@ -94,7 +94,7 @@ class BuiltInTable implements Table {
     const source = storage.encoding === 'json' ? this.#kind : storage
     const shape = this.#shapeOf(apiVersionOf(source), false)
     if (shape instanceof NotExact) return { cells: [], condition: undefined }
-    return { cells: this.#printer.cells(shape.zero, 0), condition: undefined }
+    return { cells: this.#printer.cells(shape.zero, 0, this.#kind.schema), condition: undefined }
   }
 
   #pick({ bytes, start, end }: StoredValue): unknown {

@@ -10,7 +10,7 @@ import {
   contentType,
   type MediaType,
   negotiate,
-  negotiateWatch,
+  streamed,
 } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import {
@@ -32,7 +32,7 @@ import {
   type WatchPlan,
 } from '../../kube/read-plan.ts'
 import type { DirectSource, ReadRequest } from '../../kube/reads.ts'
-import { requestTimeoutMs } from '../../kube/request/list-options.ts'
+import { parseListOptions, requestTimeoutMs } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import {
   badRequest,
@@ -86,9 +86,16 @@ async function answerPlanned(
   const { reply, target, isWatch } = context
   const timeoutMs = isWatch ? undefined : requestTimeoutMs(target.query)
   reply.warnings = route.resource.warnings
-  const mediaType = (isWatch ? negotiateWatch : negotiate)(reply.preference, reply.offer)
-  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
+  const negotiated = negotiate(reply.preference, reply.offer)
+  if ('refusal' in negotiated) {
+    // The router refuses before the handler looks at the query; not every handler did so.
+    const isLate = !negotiated.hasDetails && !route.schema.has('acceptBeforeOptions')
+    if (isLate && route.verb !== 'get') parseListOptions(target.query, route.schema)
+    throw notAcceptable(negotiated.refusal, negotiated.hasDetails)
+  }
   const plan = planRead(route, target.query, services.tokenEncryption)
+  const mediaType = isWatch ? streamed(negotiated, reply.offer) : negotiated
+  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   checkLearned(route.resource, { mediaType, plan, query: target.query })
   context.facts = {
     ...context.facts,

@@ -220,9 +220,13 @@ export class Discovery {
   }
 
   #aggregatedGroup({ name, versions }: Group): string {
-    const metadata = name === '' ? '{}' : `{"name":${goJsonString(name)}}`
+    const metadata = [
+      ...(name === '' ? [] : [`"name":${goJsonString(name)}`]),
+      // These objects have no time of creation, which Go used to say.
+      ...(hasZeroTimes(this.#options.registry.schema) ? ['"creationTimestamp":null'] : []),
+    ]
     const items = versions.map(version => this.#aggregatedVersion(name, version))
-    return `{"metadata":${metadata},"versions":[${items.join(',')}]}`
+    return `{"metadata":{${metadata.join(',')}},"versions":[${items.join(',')}]}`
   }
 
   #aggregatedVersion(group: string, version: string): string {
@@ -236,6 +240,13 @@ export class Discovery {
     const items = sorted.map(aggregatedResource)
     return `{${name},"resources":[${items.join(',')}],"freshness":"Current"}`
   }
+}
+
+function hasZeroTimes(schema: Schema): boolean {
+  const { fields } = schema.messageType('meta/v1.ObjectMeta')
+  return fields.some(
+    ({ jsonName, isOmittedWhenZero }) => jsonName === 'creationTimestamp' && !isOmittedWhenZero,
+  )
 }
 
 /** Above those of definitions and remote services. */

@@ -16,6 +16,7 @@ import {
   type LabelSelector,
   parseLabelSelector,
 } from '../selectors/label-selector.ts'
+import { schemaOf } from '../../codec/schema/schema.ts'
 import { isCheapSelector } from '../selectors/selector-size.ts'
 import { invalidPathName, type Query, requestInfo, type RequestTarget } from './request.ts'
 
@@ -98,7 +99,9 @@ function fieldsOf(query: Query): FieldSelector | undefined {
 }
 
 function labelsOf(query: Query): LabelSelector | undefined {
-  return unlessMalformed(parseLabelSelector, query.text('labelSelector'))
+  // What only some versions can read is refused where it is read.
+  const parse = (text: string): LabelSelector => parseLabelSelector(text, schemaOf())
+  return unlessMalformed(parse, query.text('labelSelector'))
 }
 
 /** What is too long is not parsed for somebody who may not be known: leaving it out asks for more, which nobody gains from. */

@@ -5,6 +5,7 @@ import type { Revision } from '../../base/revision.ts'
 import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
 import { goParseDuration, goParseInt, goParseUint, goQuote } from '../../go/text.ts'
 import { everyLabel, type LabelSelector, parseLabelSelector } from '../selectors/label-selector.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
 import type { Query } from './request.ts'
 import { badRequest, invalidOptions, type StatusCause, type StatusError } from '../status.ts'
 
@@ -45,13 +46,13 @@ const notOlderThanMatch = 'NotOlderThan'
 
 /** Reads the parameters of a list or watch and checks that they go together. `watch` is the parameter: a deprecated /watch/ path
  *  without it is checked as a list is, which is what upstream does. */
-export function parseListOptions(query: Query): ListOptions {
+export function parseListOptions(query: Query, schema: Pick<Schema, 'has'>): ListOptions {
   const timeoutSeconds = integerParameter(query, 'timeoutSeconds')
   const limit = integerParameter(query, 'limit') ?? 0
   const labels = query.text('labelSelector')
   const fields = query.text('fieldSelector')
   const options: ListOptions = {
-    labels: labels === '' ? everyLabel : parseLabelSelector(labels),
+    labels: labels === '' ? everyLabel : parseLabelSelector(labels, schema),
     fields: fields === '' ? everyField : parseFieldSelector(fields),
     watch: query.flag('watch'),
     allowWatchBookmarks: query.flag('allowWatchBookmarks'),
@@ -62,8 +63,9 @@ export function parseListOptions(query: Query): ListOptions {
     continue: query.text('continue'),
     sendInitialEvents: query.optionalFlag('sendInitialEvents'),
   }
-  const complete = options.watch ? withWatchDefaults(options) : options
-  const causes = complete.watch ? watchCauses(complete) : listCauses(complete)
+  const hasWatchList = schema.has('watchList')
+  const complete = options.watch && hasWatchList ? withWatchDefaults(options) : options
+  const causes = complete.watch ? watchCauses(complete, hasWatchList) : listCauses(complete)
   if (causes.length > 0) throw invalidOptions('ListOptions', causes)
   return complete
 }
@@ -111,13 +113,18 @@ function listCauses(options: ListOptions): StatusCause[] {
   return causes
 }
 
-function watchCauses(options: ListOptions): StatusCause[] {
+function watchCauses(options: ListOptions, hasWatchList: boolean): StatusCause[] {
   const { resourceVersionMatch: match, sendInitialEvents } = options
   const causes: StatusCause[] = []
   if (sendInitialEvents !== undefined && match !== notOlderThanMatch) {
     causes.push(
       forbiddenMatch('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
     )
+  }
+  if (sendInitialEvents !== undefined && !hasWatchList) {
+    const rule =
+      'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
+    causes.push(forbiddenField('sendInitialEvents', rule))
   }
   if (match === '') return causes
   if (sendInitialEvents === undefined) {

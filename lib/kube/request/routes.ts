@@ -5,6 +5,7 @@
  *  apart like those of authorization (`requestInfo`): what is unknown there is the plain text `404 page not found`, and HEAD works.
  *  Configured resources are routed as built-in ones, since aggregated servers are made of the same library. */
 
+import type { Schema } from '../../codec/schema/schema.ts'
 import type { Registry } from '../resources/registry.ts'
 import type { Resource } from '../resources/resource.ts'
 import {
@@ -20,6 +21,8 @@ import { requestInfo, splitPath, type Verb } from './request.ts'
 /** A request for a resource. Texts that are not there are empty. */
 export interface ResourceRoute {
   readonly type: 'resource'
+  /** Of the server that is answered for. */
+  readonly schema: Schema
   readonly resource: Resource
   /** `list` stands for both list and watch: the query tells. `watch` is a deprecated /watch/ path. */
   readonly verb: Verb
@@ -120,7 +123,8 @@ function routeInstalled(scope: InstalledScope, tokens: readonly string[]): Route
   if (verb === 'no path') return notFound
   if (verb === undefined) return wrongMethod
   const { resource, namespace, name, subresource } = shape
-  return { type: 'resource', resource, verb, namespace, name, subresource }
+  const { schema } = scope.registry
+  return { type: 'resource', schema, resource, verb, namespace, name, subresource }
 }
 
 interface ResourcePath {
@@ -234,7 +238,8 @@ function routeCustom(method: string, path: string, registry: Registry): Route {
   if (needsName && name === '') {
     return { type: 'failure', status: badRequest('name must be provided').status }
   }
-  return { type: 'resource', resource, verb, namespace, name, subresource }
+  const { schema } = registry
+  return { type: 'resource', schema, resource, verb, namespace, name, subresource }
 }
 
 /** `/apis/GROUP` and `/apis/GROUP/VERSION`. */

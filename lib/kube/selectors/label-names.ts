@@ -1,5 +1,6 @@
 /** What a label key and a label value may be, in the words of k8s.io/apimachinery. */
 
+import type { Schema } from '../../codec/schema/schema.ts'
 import { goQuote } from '../../go/text.ts'
 
 const partMaxBytes = 63
@@ -25,15 +26,32 @@ const subdomainCharacters =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end " +
   `with an alphanumeric character (e.g. 'example.com', regex used for validation is '${subdomainFormat}')`
 
+/** What servers call a label key, and what they count. */
+export interface LabelWords {
+  readonly key: string
+  readonly unit: string
+}
+
+export function labelWords(schema: Pick<Schema, 'has'>): LabelWords {
+  return schema.has('labelKeyTexts') ? newWords : oldWords
+}
+
+const newWords: LabelWords = { key: 'a valid label key', unit: 'bytes' }
+const oldWords: LabelWords = { key: 'a qualified name', unit: 'characters' }
+
 /** What is wrong with a label key, as `field: Invalid value: ...`; undefined if nothing is. */
-export function invalidLabelKey(key: string, field: string): string | undefined {
-  return invalidValue(field, key, problemsOfKey(key))
+export function invalidLabelKey(key: string, field: string, words: LabelWords): string | undefined {
+  return invalidValue(field, key, problemsOfKey(key, words))
 }
 
 /** What is wrong with a label value. */
-export function invalidLabelValue(value: string, field: string): string | undefined {
+export function invalidLabelValue(
+  value: string,
+  field: string,
+  words: LabelWords,
+): string | undefined {
   const problems: string[] = []
-  if (Buffer.byteLength(value) > partMaxBytes) problems.push(tooLong(partMaxBytes))
+  if (Buffer.byteLength(value) > partMaxBytes) problems.push(tooLong(partMaxBytes, words))
   if (!valuePattern.test(value)) problems.push(valueCharacters)
   return invalidValue(field, value, problems)
 }
@@ -48,33 +66,33 @@ export function invalidValue(
   return `${field}: Invalid value: ${goQuote(value)}: ${problems.join('; ')}`
 }
 
-function problemsOfKey(key: string): string[] {
+function problemsOfKey(key: string, words: LabelWords): string[] {
   const parts = key.split('/')
   if (parts.length > 2) {
     return [
-      `a valid label key must ${keyCharacters} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `${words.key} must ${keyCharacters} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ]
   }
   const name = parts.at(-1) ?? ''
-  const problems = parts.length === 2 ? problemsOfPrefix(parts[0] ?? '') : []
+  const problems = parts.length === 2 ? problemsOfPrefix(parts[0] ?? '', words) : []
   if (name === '') problems.push('name part must be non-empty')
   else if (Buffer.byteLength(name) > partMaxBytes) {
-    problems.push(`name part ${tooLong(partMaxBytes)}`)
+    problems.push(`name part ${tooLong(partMaxBytes, words)}`)
   }
   if (!keyPattern.test(name)) problems.push(`name part must ${keyCharacters}`)
   return problems
 }
 
-function problemsOfPrefix(prefix: string): string[] {
+function problemsOfPrefix(prefix: string, words: LabelWords): string[] {
   if (prefix === '') return ['prefix part must be non-empty']
   const problems: string[] = []
   if (Buffer.byteLength(prefix) > prefixMaxBytes) {
-    problems.push(`prefix part ${tooLong(prefixMaxBytes)}`)
+    problems.push(`prefix part ${tooLong(prefixMaxBytes, words)}`)
   }
   if (!subdomainPattern.test(prefix)) problems.push(`prefix part ${subdomainCharacters}`)
   return problems
 }
 
-function tooLong(maxBytes: number): string {
-  return `must be no more than ${maxBytes} bytes`
+function tooLong(max: number, { unit }: LabelWords): string {
+  return `must be no more than ${max} ${unit}`
 }

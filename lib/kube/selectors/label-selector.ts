@@ -7,7 +7,14 @@
  *  ``` */
 
 import { goParseInt } from '../../go/text.ts'
-import { invalidLabelKey, invalidLabelValue, invalidValue } from './label-names.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
+import {
+  invalidLabelKey,
+  invalidLabelValue,
+  invalidValue,
+  labelWords,
+  type LabelWords,
+} from './label-names.ts'
 import { type LabelToken, scanLabelSelector } from './label-tokens.ts'
 import { badRequest } from '../status.ts'
 
@@ -77,10 +84,10 @@ function compareWithBound(value: string | undefined, values: ReadonlySet<string>
   return number > limit ? 1 : number < limit ? -1 : 0
 }
 
-/** Parses a selector; refuses a malformed one with upstream's 400. O(length). */
-export function parseLabelSelector(text: string): LabelSelector {
+/** Parses a selector; refuses a malformed one with upstream's 400, as servers of the version do. O(length). */
+export function parseLabelSelector(text: string, schema: Pick<Schema, 'has'>): LabelSelector {
   if (text === '') return everyLabel
-  return new LabelSelector(new LabelParser(scanLabelSelector(text)).parse())
+  return new LabelSelector(new LabelParser(scanLabelSelector(text), schema).parse())
 }
 
 /** A message that will be wrapped, as opposed to a Status that is complete. */
@@ -100,10 +107,12 @@ const noValues: ReadonlySet<string> = new Set()
 
 class LabelParser {
   readonly #tokens: readonly LabelToken[]
+  readonly #schema: Pick<Schema, 'has'>
   #position = 0
 
-  constructor(tokens: readonly LabelToken[]) {
+  constructor(tokens: readonly LabelToken[], schema: Pick<Schema, 'has'>) {
     this.#tokens = tokens
+    this.#schema = schema
   }
 
   parse(): LabelRequirement[] {
@@ -141,14 +150,15 @@ class LabelParser {
     if (isNegated) this.#take()
     const { type, text: key } = this.#take()
     if (type !== 'identifier') throw new RequirementError(`found '${key}', expected: identifier`)
-    failIf(invalidLabelKey(key, '<nil>'))
+    const words = labelWords(this.#schema)
+    failIf(invalidLabelKey(key, '<nil>', words))
     if (isNegated) return { key, operator: 'absent', values: noValues }
     const next = this.#peek().type
     if (next === 'end' || next === ',') return { key, operator: 'exists', values: noValues }
     const operator = this.#operator()
     const isSet = this.#previous() === 'in' || this.#previous() === 'notin'
     const values = sortedSet(isSet ? this.#values() : [this.#exactValue()])
-    checkValues(key, operator, values)
+    checkValues({ key, operator }, values, words)
     return { key, operator, values: new Set(values) }
   }
 
@@ -193,7 +203,7 @@ class LabelParser {
         if (values.length === 0) values.push('')
         if (next.type === ')') return [...values, '']
         if (next.type === ',') {
-          this.#take()
+          if (!this.#schema.has('repeatedCommas')) this.#take()
           values.push('')
         }
       } else {
@@ -240,7 +250,11 @@ function asWord(token: LabelToken): LabelToken {
     : token
 }
 
-function checkValues(key: string, operator: LabelOperator, values: readonly string[]): void {
+function checkValues(
+  { key, operator }: Pick<LabelRequirement, 'key' | 'operator'>,
+  values: readonly string[],
+  words: LabelWords,
+): void {
   const problems: string[] = []
   const add = (problem: string | undefined): void => {
     if (problem !== undefined && !problems.includes(problem)) problems.push(problem)
@@ -253,7 +267,7 @@ function checkValues(key: string, operator: LabelOperator, values: readonly stri
     }
   }
   for (const [i, value] of values.entries()) {
-    add(invalidLabelValue(value, `values[${i}][${key}]`))
+    add(invalidLabelValue(value, `values[${i}][${key}]`, words))
   }
   if (problems.length > 0) {
     throw new RequirementError(problems.length === 1 ? problems.join() : `[${problems.join(', ')}]`)

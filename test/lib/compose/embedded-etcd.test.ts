@@ -5,7 +5,7 @@ import t from 'tap'
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 
-const history = 'test/golden/data/history.jsonl.gz'
+const history = 'test/golden/data/1.36/history.jsonl.gz'
 
 /** Where the program logs that its etcd listens. */
 async function addressOf(child: ChildProcess): Promise<string> {

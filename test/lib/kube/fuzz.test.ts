@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -144,7 +145,7 @@ t.test('20,000 malformed requests are answered or refused with a well-formed Sta
   )
   fc.assert(
     fc.property(text, selector => {
-      check(() => parseLabelSelector(selector))
+      check(() => parseLabelSelector(selector, schemaOf()))
       check(() => parseFieldSelector(selector))
     }),
     { numRuns: 4_000 },

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { readPage } from '../../support/kube/read-page.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
@@ -22,6 +23,7 @@ const bounds = { maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity }
 function planOf(query: string, namespace = ''): ListPlan {
   const route = {
     type: 'resource',
+    schema: schemaOf(),
     resource: pods,
     verb: 'list',
     namespace,

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
@@ -19,6 +20,7 @@ function plan(query: string, asked: Asked = {}): ReadPlan {
   const { resource = 'configmaps', verb = 'list', namespace = 'shop', name = '' } = asked
   const route: ResourceRoute = {
     type: 'resource',
+    schema: schemaOf(),
     resource: builtIn(resource),
     verb,
     namespace,

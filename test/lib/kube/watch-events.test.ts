@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -20,6 +21,7 @@ function filterOf(query: string): ReturnType<typeof compileFilter> {
   const resource = builtIn('pods')
   const route = {
     type: 'resource',
+    schema: schemaOf(),
     resource,
     verb: 'watch',
     namespace: 'a',

@@ -1,6 +1,7 @@
 /** discovery.json: what a kube-apiserver of each minor says of itself. */
 
 import { existsSync, readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
 
 export function discoveryFile(
   { groups }: { readonly groups: readonly { readonly name: string }[] },
@@ -18,14 +19,14 @@ export function discoveryFile(
   }
 }
 
-/** The version that was recorded, or the first of the minor; before 1.33 nothing was emulated. */
+/** Of the members of /version, those that were recorded; before 1.33 nothing was emulated. */
 function versionOf(minor: string, members: Readonly<Record<string, string>>): string {
   const number = Number(minor.slice(2))
-  const own: Readonly<Record<string, string>> = {
+  const own: Readonly<Record<string, string>> = recordedVersion(minor) ?? {
     minor: String(number),
     emulationMinor: String(number),
     minCompatibilityMinor: String(number - 1),
-    gitVersion: recordedVersion(minor) ?? `v${minor}.0`,
+    gitVersion: `v${minor}.0`,
   }
   const lines = Object.entries(members)
     .filter(([name]) => number >= 33 || !/^(?:emulation|minCompatibility)/.test(name))
@@ -33,12 +34,23 @@ function versionOf(minor: string, members: Readonly<Record<string, string>>): st
   return `{\n${lines.join(',\n')}\n}`
 }
 
-/** As `v1.34.9`, if the minor was recorded. */
-function recordedVersion(minor: string): string | undefined {
-  const file = `test/golden/data/${minor}/meta.json`
+/** What the recorded server of a minor said. */
+function recordedVersion(minor: string): Readonly<Record<string, string>> | undefined {
+  const file = `test/golden/data/${minor}/exchanges.jsonl.gz`
   if (!existsSync(file)) return undefined
-  const { version } = JSON.parse(readFileSync(file, 'utf8')) as {
-    readonly version: { readonly gitVersion: string }
+  const lines = gunzipSync(readFileSync(file)).toString().trimEnd().split('\n')
+  for (const line of lines) {
+    const { request, response } = JSON.parse(line) as {
+      readonly request: { readonly path: string; readonly method: string }
+      readonly response: { readonly status: number; readonly body: string }
+    }
+    if (
+      /^\/version\/?$/.test(request.path) &&
+      request.method === 'GET' &&
+      response.status === 200
+    ) {
+      return JSON.parse(response.body) as Record<string, string>
+    }
   }
-  return version.gitVersion
+  return undefined
 }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { mergeRows } from './minors.ts'
-import type { FieldRow, SchemaFile } from './schema-file.ts'
+import { type FieldRow, type SchemaFile, schemaIn } from './schema-file.ts'
 
 interface ResourceRow {
   readonly group: string
@@ -45,7 +45,9 @@ export function resourcesFile(
         if (stored === null) return []
         const isServed = row.defaultServed && optional[minor]?.includes(name) !== true
         const served = { ...row, defaultServed: isServed }
-        return [stored === undefined ? served : withStorage(served, stored, schema)]
+        return [
+          stored === undefined ? served : withStorage(served, stored, schemaIn(schema, minor)),
+        ]
       }),
     ]),
   )

@@ -69,6 +69,19 @@ export function schemaFile(
   return { kubernetesVersion, readFixups, groupVersions, kinds: kindsOf(source, types), types }
 }
 
+/** The types as they are in one minor. */
+export function schemaIn(file: SchemaFile, minor: string): SchemaFile {
+  const holds = ({ since = minor, until = minor }: Period): boolean =>
+    since <= minor && minor <= until
+  const types = Object.fromEntries(
+    Object.entries(file.types).map(([name, row]) => {
+      const fields = row.f.filter(([, , , , period]) => holds((period ?? {}) as Period))
+      return [name, { ...row, f: fields.map(plainRow) }]
+    }),
+  )
+  return { ...file, types }
+}
+
 /** What matters on the wire; what is said of patches does not. */
 function plainRow([name, number, type, flags = '']: FieldRow): FieldRow {
   return flags === '' ? [name, number, type] : [name, number, type, flags]

@@ -60,7 +60,8 @@ export function emptyListOf(
   { learned }: Pick<OutputKind, 'learned'>,
   { rendering }: Pick<MediaType, 'rendering'>,
 ): EmptyList | undefined {
-  if (learned === undefined) return '[]'
+  // Lists of metadata are made by appending, and Go has nothing where nothing was appended.
+  if (learned === undefined) return rendering === 'object' || rendering === 'Table' ? '[]' : 'null'
   if (rendering === 'Table') return learned.emptyRows
   return rendering === 'object' ? learned.emptyItems : learned.emptyMetadata
 }

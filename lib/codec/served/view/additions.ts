@@ -34,7 +34,9 @@ export const viewAdditions: (schema: Schema) => Additions = perSchema(schema => 
   checksOf: (type, scope) => {
     const found = checks.filter(
       check =>
-        check.type === type.name && (check.roots === undefined || check.roots.includes(scope.root)),
+        check.type === type.name &&
+        (check.behaviour === undefined || schema.has(check.behaviour)) &&
+        (check.roots === undefined || check.roots.includes(scope.root)),
     )
     const sources = found.map(
       check =>

@@ -2,7 +2,7 @@
  *  could change the object, which is then not exact. For what a kube-apiserver wrote none is ever true, as it has applied the
  *  rule before it wrote. Rules that a view does apply are in presets.ts, and `jobLabels` below. */
 
-import type { MessageType } from '../../schema/schema.ts'
+import type { Behaviour, MessageType } from '../../schema/schema.ts'
 import type { DecodeState } from '../../transcode/decode/state.ts'
 import { WireReader } from '../../../wire/reader.ts'
 import {
@@ -25,6 +25,8 @@ export interface Check {
   /** As in read-defaults.json. */
   readonly id: string
   readonly type: string
+  /** Servers that do not behave so do not apply the rule. */
+  readonly behaviour?: Behaviour
   /** Kinds of objects that it is limited to. */
   readonly roots?: readonly string[]
   readonly source: (type: MessageType) => string
@@ -262,6 +264,7 @@ export const checks: readonly Check[] = [
   },
   {
     id: 'podLevelRequests',
+    behaviour: 'podLevelRequests',
     type: 'core/v1.PodSpec',
     roots: ['v1 Pod'],
     source: type => `${set(type, 'resources')} && lacksPodRequests(O, s, e)`,

@@ -38,16 +38,28 @@ export const namespaces: Printer = printer({
   ],
 })
 
+export const serviceAccounts: Printer = printer({
+  fields: { metadata: named, secrets: 'count' },
+  cells: ({ metadata, secrets }, now, schema) => [
+    metadata.name,
+    ...(schema.has('serviceAccountSecrets') ? [secrets] : []),
+    since(metadata.creationTimestamp, now),
+  ],
+})
+
 export const resourceQuotas: Printer = printer({
   fields: { metadata: named, status: { hard: 'pairs', used: 'pairs' } },
-  cells({ metadata, status }, now) {
+  cells({ metadata, status }, now, schema) {
     const columns: Record<'request' | 'limit', string[]> = { request: [], limit: [] }
     for (const [name, hard] of status.hard) {
       const column = name.startsWith('limits.') ? 'limit' : 'request'
       columns[column].push(`${name}: ${pairValue(status.used, name) ?? '0'}/${hard}`)
     }
     const age = since(metadata.creationTimestamp, now)
-    return [metadata.name, columns.request.join(', '), columns.limit.join(', '), age]
+    const [requests, limits] = [columns.request.join(', '), columns.limit.join(', ')]
+    return schema.has('resourceQuotaAgeLast')
+      ? [metadata.name, requests, limits, age]
+      : [metadata.name, age, requests, limits]
   },
 })
 
@@ -84,7 +96,7 @@ type Node = Picked<typeof nodeFields>
 
 export const nodes: Printer = printer({
   fields: nodeFields,
-  cells(node, now) {
+  cells(node, now, schema) {
     const { metadata, status } = node
     const { kubeletVersion, osImage, containerRuntimeVersion } = status.nodeInfo
     return [
@@ -96,7 +108,7 @@ export const nodes: Printer = printer({
       nodeAddress(node, 'InternalIP'),
       nodeAddress(node, 'ExternalIP'),
       osImage || unknown,
-      kernelText(node),
+      kernelText(node, schema.has('nodeArchitecture')),
       containerRuntimeVersion || unknown,
     ]
   },
@@ -127,10 +139,11 @@ function nodeAddress({ status }: Node, wanted: string): string {
   return status.addresses.find(({ type }) => type === wanted)?.address ?? none
 }
 
-function kernelText({ status: { nodeInfo } }: Node): string {
+function kernelText({ status: { nodeInfo } }: Node, hasArchitecture: boolean): string {
   const { kernelVersion, architecture } = nodeInfo
-  if (kernelVersion === '') return unknown
-  return architecture === '' ? kernelVersion : `${kernelVersion} (${architecture})`
+  // The architecture is appended even to the text for an unknown kernel.
+  const kernel = kernelVersion === '' ? unknown : kernelVersion
+  return architecture === '' || !hasArchitecture ? kernel : `${kernel} (${architecture})`
 }
 
 /** Printed from the stored form, which is core/v1, whichever group is asked for. */

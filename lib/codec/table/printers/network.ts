@@ -152,11 +152,10 @@ export const ingressClasses: Printer = printer({
       parameters: { '?': { apiGroup: 'text?', kind: 'text', name: 'text' } },
     },
   },
-  cells({ metadata, spec: { controller, parameters } }, now) {
-    const isDefaultClass = isDefault(
-      metadata.annotations,
-      'ingressclass.kubernetes.io/is-default-class',
-    )
+  cells({ metadata, spec: { controller, parameters } }, now, schema) {
+    const isDefaultClass =
+      schema.has('ingressClassDefault') &&
+      isDefault(metadata.annotations, 'ingressclass.kubernetes.io/is-default-class')
     const group = parameters?.apiGroup === undefined ? '' : `.${parameters.apiGroup}`
     return [
       isDefaultClass ? `${metadata.name} (default)` : metadata.name,

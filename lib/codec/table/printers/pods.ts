@@ -63,9 +63,12 @@ interface Sidecars {
 
 export const pods: Printer = printer({
   fields,
-  cells(pod, now) {
+  cells(pod, now, schema) {
     const { metadata, spec, status } = pod
-    const { reason, restarts, readyContainers, lastRestart } = summarize(pod)
+    const { reason, restarts, readyContainers, lastRestart } = summarize(
+      pod,
+      schema.has('podErrorOverCompleted'),
+    )
     const sidecars = spec.initContainers.filter(isSidecar).length
     const ago = restarts !== 0 && lastRestart !== null ? ` (${since(lastRestart, now)} ago)` : ''
     return [
@@ -110,7 +113,7 @@ function statusText({ metadata, status }: Pod, reason: string): string {
   return status.phase === 'Succeeded' || status.phase === 'Failed' ? reason : 'Terminating'
 }
 
-function summarize(pod: Pod): Summary {
+function summarize(pod: Pod, hasErrors: boolean): Summary {
   const { status } = pod
   const isGated = status.conditions.some(
     ({ type, reason }) => type === 'PodScheduled' && reason === 'SchedulingGated',
@@ -127,7 +130,7 @@ function summarize(pod: Pod): Summary {
   if (!isInitializing || isInitialized === 'True') {
     summary.restarts = sidecars.restarts
     summary.lastRestart = sidecars.lastRestart
-    addContainers(summary, pod)
+    addContainers(summary, pod, hasErrors)
   }
   return summary
 }
@@ -184,8 +187,10 @@ function exitText({
   return signal !== 0 ? `Signal:${signal}` : `ExitCode:${exitCode}`
 }
 
-function addContainers(summary: Summary, { status }: Pod): void {
+/** A container that failed beside one that completed shows since servers look for it (`hasErrors`). */
+function addContainers(summary: Summary, { status }: Pod, hasErrors: boolean): void {
   let hasRunning = false
+  let errorReason = ''
   for (const container of status.containerStatuses.toReversed()) {
     addRestarts(summary, container)
     const { waiting, terminated, running } = container.state
@@ -193,17 +198,19 @@ function addContainers(summary: Summary, { status }: Pod): void {
       summary.reason = waiting.reason
     } else if (terminated !== undefined) {
       summary.reason = terminated.reason || exitText(terminated)
+      if (hasErrors && terminated.exitCode !== 0) errorReason = summary.reason
     } else if (container.ready && running) {
       hasRunning = true
       summary.readyContainers++
     }
   }
-  if (summary.reason === 'Completed' && hasRunning) {
-    const isReady = status.conditions.some(
-      ({ type, status: is }) => type === 'Ready' && is === 'True',
-    )
-    summary.reason = isReady ? 'Running' : 'NotReady'
-  }
+  if (summary.reason !== 'Completed') return
+  const isReady = status.conditions.some(
+    ({ type, status: is }) => type === 'Ready' && is === 'True',
+  )
+  if (hasRunning && isReady) summary.reason = 'Running'
+  else if (errorReason !== '') summary.reason = errorReason
+  else if (hasRunning) summary.reason = 'NotReady'
 }
 
 function readinessGates({ spec, status }: Pod): string {

@@ -105,11 +105,10 @@ export const storageClasses: Printer = printer({
 
 export const volumeAttributesClasses: Printer = printer({
   fields: { metadata: { ...named, annotations: 'pairs' }, driverName: 'text' },
-  cells({ metadata, driverName }, now) {
-    const isDefaultClass = isDefault(
-      metadata.annotations,
-      'volumeattributesclass.alpha.kubernetes.io/is-default-class',
-    )
+  cells({ metadata, driverName }, now, schema) {
+    const isDefaultClass =
+      schema.has('volumeAttributesClassDefault') &&
+      isDefault(metadata.annotations, 'volumeattributesclass.alpha.kubernetes.io/is-default-class')
     return [
       isDefaultClass ? `${metadata.name} (default)` : metadata.name,
       driverName,

@@ -134,10 +134,13 @@ export const jobs: Printer = printer({
       conditions: [{ type: 'text', status: 'text' }],
     },
   },
-  cells({ metadata, spec, status }, now) {
+  cells({ metadata, spec, status }, now, schema) {
+    const jobState = jobStatus(status.conditions, metadata.deletionTimestamp !== null)
     return [
       metadata.name,
-      jobStatus(status.conditions, metadata.deletionTimestamp !== null),
+      jobState === 'SuccessCriteriaMet' && !schema.has('jobSuccessCriteriaMet')
+        ? 'Running'
+        : jobState,
       completionsText(status.succeeded, spec.completions, spec.parallelism ?? 0),
       jobDuration(status.startTime, status.completionTime, now),
       since(metadata.creationTimestamp, now),
@@ -157,7 +160,8 @@ function jobStatus(
   if (has('Failed')) return 'Failed'
   if (isDeleted) return 'Terminating'
   if (has('Suspended')) return 'Suspended'
-  return has('FailureTarget') ? 'FailureTarget' : 'Running'
+  if (has('FailureTarget')) return 'FailureTarget'
+  return has('SuccessCriteriaMet') ? 'SuccessCriteriaMet' : 'Running'
 }
 
 /** A job without parallelism and completions has one completion, as the server fills in. */

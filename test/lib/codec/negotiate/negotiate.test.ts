@@ -1,3 +1,4 @@
+import { negotiateWatch } from '../../../support/kube/negotiate.ts'
 import t from 'tap'
 import {
   type MediaType,
@@ -7,7 +8,6 @@ import {
   mediaTypeNames,
   negotiate,
   negotiateError,
-  negotiateWatch,
   watchContentType,
 } from '../../../../lib/codec/negotiate/negotiate.ts'
 import { exchanges, watches, type Recorded } from '../../../golden/load.ts'

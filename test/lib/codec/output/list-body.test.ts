@@ -75,7 +75,7 @@ t.test('a list of nothing is well formed in every form', async t => {
   t.match(made({ rendering: 'Table' }, empty).text, /,"rows":\[\]\}\n$/)
   t.match(
     made({ rendering: 'PartialObjectMetadataList', renderingVersion: 'v1beta1' }, empty).text,
-    /^\{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io\/v1beta1","metadata":\{"resourceVersion":"99"\},"items":\[\]\}\n$/,
+    /^\{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io\/v1beta1","metadata":\{"resourceVersion":"99"\},"items":null\}\n$/,
   )
   const protobuf = jsonFromProtobuf(made({ encoding: 'protobuf' }, empty).bytes)
   t.equal(

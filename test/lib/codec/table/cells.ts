@@ -18,7 +18,11 @@ export const created = '2026-01-01T00:00:00Z'
 /** The cells of an object, which is read from protobuf and from JSON: both must say the same. */
 export function cellsOf(apiVersion: string, kind: string, object: object): Cell[] {
   const printer = printerOfKind(apiVersion, kind)
-  return printer.cells(picked(printer, apiVersion, { apiVersion, kind, ...object }), now)
+  return printer.cells(
+    picked(printer, apiVersion, { apiVersion, kind, ...object }),
+    now,
+    schemaOf(),
+  )
 }
 
 export function printerOfKind(apiVersion: string, kind: string): Printer {

@@ -231,6 +231,6 @@ export const storage: readonly Row[] = [
       },
       driverName: 'd',
     },
-    ['x (default)', 'd', day],
+    ['x', 'd', day],
   ],
 ]

@@ -41,7 +41,7 @@ t.test('random objects read the same from protobuf as from JSON, and are printed
     if (envelope instanceof NotExact) throw new Error(envelope.reason)
     const picked = pickFromProtobuf(shape, pb, envelope.rawStart, envelope.rawEnd)
     deepStrictEqual(picked, pickFromJson(shape, JSON.parse(json)), `${apiVersion} ${kind}`)
-    printerFor(apiVersion, kind).cells(picked, 0)
+    printerFor(apiVersion, kind).cells(picked, 0, schemaOf())
     compared++
   }
   t.ok(compared > 150, `${compared} of ${vectors.length} compared`)

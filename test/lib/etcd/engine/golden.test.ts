@@ -15,7 +15,7 @@ import type { KeyValue } from '../../../../lib/store/event.ts'
 import { WatchRecorder } from '../../../support/watch/watch-recorder.ts'
 import { createTestEngine } from '../../../support/etcd/test-engine.ts'
 
-const file = 'test/golden/data/history.jsonl.gz'
+const file = 'test/golden/data/1.36/history.jsonl.gz'
 
 interface Line {
   readonly rev: number

@@ -19,7 +19,7 @@ import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../../../support/etcd/real-etcd.ts'
 
 const golden = fileURLToPath(
-  new URL('../../../../../test/golden/data/history.jsonl.gz', import.meta.url),
+  new URL('../../../../../test/golden/data/1.36/history.jsonl.gz', import.meta.url),
 )
 const etcd = await findEtcd('3.5')
 

@@ -1,3 +1,4 @@
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
@@ -12,7 +13,7 @@ type Labels = Readonly<Record<string, string>>
 function selects(selector: string, labels: Labels): boolean {
   const own = (key: string): string | undefined =>
     Object.hasOwn(labels, key) ? labels[key] : undefined
-  return parseLabelSelector(selector).matches(own)
+  return parseLabelSelector(selector, schemaOf()).matches(own)
 }
 
 t.test('requirements are met as package labels has it', async t => {
@@ -74,7 +75,7 @@ t.test('what is no selector is refused in the words of package labels', async t 
   ]
   for (const [selector, message] of cases) {
     t.strictSame(
-      refusalOf(() => parseLabelSelector(selector)),
+      refusalOf(() => parseLabelSelector(selector, schemaOf())),
       { code: 400, message, reason: 'BadRequest' },
       selector,
     )
