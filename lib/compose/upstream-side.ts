@@ -1,6 +1,6 @@
 /** The parts of a service that there are in front of an upstream. */
 
-import { schemaOf } from '../codec/schema/schema.ts'
+import { minors, schemaOf } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
@@ -17,7 +17,6 @@ import type { Exchange } from '../http/server/exchange.ts'
 import { AggregatedResources } from '../upstream/aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
 import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
-import { versionBody } from '../kube/documents/discovery.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
@@ -49,7 +48,7 @@ export interface UpstreamParts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: PassMetrics & ComparisonOptions['metrics']
-  readonly registry: Pick<LiveRegistry, 'state' | 'setAggregated' | 'onRedefined'>
+  readonly registry: Pick<LiveRegistry, 'state' | 'setAggregated' | 'setSchema' | 'onRedefined'>
   readonly mirrors: MirrorSet
   /** Has the watchers of a keyspace go on that wait for an event to be compared. */
   readonly resumeHeld: (keyspace: Key) => void
@@ -102,7 +101,12 @@ export class UpstreamSide implements Follower {
     const knowledge = new UpstreamKnowledge({
       ...common,
       registry: () => registry.state.registry,
-      ownMinor: Number((JSON.parse(versionBody(schemaOf())) as { minor: string }).minor),
+      hasDataOf: minor => minors().includes(`1.${minor}`),
+      onVersion: version => {
+        const minor = `1.${version?.minor}`
+        if (minors().includes(minor)) registry.setSchema(schemaOf(minor))
+        this.evidence.look()
+      },
       compatibleMinors,
       isMirrored: keyspace => mirrors.has(keyspace),
       aggregated,
@@ -140,6 +144,7 @@ export class UpstreamSide implements Follower {
       isIdentityHeader,
       inexact: new InexactEvents(),
       gateOf: (resource, shown) => evidence.gateOf(resource, shown),
+      isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,
       slots: new Slots(elsewhereMax),
       metrics,

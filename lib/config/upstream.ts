@@ -39,7 +39,7 @@ export const upstreamOptions: readonly Option[] = [
     name: 'compatible-with',
     value: 'MINOR',
     many: true,
-    help: 'Other minor versions of Kubernetes, such as 1.35, whose built-in resources are answered from the mirror as well.',
+    help: 'Other minor versions of Kubernetes, such as 1.39, that are like the newest one known here. Without this, their objects are answered from the mirror once they were compared, and pages, bookmarks and refusals are left to the upstream.',
   },
   {
     name: 'cache-only',

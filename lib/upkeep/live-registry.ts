@@ -28,7 +28,7 @@ export interface Keyspaces {
 }
 
 export interface LiveRegistryOptions {
-  /** Of the server that is answered for. */
+  /** Of the server that is answered for, as far as is known. */
   readonly schema: Schema
   /** `/registry`, without a final slash. */
   readonly prefix: string
@@ -58,10 +58,12 @@ export class LiveRegistry {
   #state: ApiState
   #isChanged = false
   #aggregated: readonly Resource[] = []
+  #schema: Schema
 
   constructor(options: LiveRegistryOptions) {
     const { prefix, logger } = options
     this.#options = options
+    this.#schema = options.schema
     const [definitions, services] = declaringResources
     this.#definitionsPrefix = keyFromText(`${prefix}/${definitions}/`)
     this.#servicesPrefix = keyFromText(`${prefix}/${services}/`)
@@ -104,6 +106,13 @@ export class LiveRegistry {
     this.#follow()
   }
 
+  /** The server that is answered for is of another version than was thought: all that is built in is written in its way from now on. */
+  setSchema(schema: Schema): void {
+    if (schema === this.#schema) return
+    this.#schema = schema
+    this.#rebuild(this.#state.registry.keyspaces().map(({ prefix }) => prefix))
+  }
+
   /** What is known of the resources of an aggregated server. Their watches end where they are served in another way than before. */
   setAggregated(resources: readonly Resource[]): void {
     const before = new Map(this.#aggregated.map(one => [nameOf(one), JSON.stringify(one)]))
@@ -143,7 +152,8 @@ export class LiveRegistry {
   }
 
   #makeState(): ApiState {
-    const { schema, prefix, serverAddress, digests, excluded } = this.#options
+    const { prefix, serverAddress, digests, excluded } = this.#options
+    const schema = this.#schema
     const declared = [...builtInResources(schema, prefix), ...this.#options.configured]
     const installed = [...declared, ...this.#aggregated].filter(
       ({ storage }) => storage === undefined || !excluded.includes(storage.prefix),

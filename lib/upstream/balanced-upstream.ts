@@ -89,6 +89,20 @@ export class BalancedUpstream implements Upstream {
     return this.#callServer(this.#choose(new Set()), { ...request, headers }, as)
   }
 
+  async callEach(
+    request: UpstreamCall,
+    as: UpstreamIdentity,
+  ): Promise<readonly (UpstreamAnswer | undefined)[]> {
+    const own = as === 'ourselves' ? await this.credentials() : {}
+    // The next question goes over another connection, behind which there may be another server.
+    const headers = { ...request.headers, ...own, connection: 'close' }
+    return Promise.all(
+      this.#options.servers.map(server =>
+        this.#callServer(server, { ...request, headers }, as).catch(() => undefined),
+      ),
+    )
+  }
+
   async credentials(): Promise<Readonly<Record<string, string>>> {
     const token = await this.#options.token?.()
     return token === undefined ? {} : { authorization: `Bearer ${token}` }
@@ -207,10 +221,12 @@ export class BalancedUpstream implements Upstream {
     if (signal.aborted) leave()
     else signal.addEventListener('abort', leave, { once: true })
     try {
+      const { connection, ...sent } = headers
       const answer = await server.pool(as).request({
         method,
         path,
-        headers: { ...headers },
+        headers: sent,
+        reset: connection === 'close',
         body: body === undefined ? null : Buffer.from(body),
         signal: limit.signal,
       })

@@ -75,6 +75,11 @@ export interface ForwardControl {
 export interface Upstream {
   /** Fails with `upstream_failed`, or `closed` when the signal is aborted. Any HTTP answer is an answer, whatever its code. */
   call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer>
+  /** Asks every server, each over a connection that is not used again; undefined for those that do not answer. */
+  callEach(
+    request: UpstreamCall,
+    as: UpstreamIdentity,
+  ): Promise<readonly (UpstreamAnswer | undefined)[]>
   /** Headers that show who we are, for a request `as` ourselves. */
   credentials(): Promise<Readonly<Record<string, string>>>
   /** Passes a request on, and its answer back, as they come. */

@@ -20,6 +20,7 @@ import {
 } from '../../codec/output/object-body.ts'
 import { includedObject, type Shown } from '../../codec/served/object-encoder.ts'
 import { type Run, runsOfEntries } from '../../codec/output/segments.ts'
+import { checkUncovered, uncoveredRefusal } from '../../kube/evidence/uncovered-reads.ts'
 import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
 import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
 import { notShown, PassInstead } from '../../kube/pass-instead.ts'
@@ -74,7 +75,8 @@ export async function answerRead(
   try {
     await answerPlanned(context, route, services)
   } catch (error) {
-    throw refusalOf(route.resource, error)
+    const isCovered = services.proxy?.isCovered?.(route.resource) ?? true
+    throw refusalOf(route.resource, isCovered ? error : uncoveredRefusal(error))
   }
 }
 
@@ -97,6 +99,7 @@ async function answerPlanned(
   const mediaType = isWatch ? streamed(negotiated, reply.offer) : negotiated
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   checkLearned(route.resource, { mediaType, plan, query: target.query })
+  if (services.proxy?.isCovered?.(route.resource) === false) checkUncovered(plan, target.query)
   context.facts = {
     ...context.facts,
     verb: plan.type,

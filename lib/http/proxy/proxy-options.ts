@@ -34,6 +34,8 @@ export interface ProxyOptions {
   readonly inexact: InexactEvents
   /** Who lets objects of a resource out in a form, or why nobody does; undefined: all may go. */
   readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
+  /** There is data of the version that answers for a resource: more than objects can be answered here. Undefined: there always is. */
+  readonly isCovered?: ((resource: Resource) => boolean) | undefined
   /** Events that have to wait until they were compared. */
   readonly held: HeldEvents
   /** For reads that the mirror should have answered. */

@@ -11,7 +11,7 @@ import { joined, objectBody } from '../../codec/output/object-body.ts'
 import type { ObjectEncoder } from '../../codec/served/object-encoder.ts'
 import { areEqualButForAges } from '../../kube/evidence/ages.ts'
 import { firstDifference } from '../../kube/evidence/difference.ts'
-import type { Resource } from '../../kube/resources/resource.ts'
+import { type Resource, warningHeader } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { Upstream, UpstreamAnswer } from '../upstream.ts'
@@ -178,11 +178,20 @@ function dateOf({ headers }: UpstreamAnswer, clock: Clock): number {
   return Number.isNaN(date) ? clock.wallMs() : date
 }
 
+/** Both send them with what they answer. */
+function areWarningsEqual({ warnings }: Resource, { headers }: UpstreamAnswer): boolean {
+  const theirs = headers['warning'] ?? []
+  const all = typeof theirs === 'string' ? theirs : theirs.join(', ')
+  return all === warnings.map(warningHeader).join(', ')
+}
+
 function differenceOf(
-  { shown }: Form,
+  { shown, resource }: Form,
   ours: Uint8Array,
-  { body }: UpstreamAnswer,
+  answer: UpstreamAnswer,
 ): string | undefined {
+  const { body } = answer
+  if (!areWarningsEqual(resource, answer)) return 'the header Warning'
   const difference = firstDifference(ours, body)
   if (difference === undefined || shown.rendering !== 'Table') return difference
   const [a, b] = [ours, body].map(bytes => Buffer.from(bytes).toString())

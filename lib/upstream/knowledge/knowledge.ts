@@ -12,11 +12,11 @@ import type { Upstream } from '../upstream.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Registry } from '../../kube/resources/registry.ts'
-import { objectOf, textOf } from '../../base/untyped.ts'
 import type { ListedResource, UpstreamResources } from '../../kube/resources/upstream-resources.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import { askDocument } from './ask.ts'
+import { FollowedVersion } from './followed-version.ts'
 import { listUpstream } from './listing.ts'
+import type { ServerVersion } from './server-versions.ts'
 import { checkStorage } from './storage-check.ts'
 import { VerifiedStorage, type StorageState } from './verified-storage.ts'
 
@@ -26,8 +26,10 @@ export interface KnowledgeOptions {
   readonly random: Random
   readonly logger: Logger
   readonly registry: () => Registry
-  /** The minor version that our data is of. */
-  readonly ownMinor: number
+  /** Whether there is data of a minor version. */
+  readonly hasDataOf: (minor: number) => boolean
+  /** What the servers of the upstream are; undefined while that is not known, or they differ. */
+  readonly onVersion: (version: ServerVersion | undefined) => void
   /** Other minor versions that the operator vouches for. */
   readonly compatibleMinors: ReadonlySet<number>
   /** The keyspace is kept here. */
@@ -46,7 +48,6 @@ export interface KnowledgeOptions {
 const listingIntervalMs = 30_000
 /** A server without the core group is small, and may be started with other versions at any time. */
 const smallListingIntervalMs = 5_000
-const versionIntervalMs = 60_000
 /** As long as something is not known at all. */
 const firstIntervalMs = 1_000
 /** A definition is served a moment after it is written. */
@@ -57,9 +58,8 @@ export class UpstreamKnowledge {
   readonly #storage: VerifiedStorage
   readonly #stopped = new AbortController()
   #listed: UpstreamResources | undefined = undefined
-  #minor: number | undefined = undefined
-  /** All that the upstream says of its version. */
-  #version = ''
+  readonly #version: FollowedVersion
+  #versionText = ''
   #cutPause = (): void => {}
   #isRedefined = false
   #unavailable = ''
@@ -69,6 +69,13 @@ export class UpstreamKnowledge {
   constructor(options: KnowledgeOptions) {
     this.#options = options
     const { clock, random, logger, upstream, at } = options
+    this.#version = new FollowedVersion({
+      upstream,
+      clock,
+      logger,
+      isKubernetes: () => this.#listed?.hasCore === true,
+      onChange: () => this.#versionChanged(),
+    })
     this.#storage = new VerifiedStorage({
       clock,
       random,
@@ -85,7 +92,7 @@ export class UpstreamKnowledge {
   }
 
   start(): void {
-    void this.#followVersion()
+    void this.#firstListing.then(() => this.#version.follow(this.#stopped.signal))
     void this.#followListing()
   }
 
@@ -107,7 +114,7 @@ export class UpstreamKnowledge {
     }
     if (storage === undefined) return 'not-stored'
     if (this.#listed?.hasCore === false) return 'not-listed'
-    if (custom === undefined && !this.isVersionCovered) return 'version'
+    if (custom === undefined && this.#version.version === undefined) return 'version'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
     const keyspace = keyFromText(storage.prefix)
     if (this.#storage.stateOf(keyspace) === 'proven') return undefined
@@ -116,21 +123,22 @@ export class UpstreamKnowledge {
 
   /** Everything that may be answered from the mirror but for the evidence, and the state of the upstream that evidence is good for. */
   comparable(): ReadonlyMap<Resource, string> {
-    const { resources } = this.#options.registry()
-    const state = this.#version
-    return new Map(
-      resources
-        .filter(resource => this.objection(resource) === undefined)
-        .map(resource => [resource, state]),
-    )
+    const comparable = new Map<Resource, string>()
+    for (const resource of this.#options.registry().resources) {
+      const state = this.#version.stateOf(resource)
+      const isAnswered = state !== undefined && this.objection(resource) === undefined
+      if (isAnswered) comparable.set(resource, state)
+    }
+    return comparable
   }
 
-  /** Our data is of the upstream's version, or of one that is said to be like it. */
+  /** There is data of the upstream's version, or an operator vouches for its likeness. */
   get isVersionCovered(): boolean {
-    const { ownMinor, compatibleMinors } = this.#options
-    return (
-      this.#minor !== undefined && (this.#minor === ownMinor || compatibleMinors.has(this.#minor))
-    )
+    const { hasDataOf, compatibleMinors } = this.#options
+    const { version } = this.#version
+    if (version === undefined) return this.#listed?.hasCore === false
+    const { minor, emulatedMinor } = version
+    return (minor === emulatedMinor && hasDataOf(minor)) || compatibleMinors.has(minor)
   }
 
   /** How many keyspaces are in each state of the storage check. */
@@ -141,7 +149,7 @@ export class UpstreamKnowledge {
   /** Discovery is known, and the version of a server whose version says something to us. */
   get isKnown(): boolean {
     if (this.#listed === undefined) return false
-    return !this.#listed.hasCore || this.#minor !== undefined
+    return !this.#listed.hasCore || this.#version.version !== undefined || this.#version.differ
   }
 
   /** What the upstream lists; undefined before it was read. */
@@ -152,6 +160,7 @@ export class UpstreamKnowledge {
   /** The upstream was away, and may be another server now: all that is learnt of it is learnt again. */
   upstreamIsBack(): void {
     this.#options.aggregated.serverIsBack()
+    this.#version.askAgain()
     this.#isRedefined = true
     this.#cutPause()
   }
@@ -255,49 +264,27 @@ export class UpstreamKnowledge {
     this.#cutPause = () => {}
   }
 
-  async #followVersion(): Promise<void> {
-    const { signal } = this.#stopped
-    const { upstream, clock, logger } = this.#options
-    let hasFailed = false
-    // The version of a server without the core group is its own, and says nothing of Kubernetes.
-    await this.#firstListing
-    while (!signal.aborted) {
-      if (this.#listed?.hasCore !== true) {
-        await sleep(clock, smallListingIntervalMs, signal)
-        continue
+  /** The servers have said what they are, or that they differ. */
+  #versionChanged(): void {
+    const { logger, onVersion } = this.#options
+    const { version, differ } = this.#version
+    const text = differ ? 'differ' : (version?.text ?? '')
+    if (text !== this.#versionText) {
+      this.#versionText = text
+      const fields = { upstream: version === undefined ? undefined : `1.${version.minor}` }
+      if (differ) {
+        logger.warn(
+          'servers of the upstream are of different versions: built-in resources pass until they agree',
+        )
+      } else if (version !== undefined && this.isVersionCovered) {
+        logger.info('the upstream is of a version that is covered', fields)
+      } else if (version !== undefined) {
+        logger.warn(
+          'the upstream is of a version that there is no data of: objects are answered here after they were compared, and all else passes',
+          fields,
+        )
       }
-      try {
-        this.#noteVersion(await askDocument(upstream, { path: '/version', signal }))
-        hasFailed = false
-      } catch (error) {
-        const { message } = CacheError.from(error, 'upstream_failed')
-        if (!hasFailed && !signal.aborted) {
-          logger.warn('the upstream does not say its version', { reason: message })
-        }
-        hasFailed = true
-      }
-      await sleep(clock, this.#minor === undefined ? firstIntervalMs : versionIntervalMs, signal)
     }
-  }
-
-  /** Vendors write `29+`. */
-  #noteVersion(document: unknown): void {
-    const { logger, ownMinor } = this.#options
-    const digits = /^\d+/.exec(textOf(objectOf(document)['minor']))?.[0]
-    if (digits === undefined) {
-      throw new CacheError('upstream_failed', '/version has no minor version')
-    }
-    const minor = Number(digits)
-    this.#version = JSON.stringify(document)
-    if (minor === this.#minor) return
-    this.#minor = minor
-    const fields = { upstream: `1.${minor}`, covered: `1.${ownMinor}` }
-    if (this.isVersionCovered) logger.info('the upstream is of a version that is covered', fields)
-    else {
-      logger.warn(
-        'the upstream is of another minor version: built-in resources pass (--compatible-with answers them here)',
-        fields,
-      )
-    }
+    onVersion(version)
   }
 }

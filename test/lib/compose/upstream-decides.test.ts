@@ -1,6 +1,7 @@
 /** The upstream decides what exists: whatever it has switched off, keeps elsewhere or is of another version, no list is empty or wrong. */
 
 import t, { type Test } from 'tap'
+import { type Before, type DirectAnswer, json } from '../../support/upstream/answers.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { EngineClient } from '../../../lib/etcd/engine/client.ts'
@@ -151,26 +152,47 @@ t.test('what both of us have in the same other etcd is answered here', async t =
   t.equal(await itemsOf(proxied, leases), 1)
 })
 
-t.test('another minor version: what is built in passes', async t => {
-  const { minor } = JSON.parse((await versionOf(t)).toString()) as { minor: string }
-  const other = String(Number(minor) + 1)
-  const changed = await startProxied(t, { objects, upstream: { minor: other } })
-  await compared(changed)
-  t.equal(originOf(await changed.get(maps)), 'pass; reason=version')
-  t.equal(changed.service.knowledge?.isVersionCovered, false)
-  const vouched = await startProxied(t, {
-    objects,
-    upstream: { minor: other },
-    compatibleMinors: new Set([Number(other)]),
-  })
-  await answeredHere(vouched, '', 'v1', 'configmaps')
-  t.equal(originOf(await vouched.get(maps)), 'mirror; revision=N')
-})
+t.test(
+  'a minor version without data: objects are answered once they were compared, all else passes',
+  async t => {
+    const other = await startProxied(t, { objects, upstream: { minor: '99' } })
+    await answeredHere(other, '', 'v1', 'configmaps')
+    t.equal(other.service.knowledge?.isVersionCovered, false)
+    t.equal(originOf(await other.get(maps)), 'mirror; revision=N')
+    t.equal(originOf(await other.get(`${maps}/nope`)), 'mirror; revision=N')
+    const more = ['?limit=1', '?limit=x', '?labelSelector=a%20b%20c', '?fieldSelector=x%3Dy']
+    for (const query of more) {
+      t.equal(originOf(await other.get(maps + query)), 'pass; reason=version', query)
+    }
+    const watch = `${maps}?watch=1&timeoutSeconds=1`
+    t.equal(originOf(await other.get(watch)), 'mirror; revision=N')
+    t.equal(originOf(await other.get(`${watch}&allowWatchBookmarks=1`)), 'pass; reason=version')
+    const vouched = await startProxied(t, {
+      objects,
+      upstream: { minor: '99' },
+      compatibleMinors: new Set([99]),
+    })
+    await answeredHere(vouched, '', 'v1', 'configmaps')
+    t.equal(originOf(await vouched.get(`${maps}?limit=1`)), 'mirror; revision=N')
+  },
+)
 
-async function versionOf(t: Test): Promise<Buffer> {
-  const { get } = await startProxied(t)
-  return (await get('/version')).body
-}
+t.test('servers of different versions behind one address: what is built in passes', async t => {
+  let minors = ['36', '35']
+  let asked = 0
+  const answer = (): DirectAnswer => {
+    const minor = minors[asked++ % minors.length]!
+    return json({ major: '1', minor, gitVersion: `v1.${minor}.0` })
+  }
+  const before: Before = ({ url }) => (url === '/version' ? answer() : undefined)
+  const proxied = await startProxied(t, { objects, upstream: { before } })
+  while (asked < 3) await systemClock.yield()
+  t.equal(originOf(await proxied.get(maps)), 'pass; reason=version')
+  minors = ['36']
+  await answeredHere(proxied, '', 'v1', 'configmaps')
+  t.ok(asked >= 9, 'it is not believed at once')
+  t.equal(originOf(await proxied.get(maps)), 'mirror; revision=N')
+})
 
 t.test('an upstream without aggregated discovery is read version by version', async t => {
   const proxied = await startProxied(t, { objects, upstream: { hasAggregated: false } })

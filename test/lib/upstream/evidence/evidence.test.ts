@@ -327,3 +327,16 @@ t.test(
     t.match(await last.text, /hostNetwork/)
   },
 )
+
+t.test('another version of the upstream begins all anew', async t => {
+  const lying = await startLying(t, [[maps, configMap('a', '1')]], body => body)
+  await answeredHere(lying, '', 'v1', 'configmaps')
+  const before = await metricOf(lying, 'watchglass_evidence_comparisons_total{outcome="same"}')
+  lying.lie = (body, { url }) =>
+    url === '/version'
+      ? body.replace(/"gitVersion": *"[^"]*"/, '"gitVersion": "v1.36.99"')
+      : body.replace('"value":"1"', '"value":"2"')
+  lying.service.knowledge?.upstreamIsBack()
+  await until(lying, maps, 'pass; reason=differs')
+  t.ok(before > 0)
+})
