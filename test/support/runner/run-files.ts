@@ -8,7 +8,6 @@ import { createInterface } from 'node:readline'
 export interface Job {
   readonly files: readonly string[]
   readonly command: readonly string[]
-  readonly env?: Readonly<Record<string, string>> | undefined
 }
 
 export interface FileResult {
@@ -22,6 +21,12 @@ export interface FileResult {
 const silentMaxMs = 300_000
 /** One that has printed its last line ends within this time, or it has left something open. */
 const endMaxMs = 20_000
+
+/** Node 22 and newer keep compiled code between processes, which Node 20 does not know. */
+const ownEnvironment = {
+  TAP_TIMEOUT: String(silentMaxMs / 1000),
+  NODE_COMPILE_CACHE: '.cache/compiled',
+}
 
 /** Runs `jobs` in their order, `atOnce` at a time. */
 export async function runJobs(
@@ -42,7 +47,7 @@ async function runJob(job: Job, onFile: (result: FileResult) => void): Promise<v
   const [program = '', ...args] = job.command
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, TAP_TIMEOUT: String(silentMaxMs / 1000), ...job.env },
+    env: { ...process.env, ...ownEnvironment },
   })
   const report = new JobReport(job, onFile)
   let end: string | undefined
