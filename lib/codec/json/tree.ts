@@ -30,9 +30,36 @@ const treeMaxDepth = 500
 /** The value that is all of `bytes[start..end)`, white space aside, as Go decodes it: the last of equal keys wins, and invalid
  *  UTF-8 is replaced. Undefined if it is malformed, too deep, or has a number that Go refuses. */
 export function parseTree(bytes: Uint8Array, start: number, end: number): JsonValue | undefined {
-  const parser = new TreeParser(bytes, start, end)
-  const value = parser.value(0)
-  return value !== undefined && parser.isAtEnd() ? value : undefined
+  return new TreeParser(bytes, start, end).document()
+}
+
+/** A document, and what a tree of values does not say of it. */
+export interface ParsedDocument {
+  readonly value: JsonValue
+  /** The text of an object or a list in it, as it was written. */
+  readonly sourceOf: (container: JsonObject | JsonValue[]) => string
+  /** A member stands in an object twice. */
+  readonly hasRepeatedMembers: boolean
+}
+
+/** The same as `parseTree`, with more to ask. */
+export function parseDocument(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): ParsedDocument | undefined {
+  const windows = new Map<JsonValue, readonly [start: number, end: number]>()
+  const parser = new TreeParser(bytes, start, end, windows)
+  const value = parser.document()
+  if (value === undefined) return undefined
+  return {
+    value,
+    sourceOf: container => {
+      const [from, to] = windows.get(container) ?? [0, 0]
+      return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
+    },
+    hasRepeatedMembers: parser.hasRepeatedMembers,
+  }
 }
 
 /** The text that Go writes for the value: keys sorted by their UTF-8 bytes, no white space, HTML escaped. */
@@ -99,31 +126,46 @@ function compareUtf8(a: string, b: string): number {
 class TreeParser {
   readonly #bytes: Uint8Array
   readonly #end: number
+  readonly #windows: Map<JsonValue, readonly [start: number, end: number]> | undefined
   #at: number
+  hasRepeatedMembers = false
 
-  constructor(bytes: Uint8Array, start: number, end: number) {
+  constructor(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    windows?: Map<JsonValue, readonly [start: number, end: number]>,
+  ) {
     this.#bytes = bytes
     this.#at = start
     this.#end = end
+    this.#windows = windows
   }
 
-  isAtEnd(): boolean {
-    return this.#next() === -1
+  /** All that there is. */
+  document(): JsonValue | undefined {
+    const value = this.#value(0)
+    return value !== undefined && this.#next() === -1 ? value : undefined
   }
 
-  value(depth: number): JsonValue | undefined {
+  #value(depth: number): JsonValue | undefined {
     const byte = this.#next()
     if (depth > treeMaxDepth) return undefined
     switch (byte) {
       case 0x7b:
-        return this.#object(depth)
+        return this.#noted(this.#at, this.#object(depth))
       case 0x5b:
-        return this.#list(depth)
+        return this.#noted(this.#at, this.#list(depth))
       case 0x22:
         return this.#string()
       default:
         return this.#scalar()
     }
+  }
+
+  #noted<T extends JsonObject | JsonValue[]>(start: number, value: T | undefined): T | undefined {
+    if (value !== undefined) this.#windows?.set(value, [start, this.#at])
+    return value
   }
 
   #object(depth: number): JsonObject | undefined {
@@ -134,8 +176,9 @@ class TreeParser {
       if (this.#next() !== 0x22) return undefined
       const key = this.#string()
       if (key === undefined || !this.#take(0x3a)) return undefined
-      const value = this.value(depth + 1)
+      const value = this.#value(depth + 1)
       if (value === undefined) return undefined
+      if (object.has(key)) this.hasRepeatedMembers = true
       object.set(key, value)
     } while (this.#take(0x2c))
     return this.#take(0x7d) ? object : undefined
@@ -146,7 +189,7 @@ class TreeParser {
     this.#at++
     if (this.#take(0x5d)) return list
     do {
-      const value = this.value(depth + 1)
+      const value = this.#value(depth + 1)
       if (value === undefined) return undefined
       list.push(value)
     } while (this.#take(0x2c))

@@ -1,0 +1,199 @@
+/** The defaults on read that read-defaults.json has in words. Those that are not here (of services, limit ranges, claims) are noticed by
+ *  the checks of the view afterwards: then the object is not exact. */
+
+import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
+import { giveUp } from '../../not-exact.ts'
+import type { MessageType } from '../../schema/schema.ts'
+import type { Place } from './defaults.ts'
+
+type Apply = (object: JsonObject, place: Place, type: MessageType) => void
+
+/** By the type of the message that they are applied to. */
+const byType: Readonly<Record<string, Apply>> = {
+  'apps/v1.DaemonSet': addTemplateGeneration,
+  'apps/v1.StatefulSetUpdateStrategy': addRollingUpdate,
+  'batch/v1.JobSpec': completeJob,
+  'core/v1.Container': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
+  'core/v1.EphemeralContainerCommon': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
+  'core/v1.ImageVolumeSource': object => addPullPolicy(object, 'pullPolicy', 'reference'),
+  'core/v1.Namespace': addNameLabel,
+  'core/v1.NodeStatus': addAllocatable,
+  'core/v1.Pod': addRequests,
+  'core/v1.PodSpec': mirrorServiceAccount,
+  'core/v1.ReplicationController': takeTemplateLabels,
+  'core/v1.VolumeSource': addEmptyDir,
+  'networking/v1.NetworkPolicySpec': addPolicyTypes,
+  'rbac/v1.Subject': addApiGroup,
+}
+
+export function applySpecialDefaults(object: JsonObject, type: MessageType, place: Place): void {
+  if (Object.hasOwn(byType, type.name)) byType[type.name]?.(object, place, type)
+}
+
+const one = new JsonNumber('1')
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null
+}
+
+function isEmptyMap(value: JsonValue | undefined): boolean {
+  return !(value instanceof Map) || value.size === 0
+}
+
+/** The member as an object; it is added if there is none. */
+function objectIn(object: JsonObject, name: string): JsonObject {
+  const value = object.get(name)
+  if (value instanceof Map) return value
+  const made: JsonObject = new Map()
+  object.set(name, made)
+  return made
+}
+
+function listIn(object: JsonObject, name: string): readonly JsonObject[] {
+  const value = object.get(name)
+  return Array.isArray(value) ? value.filter(item => item instanceof Map) : []
+}
+
+/** References of images that we are sure to read as Go's parser does: lower case, with or without a registry, a tag, a digest. */
+const imageReference =
+  /^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::\d+)?\/)?[a-z0-9]+(?:[._-][a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)*(?::([\w][\w.-]{0,127}))?(@sha256:[0-9a-f]{64})?$/
+
+function addPullPolicy(object: JsonObject, policy: string, image: string): void {
+  if (isText(object.get(policy))) return
+  const reference = object.get(image)
+  const match = imageReference.exec(typeof reference === 'string' ? reference : '')
+  if (match === null) giveUp('the reference of an image is unusual')
+  const [, tag, digest] = match
+  const isLatest = tag === 'latest' || (tag === undefined && digest === undefined)
+  object.set(policy, isLatest ? 'Always' : 'IfNotPresent')
+}
+
+const volumeSources = perTypeNames()
+
+function perTypeNames(): (type: MessageType) => readonly string[] {
+  const known = new Map<MessageType, readonly string[]>()
+  return type => {
+    let names = known.get(type)
+    if (names === undefined) {
+      names = type.fields.map(({ jsonName }) => jsonName)
+      known.set(type, names)
+    }
+    return names
+  }
+}
+
+function addEmptyDir(object: JsonObject, _place: Place, type: MessageType): void {
+  // The source is inline in a volume; in a persistent one it is another type.
+  if (volumeSources(type).every(name => isAbsent(object.get(name)))) {
+    object.set('emptyDir', new Map())
+  }
+}
+
+function mirrorServiceAccount(spec: JsonObject): void {
+  const [name, old] = [spec.get('serviceAccountName'), spec.get('serviceAccount')]
+  if (isText(name)) spec.set('serviceAccount', name)
+  else if (isText(old)) spec.set('serviceAccountName', old)
+}
+
+/** What a pod's containers, and the pod as a whole, ask for where only limits are given; ports of the host. Not in templates. */
+function addRequests(pod: JsonObject, _place: Place, { schema }: MessageType): void {
+  const spec = pod.get('spec')
+  if (!(spec instanceof Map)) return
+  const containers = [...listIn(spec, 'containers'), ...listIn(spec, 'initContainers')]
+  for (const container of containers) {
+    const resources = container.get('resources')
+    if (resources instanceof Map) copyLimits(resources, () => true)
+    if (spec.get('hostNetwork') !== true) continue
+    for (const port of listIn(container, 'ports')) {
+      const own = port.get('hostPort')
+      const isOpen = own instanceof JsonNumber && own.text !== '0'
+      if (!isOpen) port.set('hostPort', port.get('containerPort') ?? null)
+    }
+  }
+  const whole = spec.get('resources')
+  if (!(whole instanceof Map) || !schema.has('podLevelRequests')) return
+  const isAsked = (container: JsonObject): boolean =>
+    !isEmptyMap(memberOf(container.get('resources'), 'requests'))
+  if (isEmptyMap(whole.get('limits'))) return
+  if (containers.some(isAsked)) giveUp('requests of a pod are those of its containers')
+  copyLimits(whole, name => name === 'cpu' || name === 'memory' || name.startsWith('hugepages-'))
+}
+
+function copyLimits(resources: JsonObject, isCopied: (name: string) => boolean): void {
+  const limits = resources.get('limits')
+  if (!(limits instanceof Map) || limits.size === 0) return
+  const requests = objectIn(resources, 'requests')
+  for (const [name, value] of limits) {
+    if (isCopied(name) && !requests.has(name)) requests.set(name, value)
+  }
+}
+
+function addNameLabel(namespace: JsonObject): void {
+  const metadata = objectIn(namespace, 'metadata')
+  const name = metadata.get('name')
+  if (isText(name)) objectIn(metadata, 'labels').set('kubernetes.io/metadata.name', name)
+}
+
+function addAllocatable(status: JsonObject): void {
+  const capacity = status.get('capacity')
+  if (isAbsent(status.get('allocatable')) && capacity instanceof Map) {
+    status.set('allocatable', new Map(capacity))
+  }
+}
+
+function takeTemplateLabels(controller: JsonObject): void {
+  const spec = controller.get('spec')
+  const labels = memberOf(memberOf(memberOf(spec, 'template'), 'metadata'), 'labels')
+  if (!(spec instanceof Map) || !(labels instanceof Map) || labels.size === 0) return
+  if (isEmptyMap(spec.get('selector'))) spec.set('selector', new Map(labels))
+  const metadata = objectIn(controller, 'metadata')
+  if (isEmptyMap(metadata.get('labels'))) metadata.set('labels', new Map(labels))
+}
+
+function addTemplateGeneration(daemonSet: JsonObject): void {
+  const annotations = objectIn(objectIn(daemonSet, 'metadata'), 'annotations')
+  const name = 'deprecated.daemonset.template.generation'
+  if (!annotations.has(name)) annotations.set(name, '0')
+}
+
+function addRollingUpdate(strategy: JsonObject): void {
+  if (!isText(strategy.get('type'))) {
+    strategy.set('type', 'RollingUpdate')
+    objectIn(strategy, 'rollingUpdate')
+  }
+  const update = strategy.get('rollingUpdate')
+  if (strategy.get('type') !== 'RollingUpdate' || !(update instanceof Map)) return
+  if (isAbsent(update.get('partition'))) update.set('partition', new JsonNumber('0'))
+}
+
+/** Only of jobs, not of the templates of cron jobs. */
+function completeJob(spec: JsonObject, { root }: Place): void {
+  if (root !== 'batch/v1 Job') return
+  const fill = (name: string, value: JsonValue): void => {
+    if (isAbsent(spec.get(name))) spec.set(name, value)
+  }
+  if (isAbsent(spec.get('parallelism'))) fill('completions', one)
+  fill('parallelism', one)
+  const isLimited = !isAbsent(spec.get('backoffLimitPerIndex'))
+  fill('backoffLimit', new JsonNumber(isLimited ? '2147483647' : '6'))
+  const hasPolicy = !isAbsent(spec.get('podFailurePolicy'))
+  fill('podReplacementPolicy', hasPolicy ? 'Failed' : 'TerminatingOrFailed')
+}
+
+function addPolicyTypes(spec: JsonObject): void {
+  const types = spec.get('policyTypes')
+  if (Array.isArray(types) && types.length > 0) return
+  const egress = spec.get('egress')
+  const hasEgress = Array.isArray(egress) && egress.length > 0
+  spec.set('policyTypes', hasEgress ? ['Ingress', 'Egress'] : ['Ingress'])
+}
+
+function addApiGroup(subject: JsonObject): void {
+  const kind = subject.get('kind')
+  if (isText(subject.get('apiGroup')) || (kind !== 'User' && kind !== 'Group')) return
+  subject.set('apiGroup', 'rbac.authorization.k8s.io')
+}
