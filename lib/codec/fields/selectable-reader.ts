@@ -4,6 +4,7 @@ import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
 import type { MessageType } from '../schema/schema.ts'
 import { formatOf } from '../served/object-view.ts'
+import { isNormalised, normaliseStored } from '../served/stored/normalise.ts'
 import type { StoredValue } from '../served/view.ts'
 import { CustomSelectable } from './custom-selectable.ts'
 import { type FieldReader, compileFields } from './reader.ts'
@@ -18,13 +19,20 @@ export function createSelectableReader(
 ): SelectableReader {
   const json = new CustomSelectable(kind, fields)
   const protobuf = new ProtobufSelectable(kind, fields, hasLabels)
+  const stored = { ...kind.stored, schema: kind.schema }
   let current: SelectableReader = protobuf
   return {
     read(value) {
       const format = formatOf(value)
       if (format instanceof NotExact) return format
-      current = format === 'json' ? json : protobuf
-      return current.read(value)
+      current = protobuf
+      if (format === 'protobuf') return protobuf.read(value)
+      if (kind.custom === undefined && kind.learned === undefined && isNormalised(stored)) {
+        const normal = normaliseStored(value, stored)
+        return normal instanceof NotExact ? normal : protobuf.read(normal)
+      }
+      current = json
+      return json.read(value)
     },
     label: key => current.label(key),
     field: field => current.field(field),

@@ -140,6 +140,7 @@ export type Behaviour =
   | 'watchList'
   | 'snapshotLists'
   | 'podLevelRequests'
+  | 'zeroTargetValues'
 
 /** The minors of which a row is true; both ends are included. */
 export interface Period {

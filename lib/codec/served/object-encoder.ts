@@ -24,10 +24,12 @@ import {
   type ViewedKind,
   appendObject,
   appendObjectProtobuf,
+  formatOf,
   servedProtobuf,
 } from './object-view.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
+import { normaliseStored } from './stored/normalise.ts'
 import type { StoredValue } from './view.ts'
 import { yamlFromJson, yamlItemFromJson } from '../output/yaml.ts'
 
@@ -64,6 +66,7 @@ export class ObjectEncoder {
   readonly #served: ViewedKind
   /** Stored as JSON, but as no custom resource: its protobuf form is made first, and everything from that. */
   readonly #isConverted: boolean
+  readonly #storedVersion: string
   readonly #isMetadataFromWhole: boolean
   readonly #lostAnnotations: readonly string[]
   readonly #cborType: CborType
@@ -82,6 +85,8 @@ export class ObjectEncoder {
       learned,
     }
     this.#isConverted = !isUntyped && kind.storage.encoding === 'json'
+    const { group, version } = kind.storage
+    this.#storedVersion = group === '' ? version : `${group}/${version}`
     this.#isMetadataFromWhole = isUntyped || filledMetadata.includes(kind.kind)
     this.#lostAnnotations = (isUntyped ? undefined : lostAnnotations[kind.kind]) ?? []
     this.#cborType = isUntyped
@@ -214,8 +219,14 @@ export class ObjectEncoder {
   /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both from its internal objects, so
    *  the stored version will do. */
   #typedSource(object: StoredValue): StoredValue | NotExact {
-    if (!this.#isConverted) return object
-    return servedProtobuf(object, this.#served) ?? noProtobuf
+    if (this.#isConverted) return servedProtobuf(object, this.#served) ?? noProtobuf
+    const format = formatOf(object)
+    if (format instanceof NotExact) return format
+    if (format === 'json') return normaliseStored(object, this.#served)
+    const { bytes, start, end } = object
+    const envelope = readEnvelope(bytes, start, end)
+    if (envelope instanceof NotExact || envelope.apiVersion === this.#storedVersion) return object
+    return normaliseStored(object, this.#served)
   }
 
   /** The metadata of an object as it is served. Go has written that of a built-in kind in its order. */

@@ -5,6 +5,7 @@ import type { ByteWriter } from '../output/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
 import type { LearnedKind } from './learned/learned-kind.ts'
+import { isNormalised, normaliseStored } from './stored/normalise.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'
 import { NotExact } from '../not-exact.ts'
@@ -43,11 +44,20 @@ export function servedProtobuf(
   if (kind.learned !== undefined) {
     return format === 'json' ? undefined : new NotExact('an unknown kind is not JSON')
   }
-  if (kind.custom === undefined && needsConversion(kind.apiVersion, kind.kind)) {
-    return convertStored(value, kind)
+  if (kind.custom !== undefined) {
+    return format === 'json' ? undefined : new NotExact('a custom resource is not JSON')
   }
-  if (format === 'json') return undefined
-  return kind.custom === undefined ? value : new NotExact('a custom resource is not JSON')
+  if (format === 'json' && isNormalised(kind)) {
+    const normal = normaliseStored(value, kind)
+    return normal instanceof NotExact ? normal : servedProtobuf(normal, kind)
+  }
+  if (needsConversion(kind.apiVersion, kind.kind)) {
+    const converted = convertStored(value, kind)
+    if (!(converted instanceof NotExact) || format === 'json') return converted
+    const normal = normaliseStored(value, kind)
+    return normal instanceof NotExact ? converted : convertStored(normal, kind)
+  }
+  return format === 'json' ? undefined : value
 }
 
 /** Appends the JSON object that the API serves, without a newline behind it. When that cannot be done exactly, nothing is
@@ -63,7 +73,9 @@ export function appendObject(
   if (protobuf instanceof NotExact) return protobuf
   if (kind.learned !== undefined) return kind.learned.append(out, value, options)
   if (protobuf !== undefined) {
-    return appendView(out, protobuf, { ...options, apiVersion, schema: kind.schema })
+    const view = { ...options, apiVersion, schema: kind.schema }
+    const problem = appendView(out, protobuf, view)
+    return problem && withNormal(problem, protobuf, kind, normal => appendView(out, normal, view))
   }
   if (custom === undefined) return appendDeclared(out, value, { ...options, ...kind })
   const version = apiVersion.slice(apiVersion.indexOf('/') + 1)
@@ -81,7 +93,22 @@ export function appendObjectProtobuf(
   const protobuf = servedProtobuf(value, kind)
   if (protobuf instanceof NotExact) return protobuf
   if (protobuf === undefined) return new NotExact('JSON objects have no protobuf form')
-  return appendProtobufView(out, protobuf, { ...options, ...kind })
+  const view = { ...options, ...kind }
+  const problem = appendProtobufView(out, protobuf, view)
+  return (
+    problem && withNormal(problem, protobuf, kind, normal => appendProtobufView(out, normal, view))
+  )
+}
+
+/** Does it again with what the server would have stored, where that is not what is stored. */
+function withNormal(
+  problem: NotExact,
+  stored: StoredValue,
+  kind: ViewedKind,
+  append: (normal: StoredValue) => NotExact | undefined,
+): NotExact | undefined {
+  const normal = normaliseStored(stored, kind)
+  return normal instanceof NotExact ? problem : append(normal)
 }
 
 /** How a stored value is written, by its first bytes. */

@@ -8,6 +8,7 @@ import { appendEnvelope } from '../transcode/envelope.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { type Field, type Kind, type MessageType, perSchema } from '../schema/schema.ts'
 import { DecodeState } from '../transcode/decode/state.ts'
+import { isCanonical } from './stored/canonical.ts'
 import { objectScope } from './view/additions.ts'
 import { numberOf } from './view/check-functions.ts'
 import { type CheckMessage, checkerOf } from './view/checkers.ts'
@@ -27,6 +28,9 @@ export function appendProtobufView(
   const plan = planOf(kind)
   if (plan instanceof NotExact) return plan
   try {
+    if (!isCanonical(kind.type, value.bytes, rawStart, rawEnd)) {
+      return new NotExact(`${kind.kind} is stored with other fields than this server writes`)
+    }
     state.setInput(value.bytes)
     state.depth = 0
     state.labelsStart = -1

@@ -12,10 +12,10 @@ import {
 } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
 
-const prefix = 'autoscaling.alpha.kubernetes.io/'
+export const prefix = 'autoscaling.alpha.kubernetes.io/'
 
 /** Annotations that are only ever made by this conversion: existing ones go. */
-const ownAnnotations = [
+export const ownAnnotations: readonly string[] = [
   'metrics',
   'current-metrics',
   'conditions',

@@ -3,6 +3,7 @@
 import type { ByteWriter } from '../../output/byte-writer.ts'
 import { appendVarint } from '../../output/append.ts'
 import { NotExact } from '../../not-exact.ts'
+import type { StoredValue } from '../../stored-value.ts'
 import { WireReader } from '../../../wire/reader.ts'
 
 /** By number in core/v1.Event, the number in events.k8s.io/v1: message becomes note, involvedObject regarding, reportingComponent
@@ -42,16 +43,38 @@ export function appendServedEvent(
   start: number,
   end: number,
 ): NotExact | undefined {
+  return appendRenumbered(out, { bytes, start, end }, servedNumbers)
+}
+
+/** The way back: for events that were stored as events.k8s.io. */
+export function appendCoreEvent(
+  out: ByteWriter,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): NotExact | undefined {
+  return appendRenumbered(out, { bytes, start, end }, coreNumbers)
+}
+
+const coreNumbers: Readonly<Record<number, number>> = Object.fromEntries(
+  Object.entries(servedNumbers).map(([core, served]) => [served, Number(core)]),
+)
+
+function appendRenumbered(
+  out: ByteWriter,
+  { bytes, start, end }: StoredValue,
+  numbers: Readonly<Record<number, number>>,
+): NotExact | undefined {
   const pieces: Piece[] = []
   reader.reset(bytes, start, end)
   while (reader.nextField()) {
-    const number = servedNumbers[reader.field]
-    if (number === undefined) return new NotExact(`core/v1.Event has no field ${reader.field}`)
+    const number = numbers[reader.field]
+    if (number === undefined) return new NotExact(`an Event has no field ${reader.field}`)
     const { wire, at } = reader
     reader.skip()
     pieces.push({ number, wire, start: at, end: reader.at })
   }
-  if (reader.isMalformed) return new NotExact('core/v1.Event is malformed')
+  if (reader.isMalformed) return new NotExact('an Event is malformed')
   // Fields stand in the order of their numbers; sorting keeps the order of those that come twice.
   pieces.sort((a, b) => a.number - b.number)
   for (const piece of pieces) {

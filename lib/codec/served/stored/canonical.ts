@@ -44,9 +44,7 @@ function makePlan(type: MessageType): MessagePlan {
   const zeros = zerosOf(type)
   const ordered = type.fields
     .map(field => {
-      const message = field.type.includes('.')
-        ? type.schema.messageType(field.type)
-        : undefined
+      const message = field.type.includes('.') ? type.schema.messageType(field.type) : undefined
       const child = message?.form === 'object' ? message : undefined
       return [field.number, { field, child, zero: zeros.get(field.number) ?? nothing }] as const
     })
@@ -71,6 +69,7 @@ function zerosOf(type: MessageType): Map<number, Uint8Array> {
 /** One reader for each level of nesting. */
 const readers: WireReader[] = []
 
+// oxlint-disable max-params -- the innermost loops of what is asked of every object: an object for each message would cost as much
 /** True if the message in the window is as the server would write it, as far as which fields are there, and in which order. False
  *  says nothing of why: it may be malformed. */
 export function isCanonical(
@@ -105,7 +104,6 @@ export function isCanonical(
   return !reader.isMalformed && required === requiredCount
 }
 
-// oxlint-disable-next-line max-params -- as above
 function isCanonicalEntry(
   type: MessageType,
   bytes: Uint8Array,
@@ -123,6 +121,8 @@ function isCanonicalEntry(
   }
   return false
 }
+
+// oxlint-enable max-params
 
 interface Window {
   readonly bytes: Uint8Array
@@ -156,8 +156,8 @@ export function appendCanonical(
     reader.skip()
     if (reader.isMalformed) break
     if (!fields.has(number)) {
-      if (!isOfOtherVersion(type.name, number)) giveUp(`${type.name} has a field that we do not know`)
-      continue
+      if (isOfOtherVersion(type.name, number)) continue
+      giveUp(`${type.name} has a field that we do not know`)
     }
     const occurrence = { from, start: reader.start, end: reader.at, wire }
     const known = found.get(number)

@@ -2,21 +2,9 @@
  *  has in words (special-defaults.ts). What a kube-apiserver wrote has them already; this is for what was written by others. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
-import {
-  type Field,
-  type MessageType,
-  type ReadDefault,
-  perSchema,
-} from '../../schema/schema.ts'
-import { applySpecialDefaults } from './special-defaults.ts'
+import { type Field, type MessageType, type ReadDefault, perSchema } from '../../schema/schema.ts'
+import { type Place, applySpecialDefaults } from './special-defaults.ts'
 import { membersOf } from './typed-json.ts'
-
-/** Where a message is: the kind of the object, and the member that it is in. */
-export interface Place {
-  /** As `batch/v1 Job`. */
-  readonly root: string
-  readonly member: string
-}
 
 /** Fills in what is absent in the object of a kind, at any depth. */
 export function applyReadDefaults(object: JsonObject, type: MessageType, root: string): void {
@@ -36,12 +24,7 @@ function applyTo(object: JsonObject, type: MessageType, place: Place): void {
 }
 
 /** Messages that are no pointers are there even when they are not. */
-function applyInside(
-  object: JsonObject,
-  field: Field,
-  message: MessageType,
-  root: string,
-): void {
+function applyInside(object: JsonObject, field: Field, message: MessageType, root: string): void {
   const place = { root, member: field.jsonName }
   let value = object.get(field.jsonName) ?? null
   if (value === null && field.container === 'single' && !field.isPointer) {

@@ -4,7 +4,13 @@
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
 import { giveUp } from '../../not-exact.ts'
 import type { MessageType } from '../../schema/schema.ts'
-import type { Place } from './defaults.ts'
+
+/** Where a message is: the kind of the object, and the member that it is in. */
+export interface Place {
+  /** As `batch/v1 Job`. */
+  readonly root: string
+  readonly member: string
+}
 
 type Apply = (object: JsonObject, place: Place, type: MessageType) => void
 

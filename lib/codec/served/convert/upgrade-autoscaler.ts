@@ -1,0 +1,221 @@
+/** A HorizontalPodAutoscaler of autoscaling/v1 in the shape of v2: the way back from what autoscalers.ts does. What v1 has no fields for
+ *  stands as JSON text in annotations, which Go drops afterwards. */
+
+import { type JsonObject, type JsonValue, itemsOf, memberOf, parseTree } from '../../json/tree.ts'
+import { NotExact, giveUp } from '../../not-exact.ts'
+import type { Schema } from '../../schema/schema.ts'
+import { ownAnnotations, prefix } from './autoscalers.ts'
+
+/** The object as v2 has it; members are in no particular order. Without a metric it is not exact: v2 would get one by default. */
+export function upgradeAutoscaler(autoscaler: JsonObject, schema: Schema): JsonObject | NotExact {
+  const [spec, status] = [autoscaler.get('spec'), autoscaler.get('status')]
+  const metadata = new Map(asObject(autoscaler.get('metadata')))
+  const annotations = new Map(asObject(metadata.get('annotations')))
+  const note = (name: string): JsonValue => {
+    const text = annotations.get(prefix + name)
+    if (text === undefined) return null
+    const bytes = Buffer.from(typeof text === 'string' ? text : '')
+    return (
+      parseTree(bytes, 0, bytes.length) ?? giveUp('an annotation of the autoscaler is not JSON')
+    )
+  }
+  const metrics = itemsOf(note('metrics')).map(metric => upgradeMetric(metric, schema))
+  const utilization = memberOf(spec, 'targetCPUUtilizationPercentage') ?? null
+  if (utilization !== null) metrics.push(cpuMetric('target', utilization))
+  if (metrics.length === 0) return new NotExact('autoscaler of autoscaling/v1 has no metric')
+  const hasTolerance = ['scale-down-tolerance', 'scale-up-tolerance'].some(name =>
+    annotations.has(prefix + name),
+  )
+  if (hasTolerance) return new NotExact('autoscaler has a tolerance in an annotation')
+  const behavior = note('behavior')
+  const noted = note('current-metrics')
+  const current = memberOf(status, 'currentCPUUtilizationPercentage') ?? null
+  const currentMetrics =
+    noted !== null
+      ? itemsOf(noted).map(upgradeCurrentMetric)
+      : current === null
+        ? []
+        : [cpuMetric('current', current)]
+  const conditions = note('conditions')
+  for (const name of ownAnnotations) annotations.delete(prefix + name)
+  metadata.delete('annotations')
+  if (annotations.size > 0) metadata.set('annotations', annotations)
+  return objectOf({
+    kind: 'HorizontalPodAutoscaler',
+    apiVersion: 'autoscaling/v2',
+    metadata,
+    spec: objectOf({
+      scaleTargetRef: memberOf(spec, 'scaleTargetRef'),
+      minReplicas: memberOf(spec, 'minReplicas'),
+      maxReplicas: memberOf(spec, 'maxReplicas'),
+      metrics,
+      behavior: behavior === null ? undefined : upgradeBehavior(behavior),
+    }),
+    status: objectOf({
+      observedGeneration: memberOf(status, 'observedGeneration'),
+      lastScaleTime: memberOf(status, 'lastScaleTime'),
+      currentReplicas: memberOf(status, 'currentReplicas'),
+      desiredReplicas: memberOf(status, 'desiredReplicas'),
+      currentMetrics,
+      conditions: conditions === null ? undefined : conditions,
+    }),
+  })
+}
+
+/** From the spelling of Go's internal type. What is absent there would get the defaults of v2 here, which v1 does not have. */
+function upgradeBehavior(behavior: JsonValue): JsonObject {
+  return objectOf({
+    scaleUp: upgradeRules(memberOf(behavior, 'ScaleUp')),
+    scaleDown: upgradeRules(memberOf(behavior, 'ScaleDown')),
+  })
+}
+
+function upgradeRules(rules: JsonValue | undefined): JsonObject {
+  const part = (name: string): JsonValue =>
+    memberOf(rules, name) ?? giveUp(`the behavior of the autoscaler has no ${name}`)
+  const policies = itemsOf(part('Policies')).map(policy =>
+    objectOf({
+      type: memberOf(policy, 'Type'),
+      value: memberOf(policy, 'Value'),
+      periodSeconds: memberOf(policy, 'PeriodSeconds'),
+    }),
+  )
+  return objectOf({
+    stabilizationWindowSeconds: part('StabilizationWindowSeconds'),
+    selectPolicy: part('SelectPolicy'),
+    policies,
+    tolerance: memberOf(rules, 'Tolerance'),
+  })
+}
+
+function cpuMetric(part: 'target' | 'current', averageUtilization: JsonValue): JsonObject {
+  const type = part === 'target' ? 'Utilization' : undefined
+  return objectOf({
+    type: 'Resource',
+    resource: objectOf({ name: 'cpu', [part]: objectOf({ type, averageUtilization }) }),
+  })
+}
+
+type Members = Readonly<Record<string, JsonValue | undefined>>
+
+function upgradeMetric(metric: JsonValue, schema: Schema): JsonObject {
+  return upgradeParts(metric, {
+    object: part => {
+      const averageValue = memberOf(part, 'averageValue') ?? null
+      const value = memberOf(part, 'targetValue') ?? '0'
+      const isDropped = averageValue !== null && value === '0' && !schema.has('zeroTargetValues')
+      return {
+        describedObject: memberOf(part, 'target'),
+        metric: namedMetric(part),
+        target: objectOf({
+          type: averageValue === null ? 'Value' : 'AverageValue',
+          value: isDropped ? undefined : value,
+          averageValue,
+        }),
+      }
+    },
+    pods: part => ({
+      metric: namedMetric(part),
+      target: objectOf({
+        type: 'AverageValue',
+        averageValue: memberOf(part, 'targetAverageValue') ?? '0',
+      }),
+    }),
+    resource: resourceTarget,
+    containerResource: part => ({
+      ...resourceTarget(part),
+      container: memberOf(part, 'container'),
+    }),
+    external: part => ({
+      metric: namedMetric(part, 'metricSelector'),
+      target: objectOf({
+        type: isAbsent(memberOf(part, 'targetValue')) ? 'AverageValue' : 'Value',
+        value: memberOf(part, 'targetValue'),
+        averageValue: memberOf(part, 'targetAverageValue'),
+      }),
+    }),
+  })
+}
+
+function resourceTarget(part: JsonValue): Members {
+  const averageUtilization = memberOf(part, 'targetAverageUtilization')
+  return {
+    name: memberOf(part, 'name'),
+    target: objectOf({
+      type: isAbsent(averageUtilization) ? 'AverageValue' : 'Utilization',
+      averageUtilization,
+      averageValue: memberOf(part, 'targetAverageValue'),
+    }),
+  }
+}
+
+function upgradeCurrentMetric(metric: JsonValue): JsonObject {
+  const current = (part: JsonValue, names: Readonly<Record<string, string>>): JsonObject =>
+    objectOf(
+      Object.fromEntries(
+        Object.entries(names).map(([name, old]) => [
+          name,
+          memberOf(part, old) ??
+            (old.startsWith('current') && name !== 'averageUtilization' ? '0' : undefined),
+        ]),
+      ),
+    )
+  const resource = (part: JsonValue): Members => ({
+    name: memberOf(part, 'name'),
+    current: current(part, {
+      averageUtilization: 'currentAverageUtilization',
+      averageValue: 'currentAverageValue',
+    }),
+  })
+  return upgradeParts(metric, {
+    object: part => ({
+      describedObject: memberOf(part, 'target'),
+      metric: namedMetric(part),
+      current: current(part, { value: 'currentValue', averageValue: 'averageValue' }),
+    }),
+    pods: part => ({
+      metric: namedMetric(part),
+      current: current(part, { averageValue: 'currentAverageValue' }),
+    }),
+    resource,
+    containerResource: part => ({ ...resource(part), container: memberOf(part, 'container') }),
+    external: part => ({
+      metric: namedMetric(part, 'metricSelector'),
+      current: objectOf({
+        value: memberOf(part, 'currentValue') ?? '0',
+        averageValue: memberOf(part, 'currentAverageValue'),
+      }),
+    }),
+  })
+}
+
+function namedMetric(part: JsonValue, selector = 'selector'): JsonObject {
+  return objectOf({ name: memberOf(part, 'metricName'), selector: memberOf(part, selector) })
+}
+
+/** A metric's type, and the one part of it that is there. */
+function upgradeParts(
+  metric: JsonValue,
+  parts: Readonly<Record<string, (part: JsonValue) => Members>>,
+): JsonObject {
+  const upgraded: Record<string, JsonValue | undefined> = { type: memberOf(metric, 'type') ?? '' }
+  for (const [name, upgrade] of Object.entries(parts)) {
+    const part = memberOf(metric, name) ?? null
+    if (part !== null) upgraded[name] = objectOf(upgrade(part))
+  }
+  return objectOf(upgraded)
+}
+
+/** The members that are there. */
+function objectOf(members: Members): JsonObject {
+  const present = Object.entries(members).filter(([, value]) => !isAbsent(value))
+  return new Map(present) as JsonObject
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return value instanceof Map ? value : new Map()
+}
+
+function isAbsent(value: JsonValue | undefined): value is null | undefined {
+  return value === undefined || value === null
+}

@@ -1,0 +1,47 @@
+import { strictEqual } from 'node:assert'
+import t from 'tap'
+import { ByteWriter } from '../../../../../lib/codec/output/byte-writer.ts'
+import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
+import { appendCanonical, isCanonical } from '../../../../../lib/codec/served/stored/canonical.ts'
+import { hasSameShape } from '../../../../../lib/codec/served/stored/older-versions.ts'
+import { readEnvelope } from '../../../../../lib/codec/transcode/envelope.ts'
+import { NotExact } from '../../../../../lib/codec/not-exact.ts'
+import { loadVectors } from '../../transcode/vectors.ts'
+
+t.test('what Go wrote is canonical, and is written anew as it was', async t => {
+  let count = 0
+  for (const { apiVersion, kind, pb } of loadVectors()) {
+    const type = schemaOf().findKind(apiVersion, kind)?.type
+    const bytes = pb
+    const envelope = readEnvelope(bytes, 0, bytes.length)
+    if (type === undefined || envelope instanceof NotExact || !type.hasProtobuf) continue
+    const { rawStart: start, rawEnd: end } = envelope
+    strictEqual(isCanonical(type, bytes, start, end), true, `${apiVersion} ${kind}`)
+    const out = new ByteWriter()
+    appendCanonical(out, type, { bytes, start, end })
+    strictEqual(Buffer.from(out.copy()).equals(bytes.subarray(start, end)), true, kind)
+    count++
+  }
+  t.ok(count > 1000, `${count} vectors`)
+})
+
+t.test(
+  'a message is not canonical without a field that is always written, out of order, or with more',
+  async t => {
+    const type = schemaOf().messageType('core/v1.PodCondition')
+    const whole = Buffer.from('0a015212001a0022002a0032003800', 'hex')
+    t.equal(isCanonical(type, whole, 0, whole.length), true)
+    t.equal(isCanonical(type, whole, 0, whole.length - 2), false, 'the last is not there')
+    const more = Buffer.concat([whole, Buffer.from('4001', 'hex')])
+    t.equal(isCanonical(type, more, 0, more.length), false, 'a field that nobody knows')
+    const disordered = Buffer.concat([whole.subarray(3), whole.subarray(0, 3)])
+    t.equal(isCanonical(type, disordered, 0, disordered.length), false, 'in another order')
+    t.equal(isCanonical(type, whole, 0, whole.length - 1), false, 'cut off')
+  },
+)
+
+t.test('shapes are the same field for field', async t => {
+  const typeOf = (apiVersion: string, kind: string) => schemaOf().findKind(apiVersion, kind)!.type
+  t.ok(hasSameShape(typeOf('batch/v1', 'CronJob'), typeOf('batch/v1beta1', 'CronJob')))
+  t.notOk(hasSameShape(typeOf('v1', 'Event'), typeOf('events.k8s.io/v1', 'Event')))
+})
