@@ -247,9 +247,6 @@ function withoutComments(text: string): string {
   return text.replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
 }
 
-/** Rooms whose files still import each other in circles. The list shrinks. */
-const circularRooms: readonly string[] = ['codec', 'upstream']
-
 t.test('files of lib/ do not import each other in circles', async t => {
   const circles = circlesOf(
     new Map(
@@ -259,15 +256,7 @@ t.test('files of lib/ do not import each other in circles', async t => {
       ]),
     ),
   )
-  t.strictSame(
-    circles.filter(([file = '']) => !circularRooms.includes(folderOf(file))),
-    [],
-  )
-  t.strictSame(
-    circularRooms.filter(room => !circles.some(([file = '']) => folderOf(file) === room)),
-    [],
-    'rooms that are untied by now',
-  )
+  t.strictSame(circles, [])
 })
 
 /** The circles among those nodes, one for each knot: a walk from every node back to itself. */

@@ -131,7 +131,7 @@ export class UpstreamSide implements Follower {
     const policy: ReturnType<ProxyOptions['policy']> = {
       hasUpstream: true,
       get isSwitchedOff() {
-        return readSwitch.isOff
+        return readSwitch.isSwitchedOff
       },
       isExcluded: ({ storage }) => storage !== undefined && !isKept(keyFromText(storage.prefix)),
       objection: knowledge.objection,
@@ -177,7 +177,7 @@ export class UpstreamSide implements Follower {
     const { isVersionCovered, storageStates } = this.knowledge
     return {
       isUp: this.#servers.problem() === undefined,
-      isSwitchedOff: this.readSwitch.isOff,
+      isSwitchedOff: this.readSwitch.isSwitchedOff,
       isVersionCovered,
       storageStates,
       evidence: this.evidence.figures,

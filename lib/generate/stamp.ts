@@ -1,5 +1,5 @@
-/** Many objects of one shape that differ in names, ids, times and counts: encoded once with marks in these places, then written out
- *  with values in place of the marks. Building and encoding each of them anew takes many times as long, and made 100,000 pods a matter
+/** Writes many objects that differ only in names, ids, times and counts: one is encoded with marks in these places, and each copy has
+ *  its own values in place of the marks. Building and encoding each of them anew takes many times as long, and made 100,000 pods a matter
  *  of half a minute.
  *
  *  Values may be longer or shorter than their marks. A message in protobuf begins with its length, so those that hold a mark are
@@ -13,7 +13,7 @@ import { schemaOf } from '../codec/schema/schema.ts'
 import { WireReader, wireBytes, wireVarint } from '../wire/reader.ts'
 import { varintLength, writeVarint } from '../wire/varint.ts'
 
-/** What differs between the objects. Marks are values, too: texts and numbers that stand in an object nowhere by chance. */
+/** What differs between the objects. Marks are values too: texts and numbers that no object contains by chance. */
 export interface Variables {
   readonly texts: readonly string[]
   /** Not negative. */
@@ -42,8 +42,8 @@ function groupOf(parts: readonly Part[]): Group {
   return { type: 'group', parts, fixedBytes, variable, size: 0 }
 }
 
-/** What a field with a length is: text, or a message with fields of its own. */
-type Shape = 'leaf' | ((field: number) => Shape)
+/** What a field with a length holds: text, or a message with fields of its own. */
+type Nesting = 'leaf' | ((field: number) => Nesting)
 
 export class Stamp {
   readonly #object: Group
@@ -52,7 +52,7 @@ export class Stamp {
   constructor(bytes: Uint8Array, messageName: string, marks: Variables) {
     const magicBytes = 4
     const object = new Marked(bytes, marks)
-    const envelope: Shape = field => (field === 2 ? shapeOf(messageName) : 'leaf')
+    const envelope: Nesting = field => (field === 2 ? nestingOf(messageName) : 'leaf')
     this.#object = groupOf([
       { type: 'bytes', bytes: bytes.slice(0, magicBytes) },
       ...object.partsOf(magicBytes, bytes.length, envelope),
@@ -72,14 +72,14 @@ export class Stamp {
   }
 }
 
-/** An array of its own for each object is the dearest part of it, and what it takes to be collected. */
+/** Objects share a slab: allocating and collecting an array for each of them would be most of the cost. */
 const slabBytes = 256 * 1024
 let slab: Buffer = Buffer.alloc(0)
 let slabUsed = 0
 
 const scalars = new Set(['string', 'bool', 'int32', 'int64', 'float64', 'bytes', 'any'])
 
-function shapeOf(type: string): Shape {
+function nestingOf(type: string): Nesting {
   if (scalars.has(type)) return 'leaf'
   // Times, quantities and the like: messages of texts and numbers.
   if (!type.includes('.')) return () => 'leaf'
@@ -88,7 +88,7 @@ function shapeOf(type: string): Shape {
       .messageType(type)
       .fields.find(one => one.number === number)
     if (field === undefined) return 'leaf'
-    const value = shapeOf(field.type)
+    const value = nestingOf(field.type)
     return field.container === 'map' ? member => (member === 1 ? 'leaf' : value) : value
   }
 }
@@ -106,7 +106,7 @@ class Marked {
   }
 
   /** A message as parts; a single one of bytes if it has no mark. */
-  partsOf(start: number, end: number, shape: Exclude<Shape, 'leaf'>): Part[] {
+  partsOf(start: number, end: number, nesting: Exclude<Nesting, 'leaf'>): Part[] {
     const parts: Part[] = []
     let from = start
     const push = (to: number, part: Part, next: number): void => {
@@ -122,7 +122,7 @@ class Marked {
         const index = this.#marks.numbers.indexOf(reader.readVarint())
         if (index >= 0) push(at, { type: 'number', index }, reader.at)
       } else if (reader.wire === wireBytes && reader.readWindow()) {
-        const inner = shape(reader.field)
+        const inner = nesting(reader.field)
         const group =
           inner === 'leaf'
             ? this.#textOf(reader.start, reader.at)
@@ -176,7 +176,7 @@ interface Filling {
   readonly variables: Variables
 }
 
-/** Writes the parts at a place; the place behind them. */
+/** Writes the parts at an offset, and returns the offset after them. */
 function write(out: Buffer, start: number, { group, variables }: Filling): number {
   let at = start
   for (const part of group.parts) {

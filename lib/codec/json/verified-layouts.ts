@@ -16,7 +16,7 @@ import type { JsonVerifier } from './verify.ts'
 import { type JsonInput, canonicalStringEnd, inputOf } from './strings.ts'
 import { isCanonicalTime } from '../../go/time.ts'
 
-/** A list is often of a few shapes; more would be compared in vain too often. */
+/** The objects of a list mostly have one of a few layouts; with more, most comparisons would fail. */
 const layoutCount = 4
 /** Larger objects are proven each time: they are few, and rarely of one shape. */
 const layoutMaxBytes = 16 * 1024

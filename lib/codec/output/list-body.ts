@@ -6,7 +6,7 @@ import { varintLength } from '../../wire/varint.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
-import { emptyListOf, unknownEmptyList } from '../served/learned/learned-output.ts'
+import { emptyListOf, unknownEmptyList } from '../served/learned/empty-list.ts'
 import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
 import {

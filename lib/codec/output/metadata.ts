@@ -109,7 +109,7 @@ function appendMetadataJson(
 const writerOf = perSchema(schema => {
   const type = schema.messageType('meta/v1.ObjectMeta')
   const decoders = new Decoders(viewAdditions(schema))
-  return { type, write: decoders.writerOf(type, { shape: 'members', scope: metadataScope }) }
+  return { type, write: decoders.writerOf(type, { output: 'members', scope: metadataScope }) }
 })
 
 /** A view's own version of meta.k8s.io. */

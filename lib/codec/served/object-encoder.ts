@@ -5,7 +5,7 @@ import { ByteWriter } from '../output/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
 import type { Gate } from '../evidence/gate.ts'
 import type { CustomKind } from './custom/custom.ts'
-import { learnedKindOf } from './learned/learned-output.ts'
+import { learnedKindOf } from './learned/learned-kind.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import {
   appendPartialJson,

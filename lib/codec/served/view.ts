@@ -61,7 +61,7 @@ export function* prepareView(
 }
 
 function variantOf({ apiVersion, kind }: Kind): Variant {
-  return { shape: 'members', scope: objectScope(`${apiVersion} ${kind}`) }
+  return { output: 'members', scope: objectScope(`${apiVersion} ${kind}`) }
 }
 
 /** What a stored value is, and where its message lies. */

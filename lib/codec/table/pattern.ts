@@ -55,8 +55,8 @@ export type Picked<P> = P extends Mark
 /** What is read, seen without its pattern. */
 export type PickedObject = Readonly<Record<string, unknown>>
 
-/** A pattern for one message type, compiled. */
-export interface Shape {
+/** A pattern, compiled for one message type. */
+export interface CompiledPattern {
   /** What an empty message reads as. */
   readonly zero: Readonly<Record<string, unknown>>
   /** By field number. */
@@ -74,7 +74,7 @@ export interface Slot {
   readonly mark: SlotMark
   /** As in the schema: distinguishes strings from quantities. */
   readonly type: string
-  readonly shape: Shape | undefined
+  readonly nested: CompiledPattern | undefined
   /** A present but empty message (a pointer to a zero time) is not the same as an absent one. */
   readonly isPointer: boolean
   /** What an empty value reads as when the server fills it in. */

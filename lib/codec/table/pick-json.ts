@@ -1,13 +1,13 @@
 /** Reads the same objects as pick.ts from parsed JSON: for the few built-in kinds that are stored as JSON. */
 
 import { millisecondsFromText } from '../../go/time.ts'
-import type { PickedObject, Shape, Slot } from './pattern.ts'
+import type { PickedObject, CompiledPattern, Slot } from './pattern.ts'
 
 /** The fields of an object that was parsed from JSON. */
-export function pickFromJson(shape: Shape, object: unknown): PickedObject {
-  const picked: Record<string, unknown> = { ...shape.zero }
+export function pickFromJson(pattern: CompiledPattern, object: unknown): PickedObject {
+  const picked: Record<string, unknown> = { ...pattern.zero }
   const source = (typeof object === 'object' && object !== null ? object : {}) as PickedObject
-  for (const slot of shape.slots) {
+  for (const slot of pattern.slots) {
     if (slot === undefined) continue
     const value = source[slot.name]
     if (value === undefined || (value === null && slot.mark !== 'time')) continue
@@ -20,9 +20,11 @@ export function pickFromJson(shape: Shape, object: unknown): PickedObject {
 function valueFromJson(slot: Slot, value: unknown): unknown {
   switch (slot.mark) {
     case 'message':
-      return pickFromJson(slot.shape as Shape, value)
+      return pickFromJson(slot.nested as CompiledPattern, value)
     case 'messages':
-      return (value as readonly unknown[]).map(item => pickFromJson(slot.shape as Shape, item))
+      return (value as readonly unknown[]).map(item =>
+        pickFromJson(slot.nested as CompiledPattern, item),
+      )
     case 'time':
       // Go writes a pointer to its zero time as null.
       return value === null ? null : millisecondsFromText(value as string)

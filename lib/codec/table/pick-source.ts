@@ -1,11 +1,11 @@
 /** Compiles the functions that pick the fields of messages. Made as source, each makes its object at once and in one form, and
  *  field numbers become a jump table: a third less time than one that interprets slots (bench/codec/outputs.ts). */
 
-import type { PickMessage, PickedObject, Shape, Slot } from './pattern.ts'
+import type { PickMessage, PickedObject, CompiledPattern, Slot } from './pattern.ts'
 import { readings } from './readings.ts'
 
 /** Compiles the function for slots. An absent field has its value in `zero`. */
-export function compilePick(zero: PickedObject, slots: Shape['slots']): PickMessage {
+export function compilePick(zero: PickedObject, slots: CompiledPattern['slots']): PickMessage {
   const present = slots.filter(slot => slot !== undefined)
   const names = present.map(({ name }) => name)
   const source = `
@@ -33,7 +33,7 @@ export function compilePick(zero: PickedObject, slots: Shape['slots']): PickMess
   return make(
     readings,
     zero,
-    present.map(({ shape }) => shape?.pick),
+    present.map(({ nested }) => nested?.pick),
     present.map(({ fallback }) => fallback),
   )
 }

@@ -10,11 +10,11 @@ import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import type { StoredValue } from '../served/view.ts'
 import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
 import type { LearnedTable } from '../served/learned/learned-output.ts'
-import type { Shape } from './pattern.ts'
+import type { CompiledPattern } from './pattern.ts'
 import { pickFromProtobuf } from './pick.ts'
 import type { Cell, Printer, RowCondition } from './printer.ts'
 import { defaultPrinter, printerOf } from './printers.ts'
-import { compileShape } from './shape.ts'
+import { compilePattern } from './compile-pattern.ts'
 
 /** What a row shows. */
 export interface Row {
@@ -65,7 +65,7 @@ class BuiltInTable implements Table {
   readonly #printer: Printer
   readonly #kind: OutputKind
   /** By stored apiVersion: a cluster that was upgraded holds old versions. */
-  readonly #shapes = new Map<string, Shape>()
+  readonly #patterns = new Map<string, CompiledPattern>()
 
   constructor(kind: OutputKind) {
     this.#kind = kind
@@ -92,30 +92,30 @@ class BuiltInTable implements Table {
     const { storage } = this.#kind
     // What is stored as JSON has been converted to what is served.
     const source = storage.encoding === 'json' ? this.#kind : storage
-    const shape = this.#shapeOf(apiVersionOf(source), false)
-    if (shape instanceof NotExact) return { cells: [], condition: undefined }
-    return { cells: this.#printer.cells(shape.zero, 0, this.#kind.schema), condition: undefined }
+    const pattern = this.#patternOf(apiVersionOf(source), false)
+    if (pattern instanceof NotExact) return { cells: [], condition: undefined }
+    return { cells: this.#printer.cells(pattern.zero, 0, this.#kind.schema), condition: undefined }
   }
 
   #pick({ bytes, start, end }: StoredValue): unknown {
     const envelope = readEnvelope(bytes, start, end)
     if (envelope instanceof NotExact) return envelope
-    const shape = this.#shapeOf(envelope.apiVersion, true)
-    if (shape instanceof NotExact) return shape
-    return pickFromProtobuf(shape, bytes, envelope.rawStart, envelope.rawEnd)
+    const pattern = this.#patternOf(envelope.apiVersion, true)
+    if (pattern instanceof NotExact) return pattern
+    return pickFromProtobuf(pattern, bytes, envelope.rawStart, envelope.rawEnd)
   }
 
-  #shapeOf(apiVersion: string, hasDefaults: boolean): Shape | NotExact {
+  #patternOf(apiVersion: string, hasDefaults: boolean): CompiledPattern | NotExact {
     const name = `${apiVersion} ${hasDefaults}`
-    let shape = this.#shapes.get(name)
-    if (shape === undefined) {
+    let pattern = this.#patterns.get(name)
+    if (pattern === undefined) {
       const root = this.#kind.storage.kind
       const known = this.#kind.schema.findKind(apiVersion, root)
       if (known === undefined) return new NotExact(`no schema of ${apiVersion} ${root}`)
-      shape = compileShape(this.#printer.fields, known.type, { root, hasDefaults })
-      this.#shapes.set(name, shape)
+      pattern = compilePattern(this.#printer.fields, known.type, { root, hasDefaults })
+      this.#patterns.set(name, pattern)
     }
-    return shape
+    return pattern
   }
 }
 

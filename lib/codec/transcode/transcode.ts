@@ -32,7 +32,7 @@ export function appendJson(
     out,
     { bytes, start: envelope.rawStart, end: envelope.rawEnd, type },
     {
-      write: decodersOf(schema).writerOf(type, { shape: 'members' }),
+      write: decodersOf(schema).writerOf(type, { output: 'members' }),
       header: type.hasTypeMeta ? `,"kind":"${kind.kind}","apiVersion":"${kind.apiVersion}"` : '',
       trailer: '}\n',
       resourceVersion: '',

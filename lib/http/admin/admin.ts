@@ -85,7 +85,7 @@ function answerSwitch(
     send(exchange, 405, text, 'method not allowed\n')
     return
   }
-  send(exchange, 200, json, `${JSON.stringify({ passThrough: readSwitch.isOff })}\n`)
+  send(exchange, 200, json, `${JSON.stringify({ passThrough: readSwitch.isSwitchedOff })}\n`)
 }
 
 function send(exchange: Exchange, status: number, type: string, body: string): void {

@@ -4,28 +4,28 @@ import type { Logger } from '../../base/logger.ts'
 
 export class ReadSwitch {
   readonly #logger: Logger
-  #isOff = false
+  #isSwitchedOff = false
 
   constructor(logger: Logger) {
     this.#logger = logger
   }
 
-  /** Nothing is answered from the mirror. */
-  get isOff(): boolean {
-    return this.#isOff
+  /** No read is answered from the mirror. The admin listener and the log call this pass-through. */
+  get isSwitchedOff(): boolean {
+    return this.#isSwitchedOff
   }
 
-  set(isOff: boolean): void {
-    if (isOff === this.#isOff) return
-    this.#isOff = isOff
+  set(isSwitchedOff: boolean): void {
+    if (isSwitchedOff === this.#isSwitchedOff) return
+    this.#isSwitchedOff = isSwitchedOff
     this.#logger.warn(
-      isOff
+      isSwitchedOff
         ? 'pass-through is on: all reads go to the upstream'
         : 'pass-through is off: reads are answered from the mirror again',
     )
   }
 
   toggle(): void {
-    this.set(!this.#isOff)
+    this.set(!this.#isSwitchedOff)
   }
 }

@@ -1,54 +1,63 @@
-/** What one request takes of what all share: see `Fairness`. */
+/** Counts one request against the limits that all requests share: see `Fairness`. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { entriesToLookAt } from '../../kube/selectors/index-choice.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { Fairness, RequestKind } from './fairness.ts'
-import type { RequestContext } from '../api/request-context.ts'
+import type { Grant } from '../auth/authorizer.ts'
+import type { Exchange } from '../server/exchange.ts'
 
-/** Lists above this are whole lists, whatever they call themselves: twice the page that clients ask for, and about a slice of work. */
+/** A list of more entries takes a slot, even if it has a limit: twice the page that clients usually ask for, and about one slice of
+ *  work. */
 const pageMaxEntries = 1_000
 
-/** Smaller answers are bounded by how many requests there may be. */
+/** Smaller answers are not counted: the limit on requests bounds them. */
 const heldMinBytes = 64 * 1024
 
-/** Counts a request as one of its user's. Call the returned function when it is over. */
-export function enter(context: RequestContext, fairness: Fairness | undefined): () => void {
-  return fairness === undefined ? nothing : fairness.enter(userOf(context))
+/** What is needed of a request: whose it is, and when its client has left. */
+export interface SharedRequest {
+  /** Undefined without authorization. */
+  readonly grant: Pick<Grant, 'caller'> | undefined
+  readonly exchange: Pick<Exchange, 'peer' | 'onClose'>
 }
 
-/** A user's turn at what takes long. */
+/** Counts a request as one of its user's. Call the returned function when it is over. */
+export function enter(request: SharedRequest, fairness: Fairness | undefined): () => void {
+  return fairness === undefined ? nothing : fairness.enter(userOf(request))
+}
+
+/** A user's permission to do long work now. */
 export interface Turn {
-  /** How the work gives way to others. */
+  /** The work yields on this clock between its slices. */
   readonly pace: Clock
   readonly end: () => void
 }
 
 const nothing = (): void => {}
 
-/** Resolves when the user has a turn at a list, or at the beginning of a watch. What is small has one at once. */
+/** Resolves when the user may run a list, or the initial events of a watch. Small reads never wait. */
 export async function takeTurn(
-  context: RequestContext,
+  request: SharedRequest & { readonly signal: AbortSignal },
   { fairness, clock }: { readonly fairness?: Fairness | undefined; readonly clock: Clock },
   { plan, snapshot }: { readonly plan: ListPlan | WatchPlan; readonly snapshot: Snapshot },
 ): Promise<Turn> {
   if (fairness === undefined) return { pace: clock, end: nothing }
-  const user = userOf(context)
+  const user = userOf(request)
   if (!isLong(plan, snapshot)) {
     fairness.noteSmall(user)
     return { pace: clock, end: nothing }
   }
-  const end = await fairness.place(plan.type, user, context.signal)
+  const end = await fairness.place(plan.type, user, request.signal)
   return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
 }
 
-/** A get has come. */
-export function noteGet(context: RequestContext, fairness: Fairness | undefined): void {
-  fairness?.noteSmall(userOf(context))
+/** Notes a get, which the long work of others must not delay. */
+export function noteGet(request: SharedRequest, fairness: Fairness | undefined): void {
+  fairness?.noteSmall(userOf(request))
 }
 
-/** Gives way as whole lists do. */
+/** A clock whose `yield` waits for the turn of a whole list. */
 class PacedClock implements Clock {
   readonly #clock: Clock
   readonly #fairness: Fairness
@@ -82,12 +91,12 @@ class PacedClock implements Clock {
 
 /** Counts bytes of an answer until its client has taken them. */
 export function holdFor(
-  context: RequestContext,
+  request: SharedRequest,
   fairness: Fairness | undefined,
   { bytes, kind }: { readonly bytes: number; readonly kind: RequestKind },
 ): void {
   if (bytes < heldMinBytes || fairness === undefined) return
-  context.exchange.onClose(fairness.hold(userOf(context), bytes, kind))
+  request.exchange.onClose(fairness.hold(userOf(request), bytes, kind))
 }
 
 function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
@@ -102,7 +111,7 @@ function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
   return !isPage && entriesToLookAt(snapshot, range, plan) > pageMaxEntries
 }
 
-/** Whose share it is. Where everybody may read, of the address that the request came from. */
-function userOf({ grant, exchange }: RequestContext): string {
+/** The user whose limits the request counts against. Without authorization this is the address that the request came from. */
+function userOf({ grant, exchange }: SharedRequest): string {
   return grant?.caller.key ?? exchange.peer.address
 }

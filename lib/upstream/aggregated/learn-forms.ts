@@ -13,7 +13,7 @@ import type {
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { ask } from '../knowledge/ask.ts'
-import type { Learning, Learnt } from './learn.ts'
+import type { Learning, Learnt } from './learning.ts'
 import { listPage, textIn } from './list-page.ts'
 import { metadataOnly, objectPath, pageOf, pathOf, tableOnly } from './questions.ts'
 

@@ -1,61 +1,24 @@
-/** Learns how a server writes a resource in one version, from some small questions: a page of the list, which is also the storage check;
- *  an empty list; one object as a Table and as YAML; a bookmark; whether there is a watch cache. What is learnt decides how answers
- *  look. Whether objects may go out is decided by evidence, for each of them. */
+/** Learns how a server writes a resource in one version, from a few small requests: a page of the list, which is also the storage
+ *  check; an empty list; one object as a Table and as YAML; a bookmark; and a list that shows whether there is a watch cache. The
+ *  result decides how answers are written. Evidence decides for each object whether it may be served. */
 
-import type { Clock } from '../../base/clock.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'
-import { type Revision, revision as revisionOf } from '../../base/revision.ts'
+import { revision as revisionOf } from '../../base/revision.ts'
 import { objectOf, textOf } from '../../base/untyped.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { CustomKind } from '../../codec/served/custom/custom.ts'
 import { LearnedKind } from '../../codec/served/learned/learned-kind.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
-import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
-import type { PassReason } from '../../kube/decide.ts'
-import {
-  groupVersionText,
-  type Resource,
-  type ResourceStorage,
-} from '../../kube/resources/resource.ts'
+import { groupVersionText } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import type { Upstream } from '../upstream.ts'
 import { learnForms } from './learn-forms.ts'
+import type { Learning, Learnt } from './learning.ts'
 import { type ListPage, parsed } from './list-page.ts'
 import { pathOf, pageOf } from './questions.ts'
 import { warningTexts } from './warnings.ts'
 
-export interface Learning {
-  readonly upstream: Pick<Upstream, 'call'>
-  readonly resource: Resource & {
-    readonly storage: ResourceStorage
-    readonly learned: LearnedOutput
-  }
-  /** The mirror's contents at a revision. */
-  readonly at: (revision: Revision) => Promise<Snapshot>
-  readonly schema: Schema
-  readonly clock: Clock
-  readonly signal: AbortSignal
-}
-
-export type Learnt =
-  | {
-      readonly type: 'learnt'
-      readonly listKind: string
-      readonly warnings: readonly string[]
-      readonly isWatchCached: boolean
-      /** Undefined where the server has no Go types of its objects. */
-      readonly learned: LearnedOutput | undefined
-    }
-  /** Neither side has an object. */
-  | { readonly type: 'empty' }
-  /** One side has what the other has not. */
-  | { readonly type: 'differs'; readonly what: string }
-  /** It cannot be answered from what is stored. */
-  | { readonly type: 'passes'; readonly reason: PassReason; readonly why: string }
-
-/** So many objects are looked at. */
+/** At most this many objects are compared. */
 const pageSize = 50
 
 /** Fails when the server, or the mirror, does not answer. */
@@ -92,7 +55,7 @@ function oddly(why: string): Learnt {
   return { type: 'passes', reason: 'stored-form', why }
 }
 
-/** What the server's page and the mirror do not have in common; undefined if they have the same objects of the same revisions. */
+/** How the server's page and the mirror differ; undefined if they have the same objects at the same revisions. */
 function storageDifference(
   { storage }: Learning['resource'],
   page: ListPage,
@@ -113,7 +76,7 @@ function storageDifference(
   return undefined
 }
 
-/** The objects that the server shows in the bytes that we would have written. */
+/** The objects that the server writes in the same bytes as we do. */
 function sameObjects(
   { resource, hasTypedItems }: Learning & { readonly hasTypedItems: boolean },
   page: ListPage,
@@ -167,8 +130,8 @@ function untypedWriter({ storage, kind, group, version }: Learning['resource']):
   return (out, entry, resourceVersion) => custom.append(out, entry, { version, resourceVersion })
 }
 
-/** A version that is not the stored one may be shown only if nothing has to be converted. Of the stored one, single objects may
- *  differ: somebody else wrote them, or an older server did. */
+/** Another version than the stored one is served only if no object has to be converted. In the stored version single objects may
+ *  differ: another program, or an older server, may have written them. */
 function conversionProblem(
   { version, storage }: Learning['resource'],
   same: number,

@@ -8,7 +8,7 @@ import {
   type aggregatedResource,
   untypedResource,
 } from './aggregated-resource.ts'
-import type { Learnt } from './learn.ts'
+import type { Learnt } from './learning.ts'
 
 /** Why one version of a resource is not answered here. */
 export interface Standing {

@@ -1,12 +1,14 @@
-/** What an aggregated API server serves of an object that it has stored as JSON. Its Go types are unknown here, so what is answered is
- *  the stored text with a resourceVersion, and only where the text is as Go writes it and the metadata is as Go's own type of it is
- *  written. Whether the server leaves the rest alone as well is for evidence to say, which compares with what the server answers. */
+/** Writes an object that an aggregated API server has stored as JSON. Its Go types are unknown here, so the answer is the stored text
+ *  with a resourceVersion, and only if the text is as Go writes it and the metadata as Go's ObjectMeta is written. Evidence, which
+ *  compares with the server's answers, decides whether the server leaves the rest unchanged. */
 
 import type { ByteWriter } from '../../output/byte-writer.ts'
+import { apiVersionOf, type OutputKind } from '../../output/output-kind.ts'
 import { appendDeclared } from '../../json/declared.ts'
 import { JsonMembers } from '../../json/members.ts'
 import { NotExact } from '../../not-exact.ts'
 import type { StoredValue } from '../view.ts'
+import type { LearnedOutput } from './learned-output.ts'
 import { isTypedMetadata } from './typed-metadata.ts'
 
 export interface LearnedKindParts {
@@ -63,4 +65,17 @@ export class LearnedKind {
     }
     return count === 1 && !members.isMalformed ? undefined : oddMetadata
   }
+}
+
+/** The kind as the server writes it, by what was learnt. */
+export function learnedKindOf(
+  kind: Omit<OutputKind, 'schema'>,
+  learned: LearnedOutput,
+): LearnedKind {
+  return new LearnedKind({
+    apiVersion: apiVersionOf(kind),
+    storedApiVersion: apiVersionOf(kind.storage),
+    kind: kind.kind,
+    hasTypedItems: learned.hasTypedItems,
+  })
 }

@@ -40,10 +40,14 @@ export interface Preset {
 }
 
 /** Whether a function writes a value, or members into the object around it. */
-export type Shape = 'value' | 'members'
+export type WriterOutput = 'value' | 'members'
 
 /** The body of a function (O, s, e, p) that writes messages of the type. */
-export function decoderSource(type: MessageType, shape: Shape, context: DecoderContext): string {
+export function decoderSource(
+  type: MessageType,
+  output: WriterOutput,
+  context: DecoderContext,
+): string {
   const { fields } = type
   const constants = fields.reduce(
     (sum, field) => sum + field.jsonName.length + slackBytes + presetLength(field, context),
@@ -61,7 +65,7 @@ export function decoderSource(type: MessageType, shape: Shape, context: DecoderC
     ${isObject ? 'q = p;' : ''}
     ${isObject && context.prefix !== '' ? putSource(context.prefix) : ''}
     ${isObject ? fields.map(field => memberSource(field, context)).join('\n') : formSource(type, context)}
-    ${isObject && shape === 'value' ? closeSource : ''}
+    ${isObject && output === 'value' ? closeSource : ''}
     ${context.isRecursive ? 'O.depth--;' : ''}
     return p;`
 }

@@ -6,7 +6,12 @@
 
 import type { Field, MessageType } from '../../schema/schema.ts'
 import { wireBytes } from '../../../wire/reader.ts'
-import { type DecoderContext, type Preset, type Shape, decoderSource } from './decoder-source.ts'
+import {
+  type DecoderContext,
+  type Preset,
+  type WriterOutput,
+  decoderSource,
+} from './decoder-source.ts'
 import { encodeValue } from '../encode/encoders.ts'
 import { createMapWriter } from './maps.ts'
 import { createNumbersWriter } from './number-lists.ts'
@@ -16,7 +21,7 @@ import { DecodeState, type WriteValue } from './state.ts'
 
 /** What distinguishes the functions of one message type. */
 export interface Variant {
-  readonly shape: Shape
+  readonly output: WriterOutput
   /** A type in `wrap` form without items: a field is `null`, the value of a map is `[]`. */
   readonly isMapValue?: boolean
   /** Where the message is, as far as what is added to it depends on that. */
@@ -96,9 +101,9 @@ export class Decoders {
   }
 
   #linkOf(type: MessageType, variant: Variant): Link {
-    const { shape, isMapValue = false, scope } = variant
+    const { output, isMapValue = false, scope } = variant
     const place = scope === undefined ? '' : JSON.stringify(scope)
-    const key = `${type.name} ${shape} ${isMapValue} ${place}`
+    const key = `${type.name} ${output} ${isMapValue} ${place}`
     let link = this.#links.get(key)
     if (link === undefined) {
       link = { run: undefined, calls: [], type, variant }
@@ -110,7 +115,11 @@ export class Decoders {
   #compile(link: Link): WriteValue {
     const links: Link[] = []
     const writers: WriteValue[] = []
-    const body = decoderSource(link.type, link.variant.shape, this.#contextOf(link, links, writers))
+    const body = decoderSource(
+      link.type,
+      link.variant.output,
+      this.#contextOf(link, links, writers),
+    )
     const names = [
       ...links.map((_, i) => `L${i} = links[${i}]`),
       ...writers.map((_, i) => `M${i} = writers[${i}]`),
@@ -143,10 +152,10 @@ export class Decoders {
     const presets = new Map<Field, readonly Preset[]>()
     return {
       child: field => {
-        const shape = field.isInline ? 'members' : 'value'
+        const output = field.isInline ? 'members' : 'value'
         const childScope = this.#scopeOf(type, field, scope)
         const place = links.push(
-          this.#linkOf(type.schema.messageType(field.type), { shape, scope: childScope }),
+          this.#linkOf(type.schema.messageType(field.type), { output, scope: childScope }),
         )
         return `(L${place - 1}.run ?? compile(L${place - 1}))`
       },
@@ -187,7 +196,7 @@ export class Decoders {
   /** JSON of a value that the schema gives for a field: a message goes through its own function, which adds what it adds. */
   #jsonOf(type: MessageType | undefined, value: unknown, scope: Scope | undefined): string {
     if (type === undefined) return JSON.stringify(value)
-    const write = this.writerOf(type, { shape: 'value', scope })
+    const write = this.writerOf(type, { output: 'value', scope })
     const texts = (Array.isArray(value) ? value : [value]).map(element => {
       const bytes = encodeValue(type, element)
       const out = new DecodeState()
@@ -204,7 +213,7 @@ export class Decoders {
     const tag = tagOf(field.number, wireBytes)
     if (known !== undefined) return createMapWriter(tag, known)
     const link = this.#linkOf(type.schema.messageType(field.type), {
-      shape: 'value',
+      output: 'value',
       isMapValue: true,
       scope: this.#scopeOf(type, field, scope),
     })

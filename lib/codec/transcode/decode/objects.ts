@@ -15,7 +15,7 @@ export interface ObjectSource {
 }
 
 export interface ObjectText {
-  /** The function, in the shape of members, of the message's type. */
+  /** The function that writes the members of the message's type. */
   readonly write: WriteValue
   /** Members before all others, each with a comma before it. */
   readonly header: string

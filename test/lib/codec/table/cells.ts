@@ -4,7 +4,7 @@ import { strictEqual, deepStrictEqual } from 'node:assert'
 import { readEnvelope } from '../../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { compileShape } from '../../../../lib/codec/table/shape.ts'
+import { compilePattern } from '../../../../lib/codec/table/compile-pattern.ts'
 import { pickFromProtobuf } from '../../../../lib/codec/table/pick.ts'
 import { pickFromJson } from '../../../../lib/codec/table/pick-json.ts'
 import type { Cell, Printer } from '../../../../lib/codec/table/printer.ts'
@@ -37,13 +37,16 @@ export function picked(
 ): unknown {
   const known = schemaOf().findKind(apiVersion, object.kind)
   if (known === undefined) throw new Error(`no kind ${apiVersion} ${object.kind}`)
-  const shape = compileShape(printer.fields, known.type, { root: object.kind, hasDefaults: true })
+  const pattern = compilePattern(printer.fields, known.type, {
+    root: object.kind,
+    hasDefaults: true,
+  })
   const bytes = protobufFromJson(Buffer.from(JSON.stringify(object)))
   if (bytes instanceof NotExact) throw new Error(bytes.reason)
   const envelope = readEnvelope(bytes, 0, bytes.length)
   if (envelope instanceof NotExact) throw new Error(envelope.reason)
-  const fromProtobuf = pickFromProtobuf(shape, bytes, envelope.rawStart, envelope.rawEnd)
-  deepStrictEqual(pickFromJson(shape, object), fromProtobuf)
+  const fromProtobuf = pickFromProtobuf(pattern, bytes, envelope.rawStart, envelope.rawEnd)
+  deepStrictEqual(pickFromJson(pattern, object), fromProtobuf)
   strictEqual(fromProtobuf instanceof NotExact, false)
   return fromProtobuf
 }

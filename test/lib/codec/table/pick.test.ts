@@ -6,7 +6,7 @@ import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { pickFromJson } from '../../../../lib/codec/table/pick-json.ts'
 import { pickFromProtobuf } from '../../../../lib/codec/table/pick.ts'
 import { defaultPrinter, printerOf } from '../../../../lib/codec/table/printers.ts'
-import { compileShape } from '../../../../lib/codec/table/shape.ts'
+import { compilePattern } from '../../../../lib/codec/table/compile-pattern.ts'
 import { loadVectors } from '../transcode/vectors.ts'
 
 const vectors = loadVectors().filter(
@@ -20,27 +20,27 @@ function printerFor(apiVersion: string, kind: string) {
   return printerOf(slash < 0 ? '' : apiVersion.slice(0, slash), kind)
 }
 
-function shapeOf(apiVersion: string, kind: string) {
+function patternOf(apiVersion: string, kind: string) {
   const known = schemaOf().findKind(apiVersion, kind)
   if (known === undefined) throw new Error(`no kind ${apiVersion} ${kind}`)
   const options = { root: kind, hasDefaults: true }
-  return compileShape(printerFor(apiVersion, kind).fields, known.type, options)
+  return compilePattern(printerFor(apiVersion, kind).fields, known.type, options)
 }
 
 t.test('random objects read the same from protobuf as from JSON, and are printed', async t => {
   let compared = 0
   for (const { apiVersion, kind, pb, json } of vectors) {
-    let shape
+    let pattern
     try {
-      shape = shapeOf(apiVersion, kind)
+      pattern = patternOf(apiVersion, kind)
     } catch {
       // Old versions of some kinds lack fields; none of these is stored any more.
       continue
     }
     const envelope = readEnvelope(pb, 0, pb.length)
     if (envelope instanceof NotExact) throw new Error(envelope.reason)
-    const picked = pickFromProtobuf(shape, pb, envelope.rawStart, envelope.rawEnd)
-    deepStrictEqual(picked, pickFromJson(shape, JSON.parse(json)), `${apiVersion} ${kind}`)
+    const picked = pickFromProtobuf(pattern, pb, envelope.rawStart, envelope.rawEnd)
+    deepStrictEqual(picked, pickFromJson(pattern, JSON.parse(json)), `${apiVersion} ${kind}`)
     printerFor(apiVersion, kind).cells(picked, 0, schemaOf())
     compared++
   }
@@ -55,14 +55,14 @@ t.test('objects that are cut short are not exact, and never end anywhere else', 
       continue
     }
     const { rawStart, rawEnd } = envelope
-    let shape
+    let pattern
     try {
-      shape = shapeOf(apiVersion, kind)
+      pattern = patternOf(apiVersion, kind)
     } catch {
       continue
     }
     for (let end = rawStart; end < rawEnd; end += 7) {
-      if (pickFromProtobuf(shape, pb, rawStart, end) instanceof NotExact) refused++
+      if (pickFromProtobuf(pattern, pb, rawStart, end) instanceof NotExact) refused++
     }
   }
   t.ok(refused > 100, `${refused} refused`)

@@ -2,11 +2,11 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { Field, MessageType } from '../schema/schema.ts'
-import type { Fields, Pattern, Shape, Slot, SlotMark } from './pattern.ts'
+import type { Fields, Pattern, CompiledPattern, Slot, SlotMark } from './pattern.ts'
 import { pickFromJson } from './pick-json.ts'
 import { compilePick } from './pick-source.ts'
 
-export interface ShapeOptions {
+export interface PatternOptions {
   /** The kind of the object: some defaults apply to some kinds only. */
   readonly root: string
   /** False for objects that the server makes itself, such as those of bookmarks: nothing is filled in there. */
@@ -14,7 +14,11 @@ export interface ShapeOptions {
 }
 
 /** Compiles a pattern. Throws `unsupported` for a field that the type does not have. */
-export function compileShape(fields: Fields, type: MessageType, options: ShapeOptions): Shape {
+export function compilePattern(
+  fields: Fields,
+  type: MessageType,
+  options: PatternOptions,
+): CompiledPattern {
   const zero: Record<string, unknown> = {}
   const slots: (Slot | undefined)[] = []
   for (const [name, pattern] of Object.entries(fields)) {
@@ -34,7 +38,7 @@ export function compileShape(fields: Fields, type: MessageType, options: ShapeOp
 function compileSlot(
   field: Field,
   pattern: Pattern,
-  { type, ...options }: ShapeOptions & { readonly type: MessageType },
+  { type, ...options }: PatternOptions & { readonly type: MessageType },
 ): Slot {
   const { jsonName: name, type: fieldType, isPointer } = field
   const base = { name, type: fieldType, isPointer }
@@ -42,13 +46,13 @@ function compileSlot(
   if (typeof pattern === 'string') {
     const mark = pattern.replace(/\?$/, '') as SlotMark
     const isPlain = typeof fallback !== 'object' || mark === 'texts'
-    return { ...base, mark, shape: undefined, fallback: isPlain ? fallback : undefined }
+    return { ...base, mark, nested: undefined, fallback: isPlain ? fallback : undefined }
   }
-  const shape = compileShape(nestedFields(pattern), type.schema.messageType(fieldType), options)
+  const nested = compilePattern(nestedFields(pattern), type.schema.messageType(fieldType), options)
   const mark = Array.isArray(pattern) ? 'messages' : 'message'
   const isList = mark === 'messages' && Array.isArray(fallback)
-  const items = isList ? fallback.map(item => pickFromJson(shape, item)) : undefined
-  return { ...base, mark, shape, fallback: items }
+  const items = isList ? fallback.map(item => pickFromJson(nested, item)) : undefined
+  return { ...base, mark, nested, fallback: items }
 }
 
 function nestedFields(pattern: Exclude<Pattern, string>): Fields {
@@ -79,7 +83,7 @@ function zeroOf(slot: Slot, isOptional: boolean): unknown {
     case 'messages':
       return []
     case 'message':
-      return slot.isPointer ? undefined : slot.shape?.zero
+      return slot.isPointer ? undefined : slot.nested?.zero
   }
 }
 
