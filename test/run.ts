@@ -28,7 +28,11 @@ if (spawnSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' }).status 
   process.exit(1)
 }
 // Many tests wait for a server, or for time to pass: one process more than processors keeps these busy.
-await runJobs(chosenJobs(), availableParallelism() + 1, result => results.push(result))
+await runJobs(chosenJobs(), {
+  atOnce: availableParallelism() + 1,
+  onFile: result => results.push(result),
+  write: text => process.stdout.write(text),
+})
 showBudgets()
 const sum = (key: 'passed' | 'failed'): number => results.reduce((sum, each) => sum + each[key], 0)
 process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`)

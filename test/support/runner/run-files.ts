@@ -28,28 +28,32 @@ const ownEnvironment = {
   NODE_COMPILE_CACHE: '.cache/compiled',
 }
 
-/** Runs `jobs` in their order, `atOnce` at a time. */
-export async function runJobs(
-  jobs: readonly Job[],
-  atOnce: number,
-  onFile: (result: FileResult) => void,
-): Promise<void> {
+export interface RunOptions {
+  /** How many processes run at a time. */
+  readonly atOnce: number
+  readonly onFile: (result: FileResult) => void
+  /** Takes what people are shown. */
+  readonly write: (text: string) => void
+}
+
+/** Runs `jobs` in their order. */
+export async function runJobs(jobs: readonly Job[], options: RunOptions): Promise<void> {
   const waiting = [...jobs]
   async function work(): Promise<void> {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      await runJob(job, onFile)
+      await runJob(job, options)
     }
   }
-  await Promise.all(Array.from({ length: atOnce }, work))
+  await Promise.all(Array.from({ length: options.atOnce }, work))
 }
 
-async function runJob(job: Job, onFile: (result: FileResult) => void): Promise<void> {
+async function runJob(job: Job, options: RunOptions): Promise<void> {
   const [program = '', ...args] = job.command
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...ownEnvironment },
   })
-  const report = new JobReport(job, onFile)
+  const report = new JobReport(job, options)
   let end: string | undefined
   function stop(reason: string): void {
     end = reason
@@ -77,7 +81,7 @@ async function runJob(job: Job, onFile: (result: FileResult) => void): Promise<v
 /** The lines of one process, taken apart by file. */
 class JobReport {
   readonly #job: Job
-  readonly #onFile: (result: FileResult) => void
+  readonly #options: RunOptions
   #next = 0
   #lines: string[] = []
   #passed = 0
@@ -86,9 +90,9 @@ class JobReport {
   #isInFailure = false
   #startedAt = performance.now()
 
-  constructor(job: Job, onFile: (result: FileResult) => void) {
+  constructor(job: Job, options: RunOptions) {
     this.#job = job
-    this.#onFile = onFile
+    this.#options = options
   }
 
   take(line: string): void {
@@ -129,13 +133,14 @@ class JobReport {
   #endFile(file: string = this.#job.files[this.#next] ?? ''): void {
     const seconds = (performance.now() - this.#startedAt) / 1000
     const result = { file, passed: this.#passed, failed: this.#failed, seconds }
-    for (const line of this.#lines) process.stdout.write(`    ${line}\n`)
+    const { write, onFile } = this.#options
+    for (const line of this.#lines) write(`    ${line}\n`)
     const state = result.failed === 0 ? 'ok' : 'not ok'
-    process.stdout.write(`${state} - ${file} (${result.passed} tests, ${seconds.toFixed(1)} s)\n`)
+    write(`${state} - ${file} (${result.passed} tests, ${seconds.toFixed(1)} s)\n`)
     if (result.failed > 0 && file.endsWith('.js')) {
-      process.stdout.write(`# again: TAP_TIMEOUT=300 node --enable-source-maps ${file}\n`)
+      write(`# again: TAP_TIMEOUT=300 node --enable-source-maps ${file}\n`)
     }
-    this.#onFile(result)
+    onFile(result)
     this.#next++
     this.#lines = []
     this.#failedInAll += this.#failed

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { type FileResult, runJobs } from './run-files.ts'
+
+/** Files with these contents, run in one process; what was counted of each, and what was shown. */
+async function run(
+  t: Test,
+  ...contents: readonly string[]
+): Promise<{ counts: [number, number][]; shown: string }> {
+  // In dist, where tap is found.
+  const folder = mkdtempSync(join('dist', 'runner-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const files = contents.map((content, i) => {
+    const file = join(folder, `${i}.js`)
+    writeFileSync(file, `import t from 'tap'\n${content}`)
+    return file
+  })
+  const program = files.length > 1 ? ['dist/test/support/runner/batch.js'] : []
+  const results: FileResult[] = []
+  let shown = ''
+  await runJobs([{ files, command: [process.execPath, ...program, ...files] }], {
+    atOnce: 1,
+    onFile: result => results.push(result),
+    write: text => {
+      shown += text
+    },
+  })
+  return { counts: results.map(({ passed, failed }) => [passed, failed]), shown }
+}
+
+const passing = "t.test('a', async t => t.pass())\n"
+const failing = "t.test('b', async t => t.fail('this is wrong'))\n"
+const late = "setTimeout(() => { throw new Error('too late') }, 50)\n"
+const rejecting = "setTimeout(() => { Promise.reject(new Error('nobody asked')) }, 50)\n"
+
+t.test(
+  'tests are counted, and what failed is shown with the command that runs it again',
+  async t => {
+    const { counts, shown } = await run(t, passing + passing + failing)
+    t.strictSame(counts, [[2, 1]])
+    t.match(shown, /this is wrong/)
+    t.match(shown, /^# again: .*node --enable-source-maps dist\/runner-\S+\/0\.js$/m)
+  },
+)
+
+t.test('files that share a process are counted apart', async t => {
+  const { counts } = await run(t, passing + failing, passing, failing)
+  t.strictSame(counts, [
+    [1, 1],
+    [1, 0],
+    [0, 1],
+  ])
+})
+
+t.test('what nobody catches is a failure, also after the last test', async t => {
+  for (const fault of [late, rejecting]) {
+    const { counts, shown } = await run(t, passing + fault)
+    t.strictSame(counts, [[1, 1]], fault)
+    t.match(shown, /too late|nobody asked/)
+  }
+  const { counts } = await run(t, passing, passing + late)
+  t.ok(
+    counts.some(([, failed]) => failed > 0),
+    'in a process with others, too',
+  )
+})
+
+t.test('a process that ends early fails its file, and those that it did not run', async t => {
+  const { counts, shown } = await run(t, passing, `${passing}process.exit(3)\n`, passing)
+  t.strictSame(
+    counts.map(([, failed]) => failed > 0),
+    [false, true, true],
+  )
+  t.match(shown, /not run: the process had ended/)
+})
+
+t.test('a file that cannot be loaded is a failure', async t => {
+  const { counts, shown } = await run(t, passing, "import './nowhere.js'\n")
+  t.strictSame(counts, [
+    [1, 0],
+    [0, 1],
+  ])
+  t.match(shown, /cannot be loaded/)
+})
