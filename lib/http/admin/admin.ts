@@ -1,12 +1,13 @@
-/** Our own paths, where those of the main listener are the upstream's: health, metrics, version, and the switch by which all reads pass.
+/** The admin listener: health, metrics, version, and the switch that passes all reads to the upstream. With an upstream the same paths
+ *  on the main listener are the upstream's own.
  *
  *  ```
  *  GET /pass-through              {"passThrough":false}
  *  PUT /pass-through?state=on     all reads pass from now on; off: they are answered from the mirror again
  *  ```
  *
- *  Who may ask is decided by where this listens. The switch takes a method that a page in somebody's browser cannot send, and takes it
- *  from this machine only. */
+ *  There is no authorization here: the address that it listens on decides who can connect. The switch needs a PUT, which a web page
+ *  in a browser cannot send, and is accepted from this machine only. */
 
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { MetricsText } from '../api/api.ts'

@@ -1,4 +1,4 @@
-/** /livez, /readyz and /healthz: every check by its name, in the words of kube-apiserver. */
+/** /livez, /readyz and /healthz: every check by its name, with the texts of kube-apiserver. */
 
 import type { HealthCheck } from '../../base/health-check.ts'
 import type { Query } from '../../kube/request/request.ts'
@@ -12,7 +12,7 @@ export interface Health {
 export interface HealthAnswer {
   readonly status: number
   readonly body: string
-  /** Upstream's answer about a single check leaves a header out. */
+  /** Upstream sends no `X-Content-Type-Options` with the answer about a single check. */
   readonly isPlain: boolean
 }
 

@@ -30,7 +30,7 @@ export interface MetricsText {
 }
 
 export interface ApiOptions {
-  /** The state of now. */
+  /** The current state. */
   readonly state: () => ApiState
   readonly reads: Reads
   readonly watches: OpenWatches
@@ -38,7 +38,7 @@ export interface ApiOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean
-  /** Called for each list: an index might help the next one. */
+  /** Called for each list, so that an index can be built for the next one. */
   readonly onList: (plan: ListPlan, state: ApiState) => void
   /** Undefined: anyone who can connect may read everything. */
   readonly authorizer?: Authorizer | undefined
@@ -46,7 +46,7 @@ export interface ApiOptions {
   readonly fairness?: Fairness | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
-  /** What goes to an upstream, if there is one. */
+  /** Passes requests to the upstream; undefined without one. */
   readonly proxy?: ProxyOptions | undefined
   /** Compares answers of the mirror with the upstream's; undefined without `--compare`. */
   readonly comparison?: Comparison | undefined
@@ -55,7 +55,7 @@ export interface ApiOptions {
   readonly metrics: MetricsText
   readonly clock: Clock
   readonly logger: Logger
-  /** A mistake of ours: logged and counted. */
+  /** Reports a bug of this program: it is logged and counted. */
   readonly onFault: OnFault
   /** A fresh id for each request. */
   readonly auditId: () => string

@@ -1,6 +1,6 @@
-/** Reads that the mirror cannot answer, such as those at a revision from before it started: they are answered from etcd itself, page by
- *  page. However large the range, only two pages are in memory: the one that is being sent and the next one. Of a list with a limit,
- *  only its own page is held, which may end early for that.
+/** Reads that the mirror cannot answer, such as those at a revision from before it started. They are answered from etcd itself, page by
+ *  page. However large the range, only two pages are in memory: the one that is being sent and the next one. A list with a limit is
+ *  one page, which ends early when it is too large to hold.
  *
  *  The body is written by the same code as any other list (list.ts). That code never waits while it walks the runs, so it gets an empty
  *  run wherever it has to wait for etcd. */
@@ -49,7 +49,7 @@ export async function directList(read: DirectRead<ListPlan>): Promise<ListConten
   return { meta, runs: runsOfEntries([...pageEntries(page)]), isMirrored: false }
 }
 
-/** All of a range, for a single object and for the state that a watch begins with. */
+/** All entries of a range: for a single object, and for the initial events of a watch. */
 export async function directSnapshot(
   read: DirectRead<ReadPlan>,
   range: KeyRange,
@@ -125,7 +125,7 @@ function failureOf({ plan, tokenEncryption }: DirectRead<ReadPlan>, error: unkno
   return readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
 }
 
-/** The entries of a list without a limit, as far as they have come. */
+/** The entries of a list without a limit, as far as they have arrived. */
 class DirectRuns implements Iterable<Run> {
   readonly #read: DirectRead<ListPlan>
   readonly #filter: Filter | undefined
@@ -146,11 +146,11 @@ class DirectRuns implements Iterable<Run> {
     this.#pages = pages
     this.#first = first
     this.revision = first.revision
-    // Also if the list is never sent.
+    // It is also stopped if the list is never sent.
     read.signal.addEventListener('abort', () => void this.end(), { once: true })
   }
 
-  /** Resolves when the first page is there, so that what fails at once can be said in a Status. */
+  /** Resolves when the first page has arrived, so that an early failure can be answered with a Status. */
   static async begin(read: DirectRead<ListPlan>): Promise<DirectRuns> {
     const pages = pagesOf(read, undefined)
     const first = await nextPage(read, pages)
@@ -158,7 +158,7 @@ class DirectRuns implements Iterable<Run> {
     return new DirectRuns(read, pages, first)
   }
 
-  /** Going through them once more reads everything once more: where the length of all comes before the first. */
+  /** Iterating again reads everything again. This is needed where the length of the whole list is written before its first item. */
   *[Symbol.iterator](): Generator<Run, void, undefined> {
     if (this.#isBegun) this.#restart()
     this.#isBegun = true
@@ -168,7 +168,7 @@ class DirectRuns implements Iterable<Run> {
     }
   }
 
-  /** Waits for more. Called when an empty run was met. */
+  /** Waits for more. Called after an empty run. */
   async more(): Promise<void> {
     const page = this.#first ?? (await nextPage(this.#read, this.#pages))
     this.#first = undefined
@@ -178,7 +178,7 @@ class DirectRuns implements Iterable<Run> {
     }
   }
 
-  /** Gives up what is still to come. */
+  /** Stops reading: no more pages are needed. */
   async end(): Promise<void> {
     await this.#pages.return?.()
   }

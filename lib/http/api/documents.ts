@@ -43,7 +43,7 @@ export async function answerDiscovery(
   else await negotiated(context, body, builtinOffer(hasCbor))
 }
 
-/** The first clause of the Accept header that can be met decides. */
+/** The first clause of the Accept header that can be satisfied decides. */
 function wantsAggregated(accept: string): boolean {
   for (const { type, subtype, parameters } of acceptClauses(accept)) {
     const isJson = type === 'application' && subtype === 'json'
@@ -81,7 +81,7 @@ async function negotiated({ reply }: RequestContext, body: string, offer: Offer)
   await reply.body(response, isLeft ? Buffer.from(body) : bytes)
 }
 
-/** Documents of the core group do not say their version, neither in JSON nor in the envelope. */
+/** Documents of the core group have no version, neither in JSON nor in the envelope. */
 function protobufOf(body: string): Uint8Array | NotExact {
   const hasVersion = body.includes('"apiVersion":"v1"')
   const json = hasVersion ? body : body.replace('{', '{"apiVersion":"v1",')

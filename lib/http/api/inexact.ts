@@ -1,7 +1,7 @@
-/** Objects that cannot be shown exactly, in front of an upstream that can. One such object in a list, or in the initial events of a watch,
- *  passes the whole request, so with an upstream both are checked before any of them is sent; what was encoded for the check is kept
- *  for the sending. An event that cannot be shown exactly ends its watches, and is remembered: watches that come again pass to the
- *  upstream, until the object has changed again or is gone, and they begin after it. */
+/** Objects that only the upstream can show exactly. One such object in a list, or in the initial events of a watch, passes the whole
+ *  request. So with an upstream both are checked before anything is sent; the check keeps what it has encoded for the response. An
+ *  event that cannot be shown exactly ends its watches and is remembered: until the object has changed or is deleted, watches that
+ *  begin before that event pass to the upstream. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -14,7 +14,7 @@ import { PassInstead } from '../../kube/pass-instead.ts'
 import type { OpenWatches } from '../watch/open-watches.ts'
 import type { RequestContext } from './request-context.ts'
 
-/** Objects of a keyspace that are remembered; those beyond it end watches each time. */
+/** Objects of a keyspace that are remembered. Beyond this number an inexact event ends its watches every time. */
 const rememberedMax = 1_000
 
 interface Inexact {
@@ -37,12 +37,12 @@ export class InexactEvents {
     }
   }
 
-  /** All events of a keyspace may be told. */
+  /** All events of the keyspace can be shown. */
   forget(keyspace: Key): void {
     this.#keyspaces.delete(keyspace)
   }
 
-  /** True if a watch would meet what it cannot be told. */
+  /** True if the watch would reach an event that cannot be shown. */
   concerns({ keyspace, start }: WatchPlan, snapshot: Snapshot): boolean {
     const known = this.#keyspaces.get(keyspace)
     if (known === undefined) return false
@@ -54,7 +54,7 @@ export class InexactEvents {
   }
 }
 
-/** Goes through pieces of an answer without sending any; what is not exact among them, or at their end. Undefined also when the client
+/** Makes the pieces of a response without sending them. Returns why one of them is not exact; undefined if all are, or if the client
  *  has left. */
 export async function problemIn(
   context: RequestContext,
@@ -78,7 +78,7 @@ interface CheckedAgainst {
   readonly watches: OpenWatches
 }
 
-/** Passes a watch to the upstream that the mirror could not continue. */
+/** Passes a watch to the upstream if the mirror could not continue it. */
 export function checkWatch(
   plan: WatchPlan,
   snapshot: Snapshot,

@@ -27,7 +27,7 @@ export interface ListContents {
   readonly isMirrored: boolean
   /** Waits for more items, after an empty run; undefined if all are at hand. */
   readonly more?: (() => Promise<void>) | undefined
-  /** Gives up what is still to come. */
+  /** Stops reading: no more items are needed. */
   readonly end?: (() => Promise<void>) | undefined
 }
 
@@ -44,7 +44,7 @@ export interface ListAnswer extends ShownAs {
   readonly resource: Resource
   readonly mediaType: MediaType
   readonly contents: ListContents
-  /** How the work on it gives way to others. */
+  /** The work on it yields on this clock between slices. */
   readonly pace: Clock
 }
 
@@ -56,7 +56,7 @@ export interface ListBeginning {
   readonly bytes: number
   readonly isWhole: boolean
   readonly problem: NotExact | undefined
-  /** What is still to be made. */
+  /** The rest of the body, which is not made yet. */
   readonly rest: Body
 }
 
@@ -97,7 +97,7 @@ export async function sendList(
   const { reply } = context
   const { resource, mediaType, pace } = list
   const { pieces, bytes, isWhole, rest } = beginning
-  // The upstream answers the whole list if there is one object that we cannot show.
+  // With an upstream, one object that cannot be shown exactly passes the whole list.
   const isSentAsMade = isWhole || services.proxy === undefined
   const problem = isSentAsMade ? beginning.problem : await problemIn(context, rest, pace)
   if (context.isOver) return
@@ -125,7 +125,7 @@ function bodyOf(
   })
 }
 
-/** What was made already, and then the rest. */
+/** The pieces that are made already, then the rest. */
 function continued(
   { resource, contents: { more } }: ListAnswer,
   pieces: readonly Uint8Array[],

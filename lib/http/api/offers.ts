@@ -1,4 +1,4 @@
-/** The media types in which things are offered: CBOR only where it is switched on, as upstream. */
+/** The media types that are offered. CBOR is one of them only if it is switched on, as in kube-apiserver. */
 
 import { builtinEncodings, type Encoding, type Offer } from '../../codec/negotiate/negotiate.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -26,7 +26,7 @@ const cborOffer: Offer = { ...plainOffer, encodings: withCbor, objectEncodings: 
 const plainCustom: readonly Encoding[] = ['json', 'yaml']
 const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
 
-/** Few, and made once, so that what is negotiated can be remembered with them. */
+/** Each offer is one object that is made once, so that results of negotiation can be cached with it. */
 const offers: readonly Offer[] = Array.from({ length: 16 }, (_, bits) => {
   const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
   const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor

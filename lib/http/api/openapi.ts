@@ -85,13 +85,13 @@ function* versionDocument(
   return { ...tagged(openApi, text), url: openApi.url(group, version, text) }
 }
 
-/** A document with a hash in its address never changes: clients need not ask again. */
+/** A document with a hash in its address never changes, so clients may cache it for ever. */
 function keptFor(nowMs: number): ResponseHeaders {
   const expires = new Date(nowMs + 365 * 86_400_000).toUTCString()
   return { 'cache-control': 'public, immutable', expires }
 }
 
-/** The first clause that can be honoured decides. Clients use both names of protobuf, and get it under one. */
+/** The first clause that can be satisfied decides. Clients use two names for protobuf; the answer always has the same one. */
 function formOf(accept: string, isVersion2: boolean): Form | undefined {
   if (accept === '') return 'json'
   for (const { type, subtype } of acceptClauses(accept)) {

@@ -32,7 +32,7 @@ export interface ReplyOptions {
   readonly auditId: string
   readonly clock: Clock
   readonly zipper: Zipper
-  /** Of what is answered, until more is known of it. */
+  /** The offer to negotiate with until the resource is known. */
   readonly offer: Offer
 }
 
@@ -43,7 +43,7 @@ export class Reply {
   offer: Offer
   /** Texts of Warning headers. */
   warnings: readonly string[] = []
-  /** Who answers, and why: the X-Watchglass header, which is sent where there is an upstream. */
+  /** The X-Watchglass header, which says who answers and why. It is sent only with an upstream. */
   origin: string | undefined = undefined
   readonly #options: ReplyOptions
   #code = 0
@@ -90,7 +90,7 @@ export class Reply {
     sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
   }
 
-  /** For what is not a valid request: the connection is closed. */
+  /** Answers what is not a valid request, and closes the connection. */
   badRequest(): void {
     this.#code = 400
     const close: ResponseHeaders = this.exchange.version === '1.1' ? { connection: 'close' } : {}

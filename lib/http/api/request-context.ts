@@ -14,22 +14,22 @@ export interface RequestFacts {
   readonly group: string
   readonly version: string
   readonly resource: string
-  /** Who answered: the mirror, etcd itself, what we know ourselves, the upstream, or a refusal. */
+  /** Who answered: the mirror, etcd itself, this program (discovery, its own paths), the upstream, or a refusal. */
   readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
   readonly hasLabelSelector: boolean
   readonly hasFieldSelector: boolean
 }
 
-/** What is known of a request when it comes. */
+/** What is known of a request when it arrives. */
 export interface IncomingRequest {
-  /** Of the moment at which the request came. */
+  /** The state of the API when the request arrived. */
   readonly state: ApiState
   readonly exchange: Exchange
   readonly target: RequestTarget
   readonly reply: Reply
   /** It asks for a watch: by its path, or by its query. */
   readonly isWatch: boolean
-  /** When it came. */
+  /** When it arrived. */
   readonly startMs: number
   /** For metrics; filled in as it becomes known. */
   readonly facts: RequestFacts

@@ -1,5 +1,5 @@
-/** Encrypted continue tokens: clients then learn no revisions and names of objects from them, and cannot make any. Replicas share the
- *  keys, so that a token of one is good at another.
+/** Encrypted continue tokens: clients cannot read revisions and object names from them, and cannot forge them. Replicas share the keys,
+ *  so that a token of one replica is valid on another.
  *
  *  ```
  *  wg2. base64url( nonce (12 bytes) | ciphertext | tag (16 bytes) )        AES-256-GCM, the list's prefix authenticated
@@ -75,7 +75,7 @@ function encrypt(key: Buffer, token: string, prefix: Key): string {
   return mark + encrypted.toString('base64url')
 }
 
-/** Undefined if the key does not fit, the token is not as it was made, or it is for another list. */
+/** Undefined if the token was made with another key, was changed, or is for another list. */
 function decrypt(key: Buffer, bytes: Buffer, prefix: Key): string | undefined {
   const decipher = createDecipheriv(cipherName, key, bytes.subarray(0, nonceBytes), {
     authTagLength: tagBytes,

@@ -1,19 +1,19 @@
-/** What was answered, in the form of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level Metadata, which holds neither bodies
- *  nor credentials. */
+/** Audit events in the format of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level Metadata, which has neither bodies nor
+ *  credentials. */
 
 import type { Identity } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 
-/** A watch is told twice: when its answer begins, and when it is over. */
+/** A watch is recorded twice: when its response begins, and when it ends. */
 export type AuditStage = 'ResponseStarted' | 'ResponseComplete'
 
 export interface AuditFacts {
   readonly auditId: string
   readonly stage: AuditStage
-  /** As it was sent: selectors are in it. */
+  /** As the client sent it, with its selectors. */
   readonly requestUri: string
   readonly attributes: Attributes
-  /** Undefined: nobody has said who it was. */
+  /** Undefined if the user is not known. */
   readonly identity: Identity | undefined
   readonly sourceIps: readonly string[]
   readonly userAgent: string
@@ -21,11 +21,11 @@ export interface AuditFacts {
   /** On the wall clock. */
   readonly receivedMs: number
   readonly tookMs: number
-  /** Who answered: the mirror, or we ourselves. */
+  /** Who answered: the mirror, or this program itself. */
   readonly source: string
 }
 
-/** One event, as a line without its end. */
+/** One event, as a line without a line break. */
 export function auditEvent(facts: AuditFacts): string {
   const { attributes, identity, sourceIps, userAgent, receivedMs, tookMs, code } = facts
   return JSON.stringify({

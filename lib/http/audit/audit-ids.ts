@@ -1,9 +1,9 @@
-/** Ids of requests, as the Audit-Id header and the audit log have them: UUIDs that nobody else makes. */
+/** Ids of requests, for the Audit-Id header and the audit log: unique UUIDs. */
 
 import { randomBytes } from 'node:crypto'
 
-/** Makes ids: the first two thirds are random and the same for all of a process, the rest counts. Making each at random costs a
- *  twentieth of a small answer, and nobody has to be kept from guessing one. */
+/** Makes ids: the first two thirds are random and the same for the whole process, the rest is a counter. Making each id at random costs a
+ *  twentieth of a small response, and an id does not have to be unguessable. */
 export function createAuditIds(): () => string {
   const random = randomBytes(16)
   random[6] = 0x40 | (random[6]! & 0x0f)

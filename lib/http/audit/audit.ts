@@ -1,5 +1,5 @@
-/** Records what is answered here: the upstream, whose audit log would have told it, never sees these requests. What passes to the
- *  upstream is recorded there. */
+/** Records requests that are answered here, because the upstream never sees them and so does not have them in its audit log. The
+ *  upstream records what passes to it. */
 
 import { isIP } from 'node:net'
 import { type AuditStage, auditEvent } from './audit-event.ts'
@@ -9,12 +9,12 @@ import type { Clock } from '../../base/clock.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 
-/** Takes lines. Never fails, and never makes anybody wait. */
+/** Takes lines. Never fails and never blocks. */
 export interface AuditLog {
   write(line: string): void
 }
 
-/** Who everybody is to whom anything is open. */
+/** The user of every request where authorization is off. */
 const unknownUser: Identity = {
   user: 'system:anonymous',
   uid: '',
@@ -24,13 +24,13 @@ const unknownUser: Identity = {
 
 /** What records are made with. */
 interface AuditServices {
-  /** A mistake of ours, which harms nobody but the record. */
+  /** Reports a bug of this program: the event is lost, and the request is not affected. */
   readonly onFault: (error: unknown) => void
   readonly clock: Clock
   readonly authorizer?: Authorizer | undefined
 }
 
-/** Records an answer that is over, or a watch that has begun, and again when it ends. */
+/** Records a response when it has ended; a watch when it has begun, and again when it ends. */
 export function recordAnswer(
   context: RequestContext,
   log: AuditLog,
@@ -45,7 +45,7 @@ export function recordAnswer(
   if (isOpen) exchange.onClose(() => record('ResponseComplete'))
 }
 
-/** Holds no more of the request than its record needs, for a watch may stay open for an hour. */
+/** Keeps only what the event needs of the request, because a watch may stay open for an hour. */
 function recorder(
   context: RequestContext,
   { attributes, log }: { readonly attributes: Attributes; readonly log: AuditLog },
@@ -75,7 +75,7 @@ function recorder(
   }
 }
 
-/** Who it was, also of a request that was refused. */
+/** The user, also of a request that was refused. */
 function identityOf(
   { grant, exchange }: RequestContext,
   authorizer: Authorizer,
@@ -84,7 +84,7 @@ function identityOf(
   return async () => authorizer.identityOfSender(exchange)
 }
 
-/** As upstream tells them: those that proxies have named, and the one that we see. */
+/** As upstream records them: the addresses that proxies have added, then the peer of the connection. */
 function sourceIpsOf(forwarded: string | string[] | undefined, address: string): string[] {
   const named = [forwarded ?? '']
     .flat()

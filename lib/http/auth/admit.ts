@@ -1,4 +1,4 @@
-/** Authorization in the way of a request: called before any byte of an answer. */
+/** Authorizes a request before any byte of its response. */
 
 import { unreachable } from '../../base/assert.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
@@ -7,7 +7,7 @@ import { healthPaths } from '../admin/health.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { Authorizer } from './authorizer.ts'
 
-/** True if the request is to be answered here, and now. False if it has been refused, or has gone to the upstream. */
+/** True if the request may be answered here. False if it was refused, or has passed to the upstream. */
 export async function isAdmitted(
   context: RequestContext,
   authorizer: Authorizer,
@@ -31,7 +31,7 @@ export async function isAdmitted(
   }
 }
 
-/** Paths that are open to everybody, as upstream's own health checks are: whoever restarts us has no token. */
+/** Paths that need no authorization, like upstream's own health checks: the kubelet probes them without a token. */
 export function isPublic(path: string): boolean {
   return healthPaths.some(open => path === open || path.startsWith(`${open}/`))
 }

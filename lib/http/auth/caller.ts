@@ -1,5 +1,5 @@
-/** Who sent a request, as far as it matters here: what tells them apart from others, how they are shown to the upstream, and until
- *  when their credentials last. Credentials are passed on and hashed; they are never kept, and never logged. */
+/** Who sent a request: a key that identifies the caller, how the caller is shown to the upstream, and when their credentials expire.
+ *  Credentials are passed on and hashed; they are never stored and never logged. */
 
 import { hash, randomBytes } from 'node:crypto'
 import type { Identity } from '../../kube/access-review.ts'
@@ -9,38 +9,38 @@ import type { UpstreamIdentity } from '../../upstream/upstream.ts'
 export type PassedHeaders = Readonly<Record<string, string | string[]>>
 
 export interface Caller {
-  /** A hash over the credentials: the same for the same ones, of no use to whoever finds it. */
+  /** A keyed hash of the credentials: equal for equal ones, and useless to anyone who finds it. */
   readonly key: string
-  /** Known without asking when we have authenticated them ourselves; the upstream knows it otherwise. */
+  /** Known if we have authenticated the caller ourselves; otherwise only the upstream knows. */
   readonly identity: Identity | undefined
-  /** What shows the upstream who they are. */
+  /** The headers that tell the upstream who the caller is. */
   readonly headers: PassedHeaders
-  /** What vouches for these headers: nothing but themselves, our certificate of a front proxy, or, for an impersonation, our own
-   *  credentials. */
+  /** Why the upstream believes these headers: they are the caller's own credentials, or they are sent with our certificate of a front
+   *  proxy, or (for an impersonation) with our own credentials. */
   readonly as: UpstreamIdentity
-  /** On the wall clock; undefined if nothing says. */
+  /** On the wall clock; undefined if it is not known. */
   readonly expiresAtMs: number | undefined
 }
 
-/** Without it, who finds a hash could try guessed credentials against it. */
+/** The key of the hash. Without it, anyone who finds a hash could check guessed credentials against it. */
 const salt = randomBytes(16).toString('hex')
 
-/** What stands for credentials, and for questions about them, in maps. Each text counts with its length, so that no two lists of texts
- *  make the same. */
+/** The hash that stands for credentials, and for questions about them, in maps. The length of each text is hashed with it, so that
+ *  different lists of texts never hash alike. */
 export function hashed(texts: readonly string[]): string {
   let all = salt
   for (const text of texts) all += `${text.length}:${text}`
   return hash('sha256', all, 'base64')
 }
 
-/** Somebody with an Authorization header, read as upstream reads it: the word after the first space, if there is one. Undefined if there
- *  is none, or one that upstream does not look at: they are anonymous. */
+/** The caller of a bearer token. The header is read as upstream reads it: the word after the first space. Undefined if there is no
+ *  token, or if upstream ignores the header: the caller is anonymous. */
 export function tokenCaller(authorization: string | undefined): Caller | undefined {
   if (authorization === undefined) return undefined
   const [scheme = '', token = ''] = authorization.trim().split(' ', 3)
   if (scheme.toLowerCase() !== 'bearer' || token === '') return undefined
   return {
-    // Of the token alone: whoever spells the rest differently is the same caller.
+    // The hash of the token alone: the scheme may be spelled in several ways.
     key: hashed(['token', token]),
     identity: undefined,
     headers: { authorization: `Bearer ${token}` },
@@ -49,8 +49,7 @@ export function tokenCaller(authorization: string | undefined): Caller | undefin
   }
 }
 
-/** When a token says that it ends, if it is a JSON Web Token that does. It is not verified, and so decides nothing but that a
- *  watch ends early. */
+/** When a JSON Web Token says that it expires. The token is not verified here, so this only makes a watch end early. */
 export function expiryOfToken(token: string): number | undefined {
   const [, payload, signature, ...rest] = token.split('.')
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined

@@ -1,5 +1,5 @@
-/** Finds out who sent a request: by a client certificate, by the word of a front proxy, or by a token that only the upstream can
- *  judge. In upstream's order: what is verified here comes before a token. */
+/** Finds out who sent a request: by a client certificate, by the headers of a front proxy, or by a token, which only the upstream can
+ *  verify. The order is upstream's: what is verified here comes before a token. */
 
 import type { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
@@ -17,26 +17,26 @@ import {
   isImpersonationHeader,
 } from './identity-headers.ts'
 
-/** Whose word is believed about who sent a request. */
+/** The front proxies whose headers are believed. */
 export interface FrontProxies {
   readonly authorities: readonly X509Certificate[]
-  /** Common names; none means any. */
+  /** Common names of their certificates; none means any. */
   readonly allowedNames: readonly string[]
   readonly headers: IdentityHeaderNames
 }
 
-/** How callers whom we have authenticated ourselves are shown to the upstream. */
+/** How the upstream is told about callers whom we have authenticated ourselves. */
 export type PassIdentity = 'headers' | 'impersonate'
 
 export interface CallersOptions {
   readonly clock: Clock
-  /** Authorities of users' certificates, as they are now; none: certificates say nothing. */
+  /** The current authorities of users' certificates. Without one, certificates identify no user. */
   readonly userAuthorities: () => readonly X509Certificate[]
-  /** As they are now; undefined: nobody is believed. */
+  /** The current front proxies; undefined: identity headers are never believed. */
   readonly frontProxies: () => FrontProxies | undefined
-  /** In which headers the upstream is told of users; the usual ones if it is left out. */
+  /** The headers that tell the upstream who the user is; X-Remote-* if it is left out. */
   readonly identityHeaders?: (() => IdentityHeaderNames) | undefined
-  /** Undefined: nobody has to be shown. */
+  /** Undefined: the upstream is not told about callers whom we have authenticated. */
   readonly passIdentity: PassIdentity | undefined
 }
 
@@ -54,7 +54,7 @@ export class Callers {
     this.#options = options
   }
 
-  /** Who sent this; undefined if nobody says. */
+  /** Who sent the request; undefined if it has no credentials. */
   callerOf(exchange: Exchange): Caller | undefined {
     const certificate = exchange.peer.certificate()
     const known = certificate === undefined ? undefined : this.#known(exchange, certificate)
@@ -62,8 +62,8 @@ export class Callers {
     return this.#callerFrom(known, expiryOf(certificate))
   }
 
-  /** How a request is shown to the upstream when it passes. Whoever asks to be taken for somebody else does so with credentials of
-   *  their own, never with an identity that we vouch for; but the word of a front proxy is passed on as a front proxy's. */
+  /** The headers and credentials with which a request passes to the upstream. A request that impersonates another user passes with its
+   *  own credentials, never with an identity that we have authenticated; but what a front proxy says is passed on as a front proxy's. */
   passed(exchange: Exchange): Pick<Caller, 'headers' | 'as'> {
     const caller = this.callerOf(exchange)
     const { authorization } = exchange.headers
@@ -79,8 +79,8 @@ export class Callers {
     return certificate !== undefined && this.#isFrontProxy(certificate, proxies)
   }
 
-  /** Connections mostly carry one token again and again, and it costs as much to hash as a small object to write. It is kept for no
-   *  longer than its connection. */
+  /** A connection mostly sends the same token again and again, and hashing it costs as much as writing a small object. So the hash is
+   *  kept as long as the connection. */
   #bearer({ peer, headers: { authorization } }: Exchange): Caller | undefined {
     const last = this.#lastBearers.get(peer)
     if (last !== undefined && last.authorization === authorization) return last.caller
@@ -107,7 +107,7 @@ export class Callers {
     return isAllowed && this.#isTrusted(certificate, authorities)
   }
 
-  /** Signatures are checked once for each connection, the certificate's end every time. */
+  /** Signatures are checked once for each connection, the certificate's validity every time. */
   #isTrusted(
     certificate: DetailedPeerCertificate,
     authorities: readonly X509Certificate[],
@@ -148,7 +148,7 @@ export class Callers {
   }
 }
 
-/** True if the request asks to be taken for somebody else's. */
+/** True if the request impersonates another user. */
 export function isImpersonating({ headers }: Exchange): boolean {
   for (const name in headers) if (name.startsWith('im') && isImpersonationHeader(name)) return true
   return false

@@ -1,38 +1,38 @@
-/** Client certificates: which authority vouches for one, and who it says that they are.
+/** Client certificates: which authority has signed one, and which user it names.
  *
- *  A TLS server knows one pool of authorities, and here two kinds of them are in it: those of users, and those of front proxies, which
- *  may speak for anybody. So it is checked here, by signatures and not by names, which of the two a certificate leads to. */
+ *  A TLS server has one pool of authorities. Here it holds two kinds: those of users, and those of front proxies, which may name any
+ *  user. So this module checks which of the two has signed a certificate, by signatures and not by names. */
 
 import { X509Certificate } from 'node:crypto'
 import type { DetailedPeerCertificate } from 'node:tls'
 import { CacheError } from '../../base/errors.ts'
 import type { Identity } from '../../kube/access-review.ts'
 
-/** Authorities out of a PEM file. Fails as X509Certificate does on what is none. */
+/** The authorities in a PEM file. Throws what X509Certificate throws if one is malformed. */
 export function authoritiesOf(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
   return blocks.map(block => new X509Certificate(block))
 }
 
-/** Refuses a PEM file that has no certificate: nobody would be believed, and nothing would say why. */
+/** Refuses a PEM file without a certificate: with it no client would be believed, and no message would say why. */
 export function requireAuthorities(option: string, pem: string): void {
   let count = 0
   try {
     count = authoritiesOf(pem).length
   } catch (error) {
     const { message } = CacheError.from(error, 'invalid_request')
-    throw new CacheError('invalid_request', `${option} is no certificate: ${message}`, {
+    throw new CacheError('invalid_request', `${option} is not a certificate: ${message}`, {
       cause: error,
     })
   }
   if (count === 0) throw new CacheError('invalid_request', `${option} has no certificate (PEM)`)
 }
 
-/** Longer chains are nobody's. */
+/** The longest chain that is followed. */
 const chainMax = 8
 
-/** True if one of the authorities vouches for the certificate, directly or through the intermediates that came with it, all of them
- *  valid at the time. The connection was verified before; this only tells authorities apart. */
+/** True if one of the authorities has signed the certificate, directly or through the intermediates that came with it, and all of them
+ *  are valid at that time. TLS has verified the connection before; this only tells the authorities apart. */
 export function leadsTo(
   certificate: DetailedPeerCertificate,
   authorities: readonly X509Certificate[],
@@ -72,7 +72,7 @@ function chainOf(leaf: DetailedPeerCertificate): X509Certificate[] {
   return chain
 }
 
-/** When it ends, on the wall clock. */
+/** When it expires, on the wall clock. */
 export function expiryOf({ valid_to }: DetailedPeerCertificate): number {
   return Date.parse(valid_to)
 }
@@ -82,7 +82,7 @@ export function commonNameOf({ subject }: DetailedPeerCertificate): string {
   return firstOf(subject?.CN)
 }
 
-/** Who a user's certificate is for, as upstream reads it: the common name, and an organization for each group. */
+/** The user of a certificate, as upstream reads it: the common name is the user, each organization a group. */
 export function identityOfCertificate(certificate: DetailedPeerCertificate): Identity | undefined {
   const user = commonNameOf(certificate)
   if (user === '') return undefined
@@ -91,7 +91,7 @@ export function identityOfCertificate(certificate: DetailedPeerCertificate): Ide
   return { user, uid: '', groups: withAuthenticated(user, groups), extra: {} }
 }
 
-/** The groups of somebody whom we have authenticated: upstream puts everybody whom it knows into one more. */
+/** The groups of a user whom we have authenticated. Upstream adds system:authenticated to them. */
 export function withAuthenticated(user: string, groups: readonly string[]): string[] {
   const group = 'system:authenticated'
   const isAnonymous = user === 'system:anonymous' || groups.includes('system:unauthenticated')

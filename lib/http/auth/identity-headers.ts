@@ -1,13 +1,12 @@
-/** The headers in which a front proxy says who sent a request: which they are, what they say, and how ours are made.
+/** The headers in which a front proxy names the user of a request: their names, how they are read, and how ours are written.
  *
- *  Servers disagree about `-` and `_` in names, so a name counts in both spellings when it is dropped, and only as configured when it
- *  is believed. */
+ *  Some servers treat `-` and `_` in names alike. So a header is dropped in both spellings, and believed only as it is configured. */
 
 import type { Identity } from '../../kube/access-review.ts'
 import { withAuthenticated } from './certificates.ts'
 import type { PassedHeaders } from './caller.ts'
 
-/** Names in lower case, in the order in which they are looked at. */
+/** Names in lower case, in the order in which they are read. */
 export interface IdentityHeaderNames {
   readonly user: readonly string[]
   readonly uid: readonly string[]
@@ -15,7 +14,7 @@ export interface IdentityHeaderNames {
   readonly extraPrefix: readonly string[]
 }
 
-/** What kube-apiserver sends to aggregated servers. */
+/** The headers that kube-apiserver sends to aggregated servers. */
 export const defaultIdentityHeaders: IdentityHeaderNames = {
   user: ['x-remote-user'],
   uid: ['x-remote-uid'],
@@ -23,8 +22,8 @@ export const defaultIdentityHeaders: IdentityHeaderNames = {
   extraPrefix: ['x-remote-extra-'],
 }
 
-/** True for a header that says who somebody is: the configured ones, and always the usual ones. Nobody's may be passed on but those
- *  that we write ourselves. */
+/** True for an identity header: the configured ones, and always X-Remote-*. A client's must never be passed on; only those that we
+ *  write ourselves are sent. */
 export function isIdentityHeader(name: string, configured: IdentityHeaderNames): boolean {
   const plain = spelled(name)
   return [configured, defaultIdentityHeaders].some(
@@ -34,7 +33,7 @@ export function isIdentityHeader(name: string, configured: IdentityHeaderNames):
   )
 }
 
-/** True for a header with which somebody asks to be taken for somebody else. */
+/** True for a header of an impersonation. */
 export function isImpersonationHeader(name: string): boolean {
   return spelled(name).startsWith('impersonate-')
 }
@@ -43,7 +42,7 @@ function spelled(name: string): string {
   return name.toLowerCase().replaceAll('_', '-')
 }
 
-/** Who the headers say that somebody is; undefined if they name no user. Only a verified front proxy is asked.
+/** The user that the headers name; undefined if they name none. Called for verified front proxies only.
  *
  *  The lines are taken as they were sent: Node joins lines of the same name with commas, and a group whose name has a comma would
  *  become two. */
@@ -58,7 +57,7 @@ export function identityFromHeaders(
     all.map(name => valuesOf(name)[0] ?? '').find(text => text !== '') ?? ''
   const user = firstOf(names.user)
   if (user === '') return undefined
-  // Not an object: the keys are whatever a front proxy sends, such as `constructor`.
+  // A Map: a front proxy may send any key, such as `constructor`.
   const extra = new Map<string, string[]>()
   for (const prefix of names.extraPrefix) {
     for (const { name, value } of lines) {
@@ -82,7 +81,7 @@ interface HeaderLine {
   readonly value: string
 }
 
-/** Names and values stand in turn. Values are bytes to Node, and UTF-8 to upstream. */
+/** Names and values alternate. Node gives values as bytes; upstream reads them as UTF-8. */
 function linesOf(rawHeaders: readonly string[]): HeaderLine[] {
   const lines: HeaderLine[] = []
   for (let i = 0; i + 1 < rawHeaders.length; i += 2) {
@@ -92,7 +91,7 @@ function linesOf(rawHeaders: readonly string[]): HeaderLine[] {
   return lines
 }
 
-/** Upstream escapes what may not stand in a header's name. */
+/** Upstream escapes characters that a header's name must not have. */
 function unescaped(key: string): string {
   try {
     return decodeURIComponent(key)
@@ -101,7 +100,7 @@ function unescaped(key: string): string {
   }
 }
 
-/** The headers of a front proxy that speaks for somebody. */
+/** The headers in which a front proxy names a user. */
 export function headersOfIdentity(identity: Identity, names: IdentityHeaderNames): PassedHeaders {
   const { user, uid, group, extraPrefix } = defaultIdentityHeaders
   const first = (some: readonly string[], usual: readonly string[]): string =>
@@ -117,7 +116,7 @@ export function headersOfIdentity(identity: Identity, names: IdentityHeaderNames
   )
 }
 
-/** The headers with which we, with our own credentials, act as somebody. */
+/** The headers with which we impersonate a user with our own credentials. */
 export function headersOfImpersonation(identity: Identity): PassedHeaders {
   return identityHeaders(
     { user: 'impersonate-user', uid: 'impersonate-uid', group: 'impersonate-group' },
@@ -140,7 +139,7 @@ function identityHeaders(
   return headers
 }
 
-/** As Node writes headers: a character for each byte. */
+/** As Node writes headers: one character for each byte. */
 function bytesOf(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -1,4 +1,4 @@
-/** Puts questions to the API server that decides: who may do what, and who somebody is. */
+/** Asks the API server that decides: may this user do that, and who is this user. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -35,7 +35,7 @@ export interface ReviewsOptions {
   readonly metrics: ReviewMetrics
 }
 
-/** kube's delegating servers wait so long. */
+/** The timeout of Kubernetes' own delegating servers. */
 const timeoutMs = 10_000
 
 export class Reviews {
@@ -63,14 +63,17 @@ export class Reviews {
       headers: {},
       as: 'ourselves',
     })
-    // Whether we may ask says nothing about them.
+    // A refusal of our own credentials says nothing about the caller.
     if (decision.type === 'refused') {
-      throw new CacheError('upstream_failed', 'our own credentials may not review access')
+      throw new CacheError(
+        'upstream_failed',
+        'our own credentials may not create SubjectAccessReviews',
+      )
     }
     return decision
   }
 
-  /** Who the upstream takes the caller for; undefined if it does not tell. */
+  /** The user that the upstream takes the caller for; undefined if it does not say. */
   async identity(caller: Caller): Promise<Identity | undefined> {
     const { metrics } = this.#options
     const { headers, as } = caller

@@ -1,6 +1,6 @@
-/** Whose certificates say who somebody is: authorities of users, and front proxies. Read at start and every minute, from files or from the
- *  ConfigMap that kube-apiserver publishes for aggregated servers, since both are rotated while we run. What cannot be read later
- *  leaves everything as it was. */
+/** The trusted authorities: of users' certificates, and of front proxies. They are read at start and every minute, from files or from
+ *  the ConfigMap that kube-apiserver publishes for aggregated servers, because both are rotated while we run. If a later read fails,
+ *  the old ones stay in use. */
 
 import type { X509Certificate } from 'node:crypto'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
@@ -12,9 +12,9 @@ import { defaultIdentityHeaders, type IdentityHeaderNames } from './identity-hea
 
 /** What is trusted, as it was read. */
 export interface TrustTexts {
-  /** PEM; empty: certificates of users say nothing. */
+  /** PEM; if it is empty, certificates identify no user. */
   readonly userAuthorities: string
-  /** Undefined: nobody may speak for others. */
+  /** Undefined: identity headers are never believed. */
   readonly frontProxies: FrontProxyTexts | undefined
 }
 
@@ -46,7 +46,7 @@ export class Trust {
     this.#options = options
   }
 
-  /** Reads everything for the first time; refuses what cannot be read, or is no certificate. */
+  /** The first read; fails on what cannot be read, or is not a certificate. */
   static async start(options: TrustOptions): Promise<Trust> {
     const trust = new Trust(options)
     await trust.#read()
@@ -54,12 +54,12 @@ export class Trust {
     return trust
   }
 
-  /** As they are now. Another array only when they have changed. */
+  /** The current ones: the same array until they change. */
   readonly userAuthorities = (): readonly X509Certificate[] => this.#userAuthorities
 
   readonly frontProxies = (): FrontProxies | undefined => this.#frontProxies
 
-  /** What a TLS server has to know of all of them. */
+  /** All of them, for the TLS server. */
   readonly pems = (): readonly string[] =>
     [this.#texts.userAuthorities, this.#texts.frontProxies?.authorities ?? ''].filter(
       pem => pem !== '',
@@ -112,13 +112,13 @@ function certificatesOf(what: string, pem: string): readonly X509Certificate[] {
     return authoritiesOf(pem)
   } catch (error) {
     const { message } = CacheError.from(error, 'invalid_request')
-    throw new CacheError('invalid_request', `${what} are no certificates: ${message}`, {
+    throw new CacheError('invalid_request', `${what} are not certificates: ${message}`, {
       cause: error,
     })
   }
 }
 
-/** Where kube-apiserver says how aggregated servers know it. */
+/** The ConfigMap in which kube-apiserver tells aggregated servers how to authenticate it. */
 export const trustConfigMapPath =
   '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication'
 
@@ -144,7 +144,7 @@ export function trustFromConfigMap(body: string): TrustTexts {
   }
 }
 
-/** In lower case, and the usual ones where none are given. */
+/** In lower case; the names of kube-apiserver where none are given. */
 export function headerNames(given: IdentityHeaderNames): IdentityHeaderNames {
   const { user, uid, group, extraPrefix } = given
   const or = (names: readonly string[], usual: readonly string[]): readonly string[] =>

@@ -51,7 +51,7 @@ export interface FairnessOptions {
   readonly limits?: FairnessLimits | undefined
 }
 
-/** Whoever holds a slot this long has a client that reads slowly: the slot goes to the next, and the bytes still count. */
+/** A request that holds a slot this long has a client that reads slowly. The slot is freed; the bytes that it holds still count. */
 const placeMaxMs = 5_000
 
 /** With fewer whole lists than this, pacing is not needed: a single list gives way often enough. */

@@ -1,4 +1,4 @@
-/** A limit on how many of something run at once. */
+/** Limits how many tasks run at once. */
 
 export class Slots {
   readonly max: number

@@ -24,7 +24,7 @@ export class StalledClients {
     this.#clock = clock
   }
 
-  /** An exchange has begun: the checks run while there is one. */
+  /** Adds an exchange. The checks run while there is one. */
   wake(): void {
     this.#cancel ??= this.#clock.setTimer(checkEveryMs, this.#check)
   }

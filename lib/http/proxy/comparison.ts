@@ -1,9 +1,8 @@
-/** Compares a share of what the mirror answers with what the upstream answers to the same (`--compare`). A list is asked for once more on
- *  both sides, exactly at the revision that the client was given, so that nothing that happens meanwhile makes a difference; the
- *  client's answer is not touched, and waits for nothing. A get cannot be asked for exactly: it is compared only if both sides have
- *  the same version of the object.
+/** Compares a share of the mirror's answers with the upstream's answers to the same requests (`--compare`). A list is repeated on both
+ *  sides, exactly at the revision that the client got, so that later changes make no difference. The client's own answer is neither
+ *  changed nor delayed. A get cannot ask for a revision: it is compared only if both sides have the same version of the object.
  *
- *  One comparison at a time: what comes meanwhile is not compared, so that this never becomes a load of its own. */
+ *  Only one comparison runs at a time. Reads that come meanwhile are not compared, so that the comparisons stay a small load. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -24,7 +23,7 @@ import type { SegmentCache } from '../../store/segments.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Zipper } from '../server/zipper.ts'
 
-/** What came of a comparison. */
+/** The result of a comparison. */
 export type ComparisonOutcome = 'same' | 'differs' | 'moved' | 'failed'
 
 export interface ComparisonOptions {
@@ -47,7 +46,7 @@ export interface ComparedServices {
   readonly logger: Logger
 }
 
-/** So many differences are logged; all are counted. */
+/** This many differences are logged; all are counted. */
 const loggedMax = 20
 const answerMaxBytes = 64 * 1024 * 1024
 const timeoutMs = 30_000
@@ -61,7 +60,7 @@ export class Comparison {
     this.#options = options
   }
 
-  /** A read was answered. Returns at once. */
+  /** Notes an answered read, which may be compared. Returns at once. */
   answered(context: RequestContext, route: ResourceRoute, services: ComparedServices): void {
     const { share, random, metrics } = this.#options
     if (this.#isBusy || share === 0 || !isComparable(context) || random.next() >= share) return
@@ -87,7 +86,7 @@ export class Comparison {
     ])
     const body = ours.answer
     if (body === undefined || ours.status !== 200) return 'moved'
-    // Who may not ask, or asks for what is compacted by now, learns nothing.
+    // The upstream refuses, or has compacted the revision: nothing can be compared.
     if (theirs.code !== 200) return theirs.code === 404 ? 'differs' : 'moved'
     const isGet = route.verb === 'get'
     const [a, b] = [body, theirs.body].map(bytes => comparable(bytes, services))
@@ -156,7 +155,7 @@ export class Comparison {
   }
 }
 
-/** Gets and lists that the mirror has answered with what there is. Rows of Tables show ages, which move on. */
+/** True for gets and lists that the mirror has answered with 200. Rows of Tables show ages, which change with time. */
 function isComparable({ facts, reply, exchange }: RequestContext): boolean {
   const isRead = facts.verb === 'get' || facts.verb === 'list'
   const isTable = String(exchange.headers.accept ?? '').includes('as=Table')
@@ -218,7 +217,7 @@ async function upstreamAnswer(
   }
 }
 
-/** Tokens that are encrypted are never the same twice. */
+/** Without the continue token: an encrypted one is different each time. */
 function comparable(body: Uint8Array, { tokenEncryption }: ComparedServices): Uint8Array {
   if (tokenEncryption === undefined) return body
   const text = Buffer.from(body).toString()

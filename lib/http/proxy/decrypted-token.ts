@@ -1,4 +1,4 @@
-/** Continue tokens on their way to the upstream. */
+/** Decrypts continue tokens in requests that pass to the upstream. */
 
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import { prefixOfList } from '../../kube/read-plan.ts'
@@ -6,8 +6,8 @@ import { parseQuery } from '../../kube/request/request.ts'
 import { routeRequest } from '../../kube/request/routes.ts'
 import type { RequestContext } from '../api/request-context.ts'
 
-/** The target, with a token that was encrypted here as the upstream knows it. Only with the list that it was made for: anywhere else a
- *  client could have it decrypted and shown, such as by a pod of its own behind pods/proxy. */
+/** The target, with the plain token in place of one that was encrypted here. This is done only for the list that the token was made
+ *  for. Otherwise a client could have a token decrypted and read it, for example in a pod of its own behind pods/proxy. */
 export function withDecryptedToken(
   { target, exchange, state }: RequestContext,
   encryption: TokenEncryption | undefined,

@@ -1,12 +1,12 @@
-/** Headers on their way through. What belongs to one connection is taken off (RFC 9110, 7.6.1), and so is what says who somebody is,
- *  which nobody may say but a front proxy. First what the client names in `Connection` goes, then what is ours is added: a client
- *  that names one of our headers there must not get rid of it. */
+/** The headers of requests and responses that pass. Headers of one connection are removed (RFC 9110, 7.6.1), and so are identity
+ *  headers, which only a front proxy may send. Headers that the client names in `Connection` are removed first and ours are added
+ *  afterwards, so that a client cannot remove one of ours by naming it there. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { UpstreamFailure } from '../../upstream/failure.ts'
 import type { ResponseHeaders } from '../server/exchange.ts'
 
-/** Of a connection, or written anew for each. `expect` has been answered by us. */
+/** Headers of one connection, and those that are written anew for each. We have answered `expect` ourselves. */
 const connectionHeaders: ReadonlySet<string> = new Set([
   'connection',
   'expect',
@@ -21,13 +21,13 @@ const connectionHeaders: ReadonlySet<string> = new Set([
   'upgrade',
 ])
 
-/** Trailers follow a body that does not say how long it is, and nothing else. */
+/** Trailers follow only a body without a length. */
 function hasTrailers(code: number, method: string, headers: IncomingHttpHeaders): boolean {
   const hasBody = method !== 'HEAD' && code !== 204 && code !== 205 && code !== 304
   return hasBody && headers['content-length'] === undefined
 }
 
-/** Headers that there may be one of, and that HTTP/2 of Node sends one of: two that differ say two things about one answer. */
+/** Headers that may occur once. Node's HTTP/2 sends only one of each; a response with two different values is ambiguous. */
 const singleHeaders: ReadonlySet<string> = new Set([
   'access-control-allow-credentials',
   'access-control-max-age',
@@ -65,7 +65,7 @@ const singleHeaders: ReadonlySet<string> = new Set([
   'x-content-type-options',
 ])
 
-/** Said anew by whoever stands in front, or else a client could say it. */
+/** Forwarding headers, which we write ourselves: a client must not forge them. */
 const forwardedHeaders: ReadonlySet<string> = new Set([
   'forwarded',
   'x-forwarded-for',
@@ -75,7 +75,7 @@ const forwardedHeaders: ReadonlySet<string> = new Set([
 ])
 
 export interface ClientHeaders {
-  /** Names and values in turn, as they were sent. */
+  /** Names and values alternating, as they were sent. */
   readonly rawHeaders: readonly string[]
   readonly method: string
   readonly host: string
@@ -85,15 +85,15 @@ export interface ClientHeaders {
 }
 
 export interface HeaderRules {
-  /** Says who somebody is, in any spelling. */
+  /** True for an identity header, in any spelling. */
   readonly isIdentityHeader: (name: string) => boolean
-  /** Not to be passed on as they were sent: in lower case. */
+  /** Headers that are not passed on, in lower case. */
   readonly replaced: readonly string[]
   /** Ours, in lower case. */
   readonly added: Readonly<Record<string, string | string[]>>
 }
 
-/** The headers of a request for the upstream: names and values in turn. */
+/** The headers of a request to the upstream: names and values alternating. */
 export function requestHeaders(client: ClientHeaders, rules: HeaderRules): string[] {
   const { rawHeaders, hasBody } = client
   const named = namedByConnection(rawHeaders)
@@ -125,8 +125,8 @@ export function requestHeaders(client: ClientHeaders, rules: HeaderRules): strin
   return passed
 }
 
-/** The trailers of a request for the upstream: names and values in turn. What frames a message, routes it or says who sends it is not
- *  said behind it (RFC 9110, 6.5.1): a server that takes trailers for headers must not be told by them. */
+/** The trailers of a request to the upstream: names and values alternating. Headers that frame or route a message, or identify its
+ *  sender, are removed from trailers (RFC 9110, 6.5.1), because some servers treat trailers as headers. */
 export function requestTrailers(
   rawTrailers: readonly string[],
   rawHeaders: readonly string[],
@@ -163,20 +163,20 @@ const headersOnly: ReadonlySet<string> = new Set([
   'trailer',
 ])
 
-/** True for a header that says who somebody is, whatever it is configured to be called. Some servers take `_` for `-`. */
+/** True for an identity header of any configured name. Some servers treat `_` as `-`. */
 export function isRemoteHeader(name: string): boolean {
   const isLikely = name.startsWith('x') || name.startsWith('X')
   return isLikely && name.toLowerCase().replaceAll('_', '-').startsWith('x-remote-')
 }
 
-/** What an answer is to, as far as its headers depend on it. */
+/** What the headers of a response depend on. */
 export interface AnsweredRequest {
   readonly method: string
-  /** The client's connection has a place for trailers. */
+  /** The client can receive trailers. */
   readonly canHaveTrailers: boolean
 }
 
-/** The headers of the upstream's answer for the client. Fails with `upstream_failed` if they contradict each other. */
+/** The headers of the upstream's response, for the client. Fails with `upstream_failed` if they contradict each other. */
 export function answerHeaders(
   code: number,
   headers: IncomingHttpHeaders,
@@ -207,7 +207,7 @@ function withoutConnection(headers: IncomingHttpHeaders): Record<string, string 
   return passed
 }
 
-/** The trailers of the upstream's answer; undefined if there are none. Of several where there may be one, none is believed. */
+/** The trailers of the upstream's response; undefined if there are none. If one that may occur once is repeated, all of it is dropped. */
 export function answerTrailers(trailers: IncomingHttpHeaders): ResponseHeaders | undefined {
   const passed = withoutConnection(trailers)
   for (const name of Object.keys(passed)) {
@@ -227,7 +227,7 @@ function namedByConnection(rawHeaders: readonly string[]): ReadonlySet<string> {
 
 const noTokens: ReadonlySet<string> = new Set()
 
-/** What most clients and servers send, or nothing at all, names no header. */
+/** Most clients and servers send no `Connection` header, or only `keep-alive`, which names no other header. */
 function tokensOf(values: readonly string[]): ReadonlySet<string> {
   const [first = '', ...rest] = values
   if (rest.length === 0 && (first === '' || first === 'keep-alive')) return noTokens

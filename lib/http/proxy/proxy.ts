@@ -1,4 +1,4 @@
-/** Passes requests to the upstream and its answers back, as they come: nothing is kept but what is on its way. */
+/** Passes requests to the upstream and streams its responses back. Nothing is stored. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -22,7 +22,7 @@ import type { Slots } from '../limits/slots.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
 import type { ForwardBody, ForwardRequest, Upstream } from '../../upstream/upstream.ts'
 
-/** Those that come in numbers when the mirror fails: what spares the upstream in good times must not kill it in bad ones. */
+/** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not overload the upstream. */
 const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
   'not-ready',
   'suspect',
@@ -30,14 +30,14 @@ const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
   'revision-not-kept',
 ])
 
-/** What requests are passed on with. */
+/** What passing a request needs. */
 export interface PassServices {
   readonly clock: Clock
   readonly proxy?: ProxyOptions | undefined
   readonly tokenEncryption?: TokenEncryption | undefined
 }
 
-/** Answers, or lets the upstream answer what the mirror cannot. */
+/** Answers from the mirror, or passes the request if the mirror cannot answer it. */
 export async function answerOrPass(
   context: RequestContext,
   services: PassServices,
@@ -54,7 +54,7 @@ export async function answerOrPass(
   }
 }
 
-/** Lets the upstream answer. Resolves when the answer is over. */
+/** Passes the request to the upstream. Resolves when the response has ended. */
 export async function passOn(
   context: RequestContext,
   { proxy, tokenEncryption, clock }: PassServices,
@@ -68,7 +68,7 @@ export async function passOn(
   const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
   try {
     if (exchange.takeover !== undefined && exchange.hasBody) {
-      throw badRequest('a request for another protocol has no body')
+      throw badRequest('a request that upgrades its connection must not have a body')
     }
     const request = await requestOf(context, proxy, tokenEncryption)
     if (wantsTunnel(exchange)) {
@@ -110,7 +110,7 @@ async function requestOf(
     },
     {
       isIdentityHeader: isIdentity,
-      // Whoever is shown by our word is not shown by any other.
+      // If we vouch for the user, the client's own credentials are dropped.
       replaced: credentials === undefined ? [] : ['authorization'],
       added: { ...credentials?.headers, ...own },
     },
@@ -126,7 +126,7 @@ async function requestOf(
   }
 }
 
-/** The body, read when the upstream takes it, and not before. */
+/** The body of the request, read only as fast as the upstream takes it. */
 function bodyOf(exchange: Exchange, isIdentityHeader: (name: string) => boolean): ForwardBody {
   return {
     pieces() {
@@ -146,7 +146,7 @@ const longSubresources: ReadonlySet<string> = new Set([
   'proxy',
 ])
 
-/** kube-apiserver's own rule: these have no time limit. */
+/** kube-apiserver's own rule for requests without a time limit. */
 function isLongRunning(method: string, { path, query }: RequestTarget): boolean {
   const info = requestInfo(method, path)
   if (info === undefined) return false
@@ -172,7 +172,7 @@ function forward(
     const relay = new Relay(exchange, clock, {
       started(code, headers) {
         onStarted()
-        // Whoever shows nothing stays a stranger, though some paths are open to everybody.
+        // A request without credentials authenticates nobody, even if its path is open to everyone.
         if (code !== 401 && request.isIdentified) exchange.accept()
         const passed = answerHeaders(code, headers, { method, canHaveTrailers })
         exchange.respond(code, reply.passed(code, passed))

@@ -15,8 +15,8 @@ import type { ForwardControl, ForwardSink } from '../../upstream/upstream.ts'
 /** The size of one read of a socket. */
 const heldMaxBytes = 64 * 1024
 
-/** So much is written although the client's buffer is full: Node calls a buffer full at 16 KB, and pausing and resuming for each 16 KB
- *  costs half as much again as passing them on. */
+/** This much is written although the client's buffer is full. Node calls a buffer full at 16 KB, and pausing and resuming for every
+ *  16 KB costs half as much again as passing the bytes on. */
 const aheadMaxBytes = 128 * 1024
 
 export interface RelayHooks {
@@ -34,10 +34,10 @@ export class Relay implements ForwardSink {
   readonly #hooks: RelayHooks
   #isOver = false
   #isWritten = false
-  /** A small response may become complete within this turn of the event loop. */
+  /** A small response may be complete within this turn of the event loop. */
   #mayHold = false
   #held: Uint8Array | undefined = undefined
-  /** Of a client that is full: cuts it off when it takes nothing for too long. */
+  /** The timer that cuts off a client whose buffer stays full for too long. */
   #cancelCut: CancelTimer | undefined = undefined
   /** Bytes written since the client's buffer was full. */
   #aheadBytes = 0
@@ -75,7 +75,7 @@ export class Relay implements ForwardSink {
     this.over(failure)
   }
 
-  /** The client has left, or nobody is interested any more. */
+  /** Stops: the client has left, or the response is not wanted any more. */
   over(failure: Error | undefined): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -85,7 +85,7 @@ export class Relay implements ForwardSink {
     this.#hooks.over(failure)
   }
 
-  /** What goes wrong here is not the upstream's fault: the exchange ends, with the error as it is. */
+  /** An error of this side is not the upstream's fault: the exchange ends with that error. */
   protected guarded(task: () => void): void {
     if (this.#isOver) return
     try {
@@ -96,7 +96,7 @@ export class Relay implements ForwardSink {
     }
   }
 
-  /** What comes at once goes out with the headers; what does not must not hold them back. */
+  /** Sends the headers: together with the body if it has come at once, alone if it has not. */
   readonly #flush = (): void => {
     this.guarded(() => {
       this.#mayHold = false

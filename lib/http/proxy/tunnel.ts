@@ -1,5 +1,5 @@
-/** The client's side of a connection that changes its protocol. Bytes go both ways unseen once the upstream has agreed; before that, and
- *  whatever else it says, the two connections have nothing to do with each other, and both end with the answer. */
+/** The client's side of an upgrade. After the upstream has agreed, bytes are copied both ways. Before that, or if it answers anything
+ *  else, the two connections are not joined, and both end with the response. */
 
 import type { Duplex } from 'node:stream'
 import type { Clock } from '../../base/clock.ts'
@@ -11,15 +11,15 @@ import { slowReaderTimeoutMs } from '../server/respond.ts'
 import { answerHeaders } from './forwarded-headers.ts'
 import { Relay, type RelayHooks } from './relay.ts'
 
-/** The protocols that an API server speaks. Others are not asked for, as if the client had not. */
+/** The protocols that an API server upgrades to. A request for any other is treated as an ordinary request. */
 const protocols: ReadonlySet<string> = new Set(['spdy/3.1', 'websocket'])
 
-/** True if the client wants a protocol that is passed on. */
+/** True if the client asks for one of them. */
 export function wantsTunnel({ takeover, headers }: Exchange): boolean {
   return takeover !== undefined && protocols.has((headers.upgrade ?? '').toLowerCase())
 }
 
-/** Asks the upstream for the protocol. Resolves when the connections have ended. */
+/** Asks the upstream for the upgrade. Resolves when the connections have ended. */
 export function passTunnel(
   context: RequestContext,
   { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
@@ -33,8 +33,8 @@ export function passTunnel(
     const relay = new TunnelRelay(context, clock, {
       started(code, answer) {
         if (code >= 300 && code < 400) {
-          // Whoever follows would take the credentials along (CVE-2020-8559).
-          throw new UpstreamFailure('broken', 'the upstream redirects a connection')
+          // A client that followed the redirect would send its credentials along (CVE-2020-8559).
+          throw new UpstreamFailure('broken', 'the upstream answered an upgrade with a redirect')
         }
         const passed = answerHeaders(code, answer, { method, canHaveTrailers: false })
         exchange.respond(code, { ...reply.passed(code, passed), connection: 'close' })
@@ -54,7 +54,7 @@ export function passTunnel(
   })
 }
 
-/** What becomes of the request for another protocol: a refusal is passed on as any answer is. */
+/** Receives the upstream's answer to the upgrade. A refusal is passed on like any response. */
 class TunnelRelay extends Relay {
   readonly #context: RequestContext
   readonly #clock: Clock
@@ -80,8 +80,8 @@ class TunnelRelay extends Relay {
   }
 }
 
-/** Bytes both ways. An end on one side is an end on the other; a failure ends both, and so does a side that takes nothing of what waits for
- *  it. A tunnel that is idle may be so for hours. */
+/** Copies bytes both ways. When one side ends, the other is ended. A failure closes both, and so does a side that does not read what
+ *  waits for it. A tunnel may be idle for hours. */
 function join(
   ends: readonly [client: Duplex, upstream: Duplex],
   clock: Clock,

@@ -1,10 +1,10 @@
-/** An exchange that nobody reads but ourselves: what the API answers to a request of our own making. */
+/** An exchange without a client: collects what the API answers to a request of our own. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Exchange, Peer, ResponseHeaders } from './exchange.ts'
 
-/** Beyond it the answer is given up. */
+/** A larger response is cut off. */
 const collectedMaxBytes = 64 * 1024 * 1024
 
 export class CollectedExchange implements Exchange {
@@ -33,7 +33,7 @@ export class CollectedExchange implements Exchange {
     this.peer = peer
   }
 
-  /** The whole body; undefined if the answer was cut off. */
+  /** The whole body; undefined if the response was cut off. */
   get answer(): Buffer | undefined {
     return this.#isWhole ? Buffer.concat(this.#pieces) : undefined
   }

@@ -1,10 +1,10 @@
-/** One request and its response, the same over HTTP/1.1 and HTTP/2, with back-pressure in sight: what the handler works on. */
+/** One request and its response, with back-pressure: the handler's interface, the same over HTTP/1.1 and HTTP/2. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex, Readable } from 'node:stream'
 import type { DetailedPeerCertificate } from 'node:tls'
 
-/** Response headers: names in lower case; several values make several lines. */
+/** Response headers: names in lower case; a header with several values is written as several lines. */
 export type ResponseHeaders = Readonly<Record<string, string | readonly string[]>>
 
 /** The connection's other end. */
@@ -15,10 +15,10 @@ export interface Peer {
   certificate(): DetailedPeerCertificate | undefined
 }
 
-/** A connection that asks for another protocol. */
+/** A connection whose client asks for an upgrade. */
 export interface Takeover {
   readonly socket: Duplex
-  /** What has come behind the request so far. From now on the socket is the caller's to read. */
+  /** The bytes that have come after the request so far. From now on the caller reads the socket. */
   take(): Uint8Array
 }
 
@@ -29,46 +29,46 @@ export interface Exchange {
   readonly target: string
   /** Names in lower case. */
   readonly headers: IncomingHttpHeaders
-  /** The same as they were sent: names and values in turn, each line for itself. */
+  /** The headers as they were sent: names and values alternating, each line for itself. */
   readonly rawHeaders: readonly string[]
   readonly body: Readable
-  /** What came behind the body, as `rawHeaders`; known when the body has ended. */
+  /** The trailers, as in `rawHeaders`; known when the body has ended. */
   readonly rawTrailers: readonly string[]
-  /** The request says that it has a body, which may be empty. */
+  /** The headers announce a body, which may be empty. */
   readonly hasBody: boolean
-  /** The connection itself, for a request to change its protocol. Whoever writes to it answers in place of everything below. */
+  /** The connection itself, of a request for an upgrade. Writing to it replaces every method below. */
   readonly takeover?: Takeover | undefined
-  /** The caller is known to us or to the upstream. */
+  /** The caller is authenticated, by us or by the upstream. */
   accept(): void
   readonly peer: Peer
-  /** The client takes what comes behind a body. */
+  /** The client accepts trailers. */
   readonly canHaveTrailers: boolean
   /** The response is complete, or the client has gone. */
   readonly isClosed: boolean
-  /** The response is written to its end, and the client has still to take some of it. */
+  /** The response is written completely, and the client has not read all of it. */
   readonly isFlushing: boolean
-  /** Status and headers; once, before any write. */
+  /** Sets status and headers; once, before any write. */
   respond(status: number, headers: ResponseHeaders): void
-  /** Tells a client that waits for it that its body is wanted. HTTP/1.1 has done so already. */
+  /** Sends 100 Continue to a client that waits for it. Over HTTP/1.1 Node has sent it already. */
   proceed(): void
-  /** Sends status and headers now, though the first write may be long in coming. */
+  /** Sends status and headers now, without waiting for the first write. */
   flush(): void
-  /** False when the client must read first; `onDrain` tells when. The piece must not be changed afterwards. */
+  /** False when the buffer is full; `onDrain` tells when writing may go on. The piece must not be changed afterwards. */
   write(piece: Uint8Array): boolean
   /** Calls `task` once, when writing may go on. Never, if the client goes away: watch `onClose` too. */
   onDrain(task: () => void): void
-  /** Trailers are sent where there is a place for them. */
+  /** Sets trailers. They are dropped where the protocol cannot send them. */
   end(piece?: Uint8Array, trailers?: ResponseHeaders): void
-  /** Ends the response with these pieces, in as few writes as there can be. */
+  /** Ends the response with these pieces, in as few writes as possible. */
   endWith(pieces: readonly Uint8Array[]): void
   /** Cuts the response off, so that the client cannot take it for complete. */
   abort(): void
-  /** Calls `task` once, when the response is complete or the client has gone; at once if that is so already.
-   *  The answer takes that back. */
+  /** Calls `task` once, when the response is complete or the client has gone; at once if that has happened already. Call the returned
+   *  function to cancel. */
   onClose(task: () => void): () => void
 }
 
 export type Handler = (exchange: Exchange) => void
 
-/** Told of a mistake of ours that something has met which nobody waits for. */
+/** Called with a bug of this program that occurred where no caller waits for the result. */
 export type OnFault = (error: unknown) => void

@@ -1,8 +1,8 @@
-/** What runs when a connection says so, and nobody waits for it: what it throws would end the process, and with it everybody's requests. */
+/** Guards event handlers of connections: an error that one throws would end the process, and with it all other requests. */
 
 import type { Exchange, OnFault } from './exchange.ts'
 
-/** A task whose mistake ends its exchange, and nothing else. */
+/** The task, with errors caught: an error aborts the exchange, and nothing else. */
 export function guarded(exchange: Exchange, task: () => void, onFault: OnFault): () => void {
   return () => {
     try {

@@ -5,8 +5,8 @@ import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './excha
 import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
 
-/** A piece from this size on is written by itself: TLS copies what is written together into a buffer of its own first, which costs
- *  a tenth of a list of 170 KB (bench/list, November 2026). */
+/** A piece of this size or more is written by itself. TLS copies pieces that are written together into one buffer, which costs a tenth
+ *  of a list of 170 KB (bench/list, November 2026). */
 const aloneMinBytes = 32 * 1024
 
 export class Http1Exchange implements Exchange {
@@ -61,7 +61,7 @@ export class Http1Exchange implements Exchange {
     return peerOf(this.body.socket)
   }
 
-  /** HTTP/1.0 has no chunks, behind which they stand. */
+  /** HTTP/1.0 has no chunked bodies, and so no trailers. */
   get canHaveTrailers(): boolean {
     return this.body.httpVersionMinor > 0
   }

@@ -1,8 +1,8 @@
-/** What an HTTP/2 connection may hold: little as long as nobody knows who is at its other end, as much as an aggregator needs afterwards. */
+/** How much one HTTP/2 connection may hold: little until its client is authenticated, and then as much as an aggregator needs. */
 
 import type { Http2Session } from 'node:http2'
 
-/** As many as kube-apiserver allows. */
+/** The streams that kube-apiserver allows. */
 export const strangerStreams = 100
 /** An aggregator sends all of its watches over one connection (kubernetes issue 60042). */
 const acceptedStreams = 2_000
@@ -12,7 +12,7 @@ const connectionWindowBytes = 16 * 1024 * 1024
 
 const accepted = new WeakSet<Http2Session>()
 
-/** The caller is known: the connection may carry more. */
+/** The client is authenticated: the connection may carry more. */
 export function acceptSession(session: Http2Session | undefined): void {
   if (session === undefined || accepted.has(session) || session.destroyed || session.closed) return
   accepted.add(session)
@@ -23,8 +23,8 @@ export function acceptSession(session: Http2Session | undefined): void {
   session.setLocalWindowSize(connectionWindowBytes)
 }
 
-/** Somebody was told that they are not known. A connection on which nobody ever was takes no more requests, so that each guess costs a
- *  new one; kube-apiserver does the same. */
+/** A request was answered with 401. If no client was ever authenticated on the connection, it takes no more requests, so that each
+ *  guess of a credential needs a new connection; kube-apiserver does the same. */
 export function refuseSession(session: Http2Session | undefined): void {
   if (session !== undefined && !accepted.has(session)) session.close()
 }

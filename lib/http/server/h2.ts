@@ -68,7 +68,7 @@ export class Http2Exchange implements Exchange {
 
   get isClosed(): boolean {
     const { closed, destroyed, writableFinished } = this.#stream
-    // Node ends the stream of a HEAD before anybody has answered it.
+    // Node ends the stream of a HEAD before it is answered.
     return closed || destroyed || (writableFinished && this.method !== 'HEAD')
   }
 
@@ -102,7 +102,7 @@ export class Http2Exchange implements Exchange {
     }
   }
 
-  /** HTTP/2 sends headers as soon as there are any. */
+  /** Nothing to do: HTTP/2 sends the headers when they are set. */
   flush(): void {}
 
   write(piece: Uint8Array): boolean {
@@ -134,7 +134,7 @@ export class Http2Exchange implements Exchange {
     stream.end()
   }
 
-  /** Most requests have nothing behind their headers. */
+  /** Most requests end with their headers. */
   #beforeEnd(): void {
     const stream = this.#stream
     if (stream.endAfterHeaders) return
@@ -142,7 +142,7 @@ export class Http2Exchange implements Exchange {
     else stream.once('finish', this.#afterEnd)
   }
 
-  /** A client that has its answer may have more to say, which nobody is going to read: it is told to stop (RFC 9113, 8.1). */
+  /** After the response, a client that is still sending its body is told to stop (RFC 9113, 8.1). */
   readonly #afterEnd = (): void => {
     this.#stream.resume()
     setImmediate(() => {

@@ -1,12 +1,12 @@
-/** Keeps web pages from a listener that believes whoever reaches it. A page in a browser on this machine may send requests here: across
- *  origins, which `Origin` tells, or as its own server, whose name it has made to mean this machine (DNS rebinding), which `Host`
- *  tells. No page can make an address or `localhost` its own. */
+/** Keeps web pages away from a listener without authorization. A page in a browser on this machine can send requests to it in two ways:
+ *  across origins, which the `Origin` header shows; or by a DNS name of its own server that it has pointed at this machine (DNS
+ *  rebinding), which the `Host` header shows. A page cannot use an IP address or `localhost` that way. */
 
 import { isIP } from 'node:net'
 import type { Exchange, Handler } from './exchange.ts'
 import { sendWhole } from './respond.ts'
 
-/** Hands on what no web page has sent. `names` are further names of the server. */
+/** A handler that refuses requests of web pages and passes on all others. `names` are further names of the server. */
 export function withHostGuard(handler: Handler, names: readonly string[] = []): Handler {
   const known = new Set(names.map(name => name.toLowerCase()))
   return exchange => {
@@ -24,7 +24,7 @@ export function withHostGuard(handler: Handler, names: readonly string[] = []): 
 
 function problemOf({ headers }: Exchange, known: ReadonlySet<string>): string | undefined {
   const { host, origin } = headers
-  // Only clients of HTTP/1.0 have none, and no browser is.
+  // Only HTTP/1.0 clients send no Host header, and no browser is one.
   if (host !== undefined && !isOwnName(host, known)) {
     return 'this name is not known to be this server: use localhost or an address, or start it with --allowed-host'
   }

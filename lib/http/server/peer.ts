@@ -1,4 +1,4 @@
-/** Who is at the other end of a connection. */
+/** The other end of a connection: its address and its certificate. */
 
 import type { Socket } from 'node:net'
 import { type DetailedPeerCertificate, TLSSocket } from 'node:tls'
@@ -6,8 +6,8 @@ import type { Peer } from './exchange.ts'
 
 const peers = new WeakMap<Socket, Peer>()
 
-/** The peer of a socket. Its certificate counts only when it was verified: an unverified one is as good as none. It is read once for
- *  each connection, since that costs as much as a small answer. */
+/** The peer of a socket. Its certificate is used only if TLS has verified it. It is read once for each connection, because reading it
+ *  costs as much as a small response. */
 export function peerOf(socket: Socket): Peer {
   const known = peers.get(socket)
   if (known !== undefined) return known
@@ -29,7 +29,7 @@ function createPeer(socket: Socket): Peer {
   }
 }
 
-/** Also true of the proxy that an HTTP/2 session gives for its socket. */
+/** True also for the proxy object that an HTTP/2 session returns as its socket. */
 function isTls(socket: Socket): socket is TLSSocket {
   return socket instanceof TLSSocket || (socket as Partial<TLSSocket>).encrypted === true
 }

@@ -1,4 +1,4 @@
-/** Bytes to clients with back-pressure: at most what the socket buffers is in memory, and nobody is waited for without end. */
+/** Sends bodies with back-pressure: only what the socket buffers is in memory, and waiting for a client has a time limit. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
@@ -9,23 +9,23 @@ export interface Response {
   readonly headers: ResponseHeaders
 }
 
-/** A body as it is made, or as it comes. */
+/** The pieces of a body, made or received while it is sent. */
 export type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
 /** How a response ended: whole, cut off by the client, or cut off by us because the client did not read. */
 export type Outcome = 'sent' | 'left' | 'slow'
 
-/** A client that takes nothing for so long is cut off. It is generous: a phone on a bad line reads something in a minute. */
+/** A client that reads nothing for this long is cut off. Even a phone on a bad line reads something in a minute. */
 export const slowReaderTimeoutMs = 60_000
 
-/** A client that has not taken all of an answer after so long is cut off, too, however steadily it reads. kube-apiserver gives a
- *  whole request 60 s; a list of a gigabyte over a line of 20 Mbit/s takes 7 minutes. */
+/** A client that has not read a whole response after this long is cut off, however steadily it reads. kube-apiserver allows 60 s for a
+ *  whole request; a list of a gigabyte over a line of 20 Mbit/s takes 7 minutes. */
 export const answerMaxMs = 600_000
 
 /** A body up to this is sent in one piece, with its length, as Go's server does. */
 const wholeMaxBytes = 2_048
 
-/** Sends a body that is at hand, be it in pieces. The caller does not wait. */
+/** Sends a body that is complete, in one or more pieces. Does not wait for the client. */
 export function sendWhole(
   exchange: Exchange,
   { status, headers }: Response,
@@ -72,13 +72,13 @@ export async function sendPieces(
   return 'sent'
 }
 
-/** Empties `pieces` into one. */
+/** Joins the pieces into one and empties the list. */
 function joined(pieces: Uint8Array[]): Uint8Array {
   const all = pieces.splice(0)
   return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
 }
 
-/** Waits until the exchange takes more. A client that takes nothing in time, or not before `endMs`, is cut off. */
+/** Waits until the exchange can be written to. A client that reads nothing in time, or not before `endMs`, is cut off. */
 export function writable(
   exchange: Exchange,
   clock: Clock,

@@ -1,5 +1,5 @@
-/** Listeners: HTTP/1.1 and HTTP/2 on one port, plain (told apart by the first bytes) or TLS (by ALPN), with limits, and an end
- *  that lets what is under way finish. What to answer is the handler's. */
+/** Listeners: HTTP/1.1 and HTTP/2 on one port, told apart by the first bytes (plain) or by ALPN (TLS), with limits, and with a stop
+ *  that lets open exchanges finish. The handler decides what to answer. */
 
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
@@ -32,15 +32,15 @@ export interface ServerOptions {
   /** With `https`. A `ca` makes the server ask for client certificates. */
   readonly tls?: SecureContextOptions | undefined
   readonly clock: Clock
-  /** Requests for another protocol are handed over with their connection. Without it they are answered as any other. */
+  /** Requests for an upgrade are handed over with their connection. Without it they are answered like any other request. */
   readonly takesUpgrades?: boolean | undefined
-  /** How long an HTTP/2 connection without streams is kept when nothing happens on it. */
+  /** How long an idle HTTP/2 connection without streams is kept. */
   readonly idleTimeoutMs?: number | undefined
 }
 
 /** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
 const headersMaxBytes = 64 * 1024
-/** Headers must be complete by then, or the connection is held by somebody who does not mean to send any. */
+/** Headers must be complete after this time: the client may be holding the connection on purpose. */
 const headersTimeoutMs = 30_000
 /** How often Node looks for connections that are late. */
 const checkEveryMs = 5_000
@@ -49,18 +49,18 @@ const idleTimeoutMs = 90_000
 /** Node counts a session's queued frames against this, in megabytes: thousands of watches each have a frame or two queued. */
 const sessionMemoryMegabytes = 256
 
-/** A connection on which nothing happened for so long is probed by the system. */
+/** TCP keep-alive probes begin after this time without traffic. */
 const vanishedAfterMs = 30_000
 
 const http1Options: http.ServerOptions = {
   maxHeaderSize: headersMaxBytes,
   headersTimeout: headersTimeoutMs,
   connectionsCheckingInterval: checkEveryMs,
-  // Long uploads pass through to the upstream; their pace is its business.
+  // No limit: long uploads pass to the upstream, which decides how long they may take.
   requestTimeout: 0,
   keepAliveTimeout: idleTimeoutMs,
   noDelay: true,
-  // Notices clients that have vanished without a word: watches may have nothing to write for an hour.
+  // Notices clients that have vanished without closing: a watch may have nothing to write for an hour.
   keepAlive: true,
   keepAliveInitialDelay: vanishedAfterMs,
 }
@@ -108,7 +108,7 @@ export class Server {
     if (takesUpgrades) this.#takeUpgrades(this.#http1)
   }
 
-  /** Node leaves such a connection to whoever listens for it. An answer of the ordinary kind ends it. */
+  /** Node hands such a connection to the listener of this event. An ordinary response closes it. */
   #takeUpgrades(server: http.Server): void {
     server.on('upgrade', (request: http.IncomingMessage, stream: Duplex, head: Buffer) => {
       const socket = stream as net.Socket
@@ -150,7 +150,7 @@ export class Server {
     return this.#exchanges.size
   }
 
-  /** Uses another certificate for connections from now on. */
+  /** Uses another certificate for new connections. */
   replaceTls(options: SecureContextOptions): void {
     this.#secure?.setSecureContext(options)
   }
@@ -169,7 +169,7 @@ export class Server {
     this.close()
   }
 
-  /** Cuts off whatever is under way. */
+  /** Cuts off all open exchanges. */
   close(): void {
     this.#isDraining = true
     this.#stalled.stop()
@@ -199,7 +199,7 @@ export class Server {
     return server
   }
 
-  /** A connection whose first bytes are HTTP/2's preface is one; any other goes on as `http1` would have taken it. */
+  /** A connection that begins with the HTTP/2 preface goes to the HTTP/2 server, any other to the HTTP/1.1 server. */
   #sniffProtocol(http1: http.Server, h2: http2.Http2Server): http.Server {
     const listeners = http1.listeners('connection')
     http1.removeAllListeners('connection')
@@ -214,7 +214,7 @@ export class Server {
         socket.removeAllListeners('timeout')
         socket.unshift(start)
         if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
-          // The HTTP/1.1 server accepts half-open sockets; over HTTP/2 a client that ends is gone.
+          // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 client that ends has gone.
           socket.allowHalfOpen = false
           h2.emit('connection', socket)
         } else for (const listener of listeners) listener.call(http1, socket)
@@ -236,13 +236,13 @@ export class Server {
       session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => {})
       if (this.#isDraining) session.close()
-      // Pings count as something: whoever keeps a connection alive may want to use it.
+      // A ping resets the idle time: the client keeps the connection alive because it may use it.
       let streams = 0
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
         streams++
         stream.once('close', () => {
           streams--
-          // It may have been looked at for the last time while the stream was open.
+          // The last idle check may have been while the stream was open.
           if (streams === 0 && !session.destroyed) session.setTimeout(this.#idleTimeoutMs)
         })
       })
@@ -281,7 +281,7 @@ export class Server {
   }
 }
 
-/** What is not HTTP at all, or has too many or too long headers: the connection is answered in one piece and closed. */
+/** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */
 function refuseMalformed(
   error: NodeJS.ErrnoException,
   socket: net.Socket | { destroy(): void },

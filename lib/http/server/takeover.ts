@@ -1,10 +1,10 @@
-/** A connection that asks for another protocol, until somebody takes it over. It is read all the while: a socket that nobody reads does not
- *  tell that its client has left, and what waits for an answer would be held for as long as the upstream likes. */
+/** A connection that waits for its upgrade. The socket is read meanwhile: without reading, Node does not notice that the client has
+ *  left, and the request would be held until the upstream answers. */
 
 import type { Socket } from 'node:net'
 import type { Takeover } from './exchange.ts'
 
-/** Clients wait for the answer before they say more than a few bytes in the new protocol. */
+/** Clients send at most a few bytes of the new protocol before the answer. */
 const earlyMaxBytes = 64 * 1024
 
 export class WaitingTakeover implements Takeover {
@@ -12,7 +12,7 @@ export class WaitingTakeover implements Takeover {
   readonly #pieces: Uint8Array[]
   #bytes: number
 
-  /** `head` has come behind the request. */
+  /** `head` is what has come after the request. */
   constructor(socket: Socket, head: Uint8Array) {
     this.socket = socket
     this.#pieces = [head]

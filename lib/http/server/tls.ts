@@ -10,23 +10,23 @@ import { requireAuthorities } from '../auth/certificates.ts'
 export interface TlsFiles {
   readonly certFile: string
   readonly keyFile: string
-  /** Client certificates are asked for, and verified against this, when it is given. They are never required. */
+  /** If it is given, client certificates are requested and verified against it. They are never required. */
   readonly clientCaFile?: string | undefined
-  /** More authorities of client certificates (PEM), as they are now. */
+  /** The current further authorities of client certificates (PEM). */
   readonly authorities?: (() => readonly string[]) | undefined
 }
 
 /** How often the files are compared. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
 const reloadIntervalMs = 10_000
 
-/** AES with keys of 128 bits first, where Node has 256 first: it is what a kube-apiserver chooses, and a fifth of what a watch of
- *  everything costs is encryption (bench/watch, November 2026). Whoever connects may still insist on another. */
+/** Prefers AES with keys of 128 bits, where Node prefers 256: kube-apiserver chooses the same, and encryption is a fifth of the cost of
+ *  a watch of everything (bench/watch, November 2026). A client can still insist on another cipher. */
 const firstCipher = 'TLS_AES_128_GCM_SHA256'
 const ciphers = DEFAULT_CIPHERS.split(':')
   .sort((one, other) => Number(other === firstCipher) - Number(one === firstCipher))
   .join(':')
 
-/** The files' contents as options of a TLS context; refuses what does not make one, naming the files. */
+/** The files' contents as options of a TLS context. Fails, naming the files, if they do not make one. */
 export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
   const [cert, key, ca] = await Promise.all([
     readNamed('--tls-cert', files.certFile),
@@ -62,8 +62,8 @@ export interface TlsReload {
   readonly onFailure: (failure: CacheError) => void
 }
 
-/** Calls `onChange` whenever the contents have changed and make a context; `onFailure`, once for each change, when they do
- *  not: the old ones stay in use. */
+/** Calls `onChange` whenever the contents have changed and make a TLS context. If they do not make one, calls `onFailure` once for
+ *  that change, and the old ones stay in use. */
 export function watchTls({ files, current, clock, onChange, onFailure }: TlsReload): CancelTimer {
   let known = fingerprint(current)
   let lastFailure = ''

@@ -1,5 +1,5 @@
-/** Bodies with gzip, out of runs that are compressed in zlib's threads, each by itself. The items of a whole leaf are compressed once,
- *  and kept with them: a list that was asked for before costs about as much as a plain one. */
+/** Compresses bodies with gzip, in runs that are compressed separately in zlib's threads. The items of a whole leaf are compressed once
+ *  and kept with the leaf, so a repeated list costs about as much as an uncompressed one. */
 
 import { constants, crc32, deflateRaw } from 'node:zlib'
 import { crcShift, GzipMember, storedBlock, type ZippedRun } from '../../codec/output/gzip.ts'
@@ -7,29 +7,29 @@ import { holderOfKept, type Segment } from '../../codec/output/segments.ts'
 import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
 import type { Pieces } from './respond.ts'
 
-/** Fast above all, as upstream. */
+/** Speed before size, as upstream. */
 const level = 1
 /** What is kept is compressed once and sent often. 10,000 pods in leaves of 16 take as many bytes as with level 1 in one go; with
  *  level 1 they take a quarter more (bench/list, November 2026). */
 const keptLevel = 4
 
-/** What is not kept is compressed in runs of about this size: the next ones cannot refer to them. */
+/** What is not kept is compressed in runs of about this size. A run cannot refer back to the runs before it. */
 const runBytes = 128 * 1024
-/** Less than this is not worth a trip to another thread. */
+/** Runs up to this size are stored uncompressed: they are not worth the way to another thread. */
 const storedBytes = 512
-/** Compressed bytes are handed on in pieces of at least this size: each write has a price. */
+/** Compressed bytes are passed on in pieces of at least this size, because each write costs time. */
 const pieceBytes = 64 * 1024
 
 export class Zipper {
   readonly #cache: SegmentCache<Segment>
-  /** What is being compressed to be kept, so that nobody else does the same. */
+  /** Runs that are being compressed to be kept, so that the same work is not done twice. */
   readonly #pending = new WeakMap<SegmentHolder, Promise<ZippedRun>>()
 
   constructor(cache: SegmentCache<Segment>) {
     this.#cache = cache
   }
 
-  /** The gzip member of all pieces. Nothing is compressed before it is asked for. */
+  /** One gzip member with all pieces. Each run is compressed when it is needed. */
   async *zip(pieces: Pieces): AsyncGenerator<Uint8Array, void, undefined> {
     const member = new GzipMember()
     const output = new Gathered(pieceBytes)
@@ -71,7 +71,7 @@ export class Zipper {
 
 const name = 'gzip'
 const noEnds = new Uint32Array(0)
-/** What a kept run weighs beside its bytes. */
+/** The memory that a kept run takes beside its bytes. */
 const overheadBytes = 400
 
 async function zipped(bytes: Uint8Array, atLevel: number = level): Promise<ZippedRun> {
@@ -81,7 +81,7 @@ async function zipped(bytes: Uint8Array, atLevel: number = level): Promise<Zippe
 }
 
 function deflate(bytes: Uint8Array, atLevel: number): Promise<Uint8Array> {
-  // A full flush makes a run that can stand behind any other.
+  // A full flush ends a run so that it can follow any other.
   const options = { level: atLevel, finishFlush: constants.Z_FULL_FLUSH }
   return new Promise((resolve, reject) => {
     deflateRaw(bytes, options, (error, deflated) => {
@@ -96,7 +96,7 @@ function* partsOf(piece: Uint8Array): Generator<Uint8Array, void, undefined> {
   for (let at = 0; at < piece.length; at += runBytes) yield piece.subarray(at, at + runBytes)
 }
 
-/** Pieces that are to become one. */
+/** Pieces that are compressed together. */
 class Gathered {
   readonly #wantedBytes: number
   #pieces: Uint8Array[] = []
