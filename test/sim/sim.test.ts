@@ -7,7 +7,7 @@ import { runWorld, simulate, WorldFailure } from './simulate.ts'
 import { effort } from '../support/effort.ts'
 
 /** What is run in every test run; the seed is new each time, and named by a failure. */
-const events = 100_000 * effort
+const events = 84_000 * effort
 /** Small enough that each profile has its turn. */
 const eventsOfWorld = 12_000
 

@@ -39,7 +39,7 @@ interface Metadata {
 interface Body {
   readonly code?: number
   readonly reason?: string
-  readonly items?: readonly { readonly metadata: Metadata }[]
+  readonly items?: readonly { readonly metadata: Metadata }[] | null
   readonly metadata: Metadata & {
     readonly continue?: string
     readonly remainingItemCount?: number
@@ -160,7 +160,9 @@ function judgeFailure(request: ListRequest, failure: Failure): Verdict {
 /** The page against a walk over everything that etcd has. */
 async function judgePage(world: World, request: ListRequest, body: Body): Promise<void> {
   const { kind, namespace, labels, fields } = request
-  const { metadata, items = [] } = body
+  const { metadata } = body
+  // Go writes an empty list of metadata as null.
+  const items = body.items ?? []
   const prefix = namespace === '' ? kind.prefix : `${kind.prefix}${namespace}/`
   const entries = await world.entriesAt(prefix, Number(metadata.resourceVersion))
   const start = request.continue === '' ? '' : tokenOf(request.continue).start

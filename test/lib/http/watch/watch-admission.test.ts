@@ -1,5 +1,6 @@
 import { silentLogger } from '../../../support/silent-logger.ts'
 import t from 'tap'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
@@ -85,7 +86,8 @@ const streaming =
 function stream(world: WatchWorld, exchange: ScriptedExchange, log: Log): void {
   const resource = builtIn('configmaps')
   const { query } = parseTarget(`/api/v1/configmaps?${streaming}`)!
-  const route = { type: 'resource', resource, verb: 'list', namespace: '', name: '' } as const
+  const scope = { verb: 'list', namespace: '', name: '' } as const
+  const route = { type: 'resource', schema: schemaOf(), resource, ...scope } as const
   const plan = planRead(route as never, query) as WatchPlan
   const { watches } = world
   const context = {
