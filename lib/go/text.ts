@@ -16,6 +16,32 @@ const shortEscapes: Readonly<Record<string, string>> = {
   '"': '\\"',
 }
 
+/** Bytes as text. Go's texts are bytes, so those that are no UTF-8 are kept, as halves of surrogate pairs (U+DC80 to U+DCFF), and are
+ *  written by `goQuote` and `goJsonString` as Go writes them. */
+export function goText(bytes: Uint8Array): string {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
+  if (!text.includes('\ufffd')) return text
+  let kept = ''
+  for (let at = 0; at < bytes.length;) {
+    const length = sequenceLength(bytes, at)
+    if (length === 0) kept += String.fromCharCode(0xdc00 + (bytes[at] as number))
+    else kept += Buffer.from(bytes.subarray(at, at + length)).toString()
+    at += Math.max(1, length)
+  }
+  return kept
+}
+
+/** How many bytes the UTF-8 sequence at a place has; 0 if there is none. */
+function sequenceLength(bytes: Uint8Array, at: number): number {
+  for (let length = 1; length <= 4 && at + length <= bytes.length; length++) {
+    const text = Buffer.from(bytes.subarray(at, at + length)).toString()
+    const isWhole = Buffer.byteLength(text) === length && text.length === (length === 4 ? 2 : 1)
+    const isItself = text !== '\ufffd' || bytes[at] === 0xef
+    if (isWhole && isItself) return length
+  }
+  return 0
+}
+
 /** The text between double quotes as `%q` prints it (strconv.Quote). */
 export function goQuote(text: string): string {
   let quoted = '"'
@@ -29,15 +55,20 @@ function quotedChar(char: string): string {
   const code = char.codePointAt(0) ?? 0
   if (code < 0x7f && code >= 0x20) return char
   if (code < 0x20 || code === 0x7f) return `\\x${hex(code, 2)}`
+  if (code >= 0xdc80 && code <= 0xdcff) return `\\x${hex(code - 0xdc00, 2)}`
   if (printable.test(char)) return char
   return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`
 }
 
 /** A JSON string as encoding/json writes it, with its quotes: `<`, `>` and `&` are escaped, and so are U+2028 and U+2029. Go has
- *  no text with half a surrogate pair in it: what decoded to one became U+FFFD. */
+ *  no text with half a surrogate pair in it: what decoded to one became U+FFFD. Bytes that are no UTF-8 (`goText`) are escaped. */
 export function goJsonString(text: string): string {
   let json = JSON.stringify(text)
-  if (json.includes('\\ud')) json = JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))
+  if (json.includes('\\ud')) {
+    const whole = text.replace(/(?![\u{dc80}-\u{dcff}])\p{Surrogate}/gu, '\ufffd')
+    const parts = whole.split(/[\u{dc80}-\u{dcff}]/u).map(part => JSON.stringify(part).slice(1, -1))
+    json = `"${parts.join('\\ufffd')}"`
+  }
   return htmlUnsafe.test(json)
     ? json.replaceAll(allHtmlUnsafe, char => `\\u${hex(char.charCodeAt(0), 4)}`)
     : json
@@ -127,6 +158,7 @@ function quoteDuration(text: string): string {
     const code = char.codePointAt(0) ?? 0
     if (char === '"' || char === '\\') quoted += `\\${char}`
     else if (code >= 0x20 && code < 0x80) quoted += char
+    else if (code >= 0xdc80 && code <= 0xdcff) quoted += quotedChar(char)
     else for (const byte of Buffer.from(char)) quoted += `\\x${hex(byte, 2)}`
   }
   return `"${quoted}"`

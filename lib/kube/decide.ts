@@ -8,7 +8,7 @@ import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { Route } from './request/routes.ts'
-import { needsUpstream, type Status, verbNotSupported } from './status.ts'
+import { unsupportedMediaType, needsUpstream, type Status, verbNotSupported } from './status.ts'
 
 /** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
 export type PassReason =
@@ -67,6 +67,8 @@ export type Decision =
 export interface DecisionRequest {
   readonly route: Route
   readonly target: RequestTarget
+  /** Of the body; undefined or empty where there is none. */
+  readonly contentType?: string | undefined
   /** It asks for a watch. */
   readonly isWatch: boolean
   /** Names in any case. */
@@ -145,7 +147,7 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
   return false
 }
 
-function decideAlone({ route, isWatch }: DecisionRequest): Decision {
+function decideAlone({ route, isWatch, contentType }: DecisionRequest): Decision {
   switch (route.type) {
     case 'discovery':
     case 'path':
@@ -161,6 +163,9 @@ function decideAlone({ route, isWatch }: DecisionRequest): Decision {
       if (isWatch && !resource.verbs.includes('watch')) {
         return { type: 'refuse', status: verbNotSupported(resource, 'watch').status }
       }
+      if (route.verb === 'patch' && !isPatchType(route.resource, contentType)) {
+        return { type: 'refuse', status: unsupportedMediaType }
+      }
       const lacks = whatIsLacking(route)
       if (lacks === undefined) return { type: 'mirror' }
       const what = subresource === '' ? lacks : `${lacks} ${subresource}`
@@ -168,6 +173,19 @@ function decideAlone({ route, isWatch }: DecisionRequest): Decision {
     }
   }
 }
+
+/** The router of built-in resources knows what a patch may be; handlers of others have their own words. */
+function isPatchType({ routing }: Resource, contentType = ''): boolean {
+  if (routing !== 'installed') return true
+  return contentType.split(',').some(type => patchTypes.has(type.replace(/;.*$/s, '').trim()))
+}
+
+const patchTypes: ReadonlySet<string> = new Set([
+  'application/json-patch+json',
+  'application/merge-patch+json',
+  'application/strategic-merge-patch+json',
+  'application/apply-patch+yaml',
+])
 
 /** The status subresource reads as the whole object does. */
 function isStatusRead({ verb, subresource }: Route & { readonly type: 'resource' }): boolean {

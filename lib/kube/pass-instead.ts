@@ -20,7 +20,7 @@ export class PassInstead extends CacheError {
 /** What becomes of a request that meets an object which cannot be shown: it passes, or is refused where there is nobody to pass it to. */
 export function notShown(resource: Resource, problem: NotExact): CacheError {
   if (problem instanceof Unproven) return new PassInstead('unproven')
-  return notExactly(resource, problem.reason)
+  return notExactly(resource, problem)
 }
 
 /** Why a request that met this failure may go to the upstream; undefined if the failure is the answer. */

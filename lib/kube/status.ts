@@ -4,6 +4,7 @@
  *  Everything in this folder that refuses a request throws a `StatusError`; failures of the layers below become a Status
  *  through one total table. */
 
+import type { NotExact } from '../codec/not-exact.ts'
 import { CacheError, type ErrorCode } from '../base/errors.ts'
 import { goJsonString, goQuote } from '../go/text.ts'
 
@@ -166,13 +167,22 @@ export function needsUpstream(of: GroupResource, what: string): StatusError {
 
 /** An object that this server cannot show exactly as kube-apiserver would, and so does not show at all. The reason never quotes
  *  the object. */
-export function notExactly(of: GroupResource, reason: string): NotExactlyError {
+export function notExactly(of: GroupResource, { reason, serverError }: NotExact): StatusError {
+  if (serverError !== undefined) return plainError(serverError)
   return new NotExactlyError('unsupported', {
     code: 500,
     message: `${goQuote(resourceText(of))} cannot be served exactly without an upstream API server: ${reason}`,
     reason: 'InternalError',
     details: { group: of.group, kind: of.resource },
   })
+}
+
+/** A body in a form that the router does not know. */
+export const unsupportedMediaType: Status = {
+  code: 415,
+  message: '415: Unsupported Media Type',
+  reason: 'UnsupportedMediaType',
+  details: {},
 }
 
 /** An internal error: a defect of this program. */

@@ -14,11 +14,6 @@ const exceptions: readonly (readonly [of: (recorded: Recorded) => boolean, reaso
     ({ request }) => request.path.startsWith('/api/v1/componentstatuses'),
     'computed by asking other processes how they are',
   ],
-  [
-    ({ request }) => /^\/apis?$/.test(request.path),
-    'documents of discovery as protobuf, and for who accepts none of their forms',
-  ],
-  [({ request }) => request.path.endsWith('/odd-control'), 'control characters in YAML'],
   [({ area }) => area === 'foreign' || area === 'watch-foreign', 'objects that others stored'],
   [
     ({ area, request }) =>

@@ -86,13 +86,25 @@ const rememberedMax = 1_000
 const rememberedMaxLength = 256
 
 function negotiateAnew(preference: Preference, offer: Offer): MediaType | NotAcceptable {
-  if (offer.hasRouter && !isRouted(preference.accept ?? '', offer.encodings)) {
-    const names = offer.isList ? [...plainNames(offer), ...streamNames(offer)] : plainNames(offer)
-    const refusal = `406: Not Acceptable\n\nAvailable representations: ${names.join(', ')}`
-    return { refusal, hasDetails: true }
-  }
+  return routerRefusal(preference, offer) ?? accepted(preference, offer, 'renderings')
+}
+
+/** As `negotiate`, for a document, which has no renderings. */
+export function negotiateDocument(preference: Preference, offer: Offer): MediaType | NotAcceptable {
+  return routerRefusal(preference, offer) ?? accepted(preference, offer, 'no renderings')
+}
+
+/** What the router says before any handler is asked; undefined if it lets the request pass. */
+export function routerRefusal(preference: Preference, offer: Offer): NotAcceptable | undefined {
+  if (!offer.hasRouter || isRouted(preference.accept ?? '', offer.encodings)) return undefined
+  const names = offer.isList ? [...plainNames(offer), ...streamNames(offer)] : plainNames(offer)
+  const refusal = `406: Not Acceptable\n\nAvailable representations: ${names.join(', ')}`
+  return { refusal, hasDetails: true }
+}
+
+function accepted(preference: Preference, offer: Offer, mode: Mode): MediaType | NotAcceptable {
   return (
-    firstAcceptable(preference, offer, 'renderings') ?? {
+    firstAcceptable(preference, offer, mode) ?? {
       refusal: `only the following media types are accepted: ${plainNames(offer).join(', ')}`,
       hasDetails: false,
     }

@@ -25,7 +25,8 @@ export function yamlItemFromJson(json: Uint8Array): Uint8Array | NotExact {
 
 function write(json: Uint8Array, render: (tree: JsonValue) => string): Uint8Array | NotExact {
   const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
-  if (unreadable.test(text)) return unreadableText
+  if (refused.test(text)) return refusedText
+  if (misread.test(text)) return misreadText
   const tree = parseTree(json, 0, json.length)
   if (tree === undefined) return new NotExact('value is not JSON, or nested too deep')
   try {
@@ -36,9 +37,16 @@ function write(json: Uint8Array, render: (tree: JsonValue) => string): Uint8Arra
   }
 }
 
-/** go-yaml refuses these anywhere in the JSON that it reads, or takes them (U+0085) for the end of a line. */
-const unreadable = /[\u007f-\u009f\ufeff\ufffe\uffff]|\\u[dD][89a-fA-F]/
-const unreadableText = new NotExact('a text has a character that YAML cannot hold')
+/** go-yaml refuses these anywhere in the JSON that it reads. */
+const refused = /[\u007f-\u0084\u0086-\u009f\ufeff\ufffe\uffff]/
+const refusedText = new NotExact(
+  'a text has a character that YAML cannot hold',
+  'yaml: control characters are not allowed',
+)
+
+/** The end of a line for go-yaml, and halves of pairs. */
+const misread = /\u0085|\\u[dD][89a-fA-F]/
+const misreadText = new NotExact('a text has a character that YAML reads as another')
 
 /** go-yaml gives up on a name whose `:` is more than 1,024 characters away; this is well before. */
 const nameMaxLength = 1000

@@ -117,7 +117,7 @@ function pageOf({ revision }: DirectPage, { entries, last, after, filter }: Take
 function isSelected(entry: KeyValue, filter: Filter | undefined, plan: ListPlan): boolean {
   if (filter === undefined) return true
   const result = filter(entry)
-  if (result instanceof NotExact) throw notExactly(plan.resource, result.reason)
+  if (result instanceof NotExact) throw notExactly(plan.resource, result)
   return result
 }
 

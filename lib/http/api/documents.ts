@@ -3,12 +3,25 @@
 import { acceptClauses } from '../../codec/negotiate/accept.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { appendEnvelope, readEnvelope } from '../../codec/transcode/envelope.ts'
-import { contentType, negotiateError, type Offer } from '../../codec/negotiate/negotiate.ts'
+import { AssertionError } from '../../base/assert.ts'
+import {
+  contentType,
+  type Encoding,
+  isPrettyWanted,
+  negotiateDocument,
+  type Offer,
+  type Preference,
+  routerRefusal,
+} from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { statusBody } from '../../codec/output/object-body.ts'
 import { protobufFromJson } from '../../codec/transcode/transcode.ts'
 import { aggregatedMediaType } from '../../kube/documents/discovery.ts'
-import { unknownPathText, type DiscoveryDocument } from '../../kube/request/routes.ts'
+import {
+  type DiscoveryDocument,
+  uninterpretable,
+  unknownPathText,
+} from '../../kube/request/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../../kube/status.ts'
 import { answerHealth, healthPaths } from '../admin/health.ts'
 import type { ApiOptions } from './api.ts'
@@ -31,50 +44,92 @@ export async function answerDiscovery(
   route: DiscoveryDocument,
   { hasCbor }: Pick<ApiOptions, 'hasCbor'>,
 ): Promise<void> {
-  const { state, reply, exchange } = context
+  const { state, reply } = context
+  const offer = offerOfDocument(context, route, hasCbor)
+  const refused = routerRefusal(reply.preference, offer)
+  if (refused !== undefined) throw notAcceptable(refused.refusal, refused.hasDetails)
   const hasAggregated = route.document === 'core' || route.document === 'groups'
-  if (hasAggregated && wantsAggregated(exchange.headers.accept ?? '')) {
-    await answerAggregated(context, route.document === 'core' ? '/api' : '/apis')
+  const aggregated = hasAggregated ? aggregatedEncoding(reply.preference, offer) : undefined
+  if (aggregated !== undefined) {
+    await answerAggregated(context, route.document === 'core' ? '/api' : '/apis', aggregated)
     return
   }
   const body = state.discovery.document(route)
   if (body === undefined) reply.text(404, unknownPathText)
   else if (route.document === 'version') await json(context, body)
-  else await negotiated(context, body, builtinOffer(hasCbor))
+  else await negotiated(context, body, offer)
 }
 
-/** The first clause of the Accept header that can be satisfied decides. */
-function wantsAggregated(accept: string): boolean {
+/** Some documents are behind the router, which knows what they can be had as. */
+function offerOfDocument(
+  { state }: RequestContext,
+  route: DiscoveryDocument,
+  hasCbor: boolean,
+): Offer {
+  if (route.document === 'version') return versionOffer
+  const isBuiltIn =
+    route.document === 'resources' &&
+    state.registry.routingOf(route.group, route.version) === 'installed'
+  return { ...builtinOffer(hasCbor), hasRouter: route.document === 'core' || isBuiltIn }
+}
+
+const versionOffer: Offer = {
+  encodings: ['json'],
+  objectEncodings: ['json'],
+  hasRouter: true,
+  isList: false,
+}
+
+/** In what the aggregated document is wanted: the first clause of the Accept header that names it decides, and those that do not
+ *  are passed over. */
+function aggregatedEncoding({ accept = '' }: Preference, offer: Offer): Encoding | undefined {
   for (const { type, subtype, parameters } of acceptClauses(accept)) {
-    const isJson = type === 'application' && subtype === 'json'
     const [kind, group, version] = ['as', 'g', 'v'].map(name => parameters.get(name))
-    if (kind === undefined && group === undefined && version === undefined) return false
-    const isKnown = kind === 'APIGroupDiscoveryList' && group === 'apidiscovery.k8s.io'
-    if (isJson && isKnown && version === 'v2') return true
+    const isNamed = kind === 'APIGroupDiscoveryList' && group === 'apidiscovery.k8s.io'
+    if (!isNamed || version !== 'v2') continue
+    const range = `${type}/${subtype}`
+    const found = offer.encodings.find(encoding => {
+      const name = contentType(encoding)
+      return range === '*/*' || range === name || range === name.replace(/[^/]+$/, '*')
+    })
+    if (found !== undefined) return found
   }
-  return false
+  return undefined
 }
 
-async function answerAggregated(context: RequestContext, path: '/api' | '/apis'): Promise<void> {
+async function answerAggregated(
+  context: RequestContext,
+  path: '/api' | '/apis',
+  encoding: Encoding,
+): Promise<void> {
   const { state, reply, exchange } = context
   const { body, etag } = state.discovery.aggregated(path)
+  const type = aggregatedMediaType.replace(contentType('json'), contentType(encoding))
   const headers = { 'cache-control': 'public', etag, vary: 'Accept' }
   if (exchange.headers['if-none-match'] === etag) {
-    const { status, headers: all } = reply.response(304, aggregatedMediaType, headers)
+    const { status, headers: all } = reply.response(304, type, headers)
     exchange.respond(status, all)
     exchange.end()
     return
   }
-  await reply.body(reply.response(200, aggregatedMediaType, headers), Buffer.from(body))
+  const isPretty = isPrettyWanted(reply.preference)
+  const message = protobufFromJson(Buffer.from(body), 0, undefined, state.registry.schema)
+  const bytes =
+    encoding === 'protobuf' ? message : statusBody(body, { ...plainJson, encoding, isPretty })
+  if (bytes instanceof NotExact) throw new AssertionError(bytes.reason)
+  await reply.body(reply.response(200, type, headers), bytes)
 }
+
+const plainJson = {
+  rendering: 'object',
+  renderingVersion: 'v1',
+  unknownParameters: [],
+} as const
 
 /** A document in the media type that the client accepts. It cannot be rendered as a Table or as metadata. */
 async function negotiated({ reply }: RequestContext, body: string, offer: Offer): Promise<void> {
-  const mediaType = negotiateError(reply.preference, offer)
-  if (mediaType === undefined) {
-    const names = offer.encodings.map(contentType).join(', ')
-    throw notAcceptable(`only the following media types are accepted: ${names}`, false)
-  }
+  const mediaType = negotiateDocument(reply.preference, offer)
+  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   const bytes = mediaType.encoding === 'protobuf' ? protobufOf(body) : statusBody(body, mediaType)
   const isLeft = bytes instanceof NotExact
   const response = reply.response(200, contentType(isLeft ? 'json' : mediaType.encoding))
@@ -107,8 +162,13 @@ export async function answerPath(
   { health: checks, metrics, clock }: Pick<ApiOptions, 'health' | 'metrics' | 'clock'>,
 ): Promise<void> {
   const { reply, exchange, target, state } = context
-  const isKnown = path === '/' || ownPaths.some(own => path === own || path.startsWith(`${own}/`))
-  if (isKnown && exchange.method !== 'GET' && exchange.method !== 'HEAD') {
+  const refusal = uninterpretable(path, exchange.target)
+  if (refusal !== undefined) {
+    reply.text(500, refusal)
+    return
+  }
+  // Only this one asks for the method: DELETE resets the upstream's.
+  if (path === '/metrics' && exchange.method === 'DELETE') {
     reply.status(methodNotAllowed)
     return
   }

@@ -33,7 +33,7 @@ export async function answerOpenApi(
     reply.text(404, unknownPathText)
     return
   }
-  const form = formOf(exchange.headers.accept ?? '', path === '/openapi/v2')
+  const form = formOf(reply.preference.accept ?? '', path === '/openapi/v2')
   if (form === undefined) {
     throw notAcceptable('OpenAPI documents are served as application/json only', false)
   }

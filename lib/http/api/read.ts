@@ -303,7 +303,7 @@ async function readPage(
     if (slice.isOver) await slice.next()
   }
   const { page } = walk
-  if (page instanceof NotExact) throw notExactly(plan.resource, page.reason)
+  if (page instanceof NotExact) throw notExactly(plan.resource, page)
   return page
 }
 
@@ -331,7 +331,7 @@ export function shownAs(
   { clock, proxy }: Pick<ApiOptions, 'clock' | 'proxy'>,
 ): ShownAs {
   const encoder = state.encoderOf(resource)
-  if (encoder instanceof NotExact) throw notExactly(resource, encoder.reason)
+  if (encoder instanceof NotExact) throw notExactly(resource, encoder)
   const mismatch =
     type === 'watch' ? undefined : renderingMismatch(encoder.kind, mediaType, type === 'list')
   if (mismatch !== undefined) throw notAcceptable(mismatch, false)

@@ -36,6 +36,14 @@ export interface ReplyOptions {
   readonly offer: Offer
 }
 
+/** Of several Accept headers only the first counts. */
+function firstAccept({ headers, rawHeaders }: Exchange): string | undefined {
+  const { accept } = headers
+  if (accept === undefined || !accept.includes(',')) return accept
+  const at = rawHeaders.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'accept')
+  return rawHeaders[at + 1] ?? accept
+}
+
 export class Reply {
   readonly exchange: Exchange
   readonly preference: Preference
@@ -54,7 +62,7 @@ export class Reply {
     this.#options = options
     this.offer = options.offer
     this.preference = {
-      accept: headers.accept,
+      accept: firstAccept(exchange),
       userAgent: headers['user-agent'],
       pretty: target?.query.first('pretty'),
     }

@@ -3,7 +3,7 @@
 
 import type { Revision } from '../../base/revision.ts'
 import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
-import { goParseDuration, goParseInt, goParseUint, goQuote } from '../../go/text.ts'
+import { goParseDuration, goParseInt, goJsonString, goParseUint, goQuote } from '../../go/text.ts'
 import { everyLabel, type LabelSelector, parseLabelSelector } from '../selectors/label-selector.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { Query } from './request.ts'
@@ -153,7 +153,8 @@ function unsupportedMatch(match: string, supported: readonly string[]): StatusCa
   const list = supported.map(value => `"${value}"`).join(', ')
   return {
     reason: 'FieldValueNotSupported',
-    message: `Unsupported value: ${goQuote(match)}: supported values: ${list}`,
+    // The type of the value is not Go's own string, which is why it is printed as JSON.
+    message: `Unsupported value: ${goJsonString(match)}: supported values: ${list}`,
     field: 'resourceVersionMatch',
   }
 }

@@ -3,6 +3,8 @@
  *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included: authorization and routing
  *  upstream see exactly these values, so a different reading of a path would be a hole. */
 
+import { goText } from '../../go/text.ts'
+
 /** A request target taken apart. */
 export interface RequestTarget {
   /** Path and query as they were sent. */
@@ -97,13 +99,13 @@ export function parseQuery(text: string): Query {
   return new Query(values)
 }
 
-/** Percent decoding to UTF-8 text; undefined if an escape is broken. */
+/** Percent decoding to text, which need not be UTF-8; undefined if an escape is broken. */
 function unescapeText(text: string, isQuery: boolean): string | undefined {
   if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined
   const spaced = isQuery ? text.replaceAll('+', ' ') : text
   if (!spaced.includes('%')) return spaced
   return spaced.replace(/(?:%[0-9a-fA-F]{2})+/g, escapes =>
-    Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('utf8'),
+    goText(Buffer.from(escapes.replaceAll('%', ''), 'hex')),
   )
 }
 

@@ -5,6 +5,7 @@
  *  apart like those of authorization (`requestInfo`): what is unknown there is the plain text `404 page not found`, and HEAD works.
  *  Configured resources are routed as built-in ones, since aggregated servers are made of the same library. */
 
+import { goQuote } from '../../go/text.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { Registry } from '../resources/registry.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -56,12 +57,26 @@ const unknown: Route = { type: 'unknown' }
 /** The body of `unknown`, which is served as text/plain with nosniff. */
 export const unknownPathText = '404 page not found\n'
 
+/** The text of the 500 for a path that upstream cannot make sense of: a special verb with nothing behind it. `target` is the path as it
+ *  was sent, with its query. */
+export function uninterpretable(path: string, target: string): string | undefined {
+  const [root, ...rest] = splitPath(path)
+  const names = root === 'api' ? rest.slice(1) : root === 'apis' ? rest.slice(2) : []
+  if (names.length !== 1 || (names[0] !== 'watch' && names[0] !== 'proxy')) return undefined
+  const shown = target.replace(/[&<>]/g, sign => entities[sign] ?? sign)
+  const reason = `unable to determine kind and namespace from url, ${shown}`
+  return `Internal Server Error: ${goQuote(shown)}: failed to create RequestInfo: ${reason}\n`
+}
+
+const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
+
 /** Leads a request to where it is answered. `path` is decoded. */
 export function routeRequest(method: string, path: string, registry: Registry): Route {
+  if (uninterpretable(path, path) !== undefined) return { type: 'path', path }
   if (isBelow(path, '/api')) return routeCore(method, path, registry)
   if (isBelow(path, '/version')) return routeDocument(method, path, { document: 'version' })
   if (path === '/apis' || path === '/apis/') {
-    return routeDocument(method, '/version', { document: 'groups' })
+    return { type: 'discovery', document: 'groups' }
   }
   if (!path.startsWith('/apis/')) return { type: 'path', path }
   return routeGroup(method, path, registry)
@@ -90,14 +105,12 @@ function routeGroup(method: string, path: string, registry: Registry): Route {
   const routing = registry.routingOf(group, version)
   if (routing === 'remote') return { type: 'remote', group, version }
   if (routing === 'installed') {
-    if (version === '') {
-      return method === 'GET' ? { type: 'discovery', document: 'group', group } : wrongMethod
-    }
+    if (version === '') return { type: 'discovery', document: 'group', group }
     const isServed = registry.hasVersion(group, version)
     return isServed ? routeInstalled({ method, registry, group, version }, rest) : notFound
   }
   if (version === '' && registry.services.some(service => service.group === group)) {
-    return method === 'GET' ? { type: 'discovery', document: 'group', group } : wrongMethod
+    return { type: 'discovery', document: 'group', group }
   }
   return routing === 'custom' ? routeCustom(method, path, registry) : unknown
 }

@@ -1,5 +1,6 @@
 /** The resources that kube-apiserver has built in, from the table of the schema. */
 
+import { goQuote } from '../../go/text.ts'
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { BuiltInResource, Schema } from '../../codec/schema/schema.ts'
 import { defaultEtcdPrefix, type Resource } from './resource.ts'
@@ -40,7 +41,8 @@ function resourceFromRow(row: BuiltInResource, etcdPrefix: string): Resource {
       paths,
       fallback,
     })),
-    unknownField: label => unknownField.replaceAll('{label}', () => label),
+    unknownField: label =>
+      unknownField.replaceAll('"{label}"', () => goQuote(label)).replaceAll('{label}', () => label),
     isWatchCached: resource !== 'events',
     warnings: deprecations[`${group}/${version}/${resource}`] ?? [],
     routing: 'installed',
