@@ -135,7 +135,7 @@ function send(
   return isOver2 ? askOver2(service.port, sent) : ask(service.port, sent)
 }
 
-function differenceOf(exchange: Exchange, answer: HttpAnswer): string | undefined {
+export function differenceOf(exchange: Exchange, answer: HttpAnswer): string | undefined {
   const { response, request } = exchange
   if (answer.status !== response.status) {
     return `status ${answer.status} instead of ${response.status}: ${answer.body.subarray(0, 200).toString()}`

@@ -11,6 +11,7 @@
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
+import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -217,8 +218,10 @@ export class AggregatedResources {
     entry.isUnderWay = true
     this.#underWay++
     const before = JSON.stringify(shownOf(entry))
+    // A look asks some questions at once: they listen to a signal of its own.
+    const look = new LinkedAbort(this.#stopped.signal)
     try {
-      await this.#settle(entry)
+      await this.#settle(entry, look.signal)
     } catch (error) {
       const { message } = CacheError.from(error, 'upstream_failed')
       entry.isSettled = false
@@ -229,6 +232,7 @@ export class AggregatedResources {
         logger.warn('a resource could not be compared with its server', { name, reason: message })
       }
     }
+    look.release()
     this.#underWay--
     entry.isUnderWay = false
     entry.attempts++
@@ -242,15 +246,14 @@ export class AggregatedResources {
   }
 
   /** One step after the other, as far as it goes now. */
-  async #settle(entry: Entry): Promise<void> {
-    if (entry.location === undefined || entry.isGuessed) await this.#locate(entry)
+  async #settle(entry: Entry, signal: AbortSignal): Promise<void> {
+    if (entry.location === undefined || entry.isGuessed) await this.#locate(entry, signal)
     const { location } = entry
     if (location === undefined) return
     const keyspace = keyFromText(location.prefix)
     entry.isWaiting = entry.isGuessed || !this.#options.isServed(keyspace)
     if (entry.isWaiting) return
     const { upstream, at, clock, schema } = this.#options
-    const { signal } = this.#stopped
     const versions = new Map<string, Version>()
     for (const [name, known] of entry.versions) {
       const { base } = known
@@ -273,9 +276,8 @@ export class AggregatedResources {
     )
   }
 
-  async #locate(entry: Entry): Promise<void> {
+  async #locate(entry: Entry, signal: AbortSignal): Promise<void> {
     const { upstream, etcd, root, declared, covers, logger } = this.#options
-    const { signal } = this.#stopped
     const [first] = entry.listed
     if (first === undefined) return
     const { group, resource } = first

@@ -1,0 +1,119 @@
+/** A sidecar before a stand-in for the recorded server, over an embedded etcd that is written to as the recording says. */
+
+import type { Test } from 'tap'
+import { createRandom } from '../../../lib/base/random.ts'
+import { Service } from '../../../lib/compose/service.ts'
+import { EngineClient } from '../../../lib/etcd/engine/client.ts'
+import { Engine } from '../../../lib/etcd/engine/engine.ts'
+import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
+import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
+import { defaultLimits } from '../../../lib/mirror/limits.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { BalancedUpstream } from '../../../lib/upstream/balanced-upstream.ts'
+import { defaultUpstreamTimeouts, UpstreamServer } from '../../../lib/upstream/server.ts'
+import { WardleServer } from '../../support/aggregated/wardle-server.ts'
+import { silentLogger } from '../../support/silent-logger.ts'
+import type { Exchange, RecordedResponse, RecordedWatch } from '../load.ts'
+import { type Recording, RecordedWriter } from './recording.ts'
+
+export interface World {
+  readonly service: Service
+  readonly server: WardleServer
+  readonly writer: RecordedWriter
+  readonly clock: { stoppedAtMs: number | undefined }
+  readonly client: EngineClient
+}
+
+/** Starts both; they end with the test. */
+export async function startWorld(
+  t: Test,
+  recording: Recording,
+  options: { readonly prefix: string; readonly hasWatchCache?: boolean },
+): Promise<World> {
+  const scheduler = createDirectScheduler()
+  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
+  const network = new DirectNetwork(scheduler)
+  const client = new EngineClient({ engine, network })
+  const byId = new Map<string, RecordedResponse>()
+  for (const { id, response } of [...recording.exchanges, ...recording.watches.map(asExchange)]) {
+    byId.set(id, response)
+  }
+  const server = new WardleServer({
+    client,
+    prefix: options.prefix,
+    document: documentsIn(recording.exchanges),
+    recorded: id => byId.get(id),
+    hasWatchCache: options.hasWatchCache,
+  })
+  await server.listen()
+  const clock = {
+    ...systemClock,
+    stoppedAtMs: undefined as number | undefined,
+    wallMs: (): number => clock.stoppedAtMs ?? systemClock.wallMs(),
+  }
+  const timeouts = defaultUpstreamTimeouts
+  const url = new URL(server.url)
+  const service = await Service.start({
+    client: new EngineClient({ engine, network }),
+    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+    prefix: '/registry',
+    logger: silentLogger,
+    clock,
+    // A revision that never comes is waited for: not as long as in earnest.
+    limits: { ...defaultLimits, readWaitMaxMs: 300 },
+    upstream: {
+      servers: new BalancedUpstream({
+        servers: [new UpstreamServer({ url, timeouts, clock: systemClock })],
+        timeouts,
+        clock: systemClock,
+        logger: silentLogger,
+      }),
+    },
+  })
+  t.teardown(async () => {
+    await service.stop()
+    await server.close()
+    engine.close()
+  })
+  const writer = new RecordedWriter(client, recording.history)
+  return { service, server, writer, clock, client }
+}
+
+/** What the server says about itself, as it was recorded for whoever may read everything. */
+export function documentsIn(
+  exchanges: readonly Exchange[],
+): (path: string, accept: string) => RecordedResponse | undefined {
+  const areas = new Set(['discovery', 'openapi', 'version', 'health'])
+  const documents = new Map<string, RecordedResponse>()
+  for (const { area, user, request, response } of exchanges) {
+    const isPlain = request.method === 'GET' && request.headers['If-None-Match'] === undefined
+    if (!areas.has(area) || user !== 'front-admin' || !isPlain) continue
+    documents.set(`${request.path} ${String(request.headers['Accept'] ?? '')}`, response)
+  }
+  return (path, accept) => documents.get(`${path} ${accept}`)
+}
+
+/** The frames of a watch as one body. */
+function asExchange({ id, response, frames }: RecordedWatch): {
+  id: string
+  response: RecordedResponse
+} {
+  const bytes = frames.map(({ raw, raw_base64: base64 }) =>
+    base64 === undefined ? Buffer.from(raw ?? '') : Buffer.from(base64, 'base64'),
+  )
+  const body = Buffer.concat(bytes).toString('base64')
+  const isStream = response.status === 200 && response.body === undefined
+  return { id, response: isStream ? { ...response, body_base64: body } : response }
+}
+
+/** Resolves when the stored version of both resources is answered here. */
+export async function learnt({ service }: World, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    for (;;) {
+      const { registry } = service.registry.state
+      const found = registry.find('wardle.example.com', 'v1alpha1', name)
+      if (found !== undefined && service.knowledge?.objection(found) === undefined) break
+      await systemClock.yield()
+    }
+  }
+}

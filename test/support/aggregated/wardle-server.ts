@@ -1,0 +1,316 @@
+/** Stands in for upstream's sample server: no core group, resources in two versions of which one is stored, JSON in its own etcd, Tables,
+ *  warnings. What it says about itself is recorded; objects are read from etcd and served as that server serves them. Answers that
+ *  were recorded are given as they are to who names one (`x-recorded`). */
+
+import * as http from 'node:http'
+import * as https from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { keyFromText, prefixRange, textFromKey } from '../../../lib/base/keys.ts'
+import { yamlFromJson } from '../../../lib/codec/output/yaml.ts'
+import type { Client } from '../../../lib/etcd/client.ts'
+import type { KeyValue } from '../../../lib/store/event.ts'
+import type { RecordedResponse } from '../../golden/load.ts'
+import { group, served, type Stored } from './wardle-objects.ts'
+import { goText, tableOf } from './wardle-table.ts'
+import { type Target, targetOf } from './wardle-target.ts'
+import { write } from './wardle-writes.ts'
+
+export interface Answer {
+  readonly status: number
+  readonly headers: http.OutgoingHttpHeaders
+  readonly body: Uint8Array
+}
+
+export interface WardleOptions {
+  readonly client: Client
+  /** Its `--etcd-prefix`. */
+  readonly prefix: string
+  /** What it says about itself, for a path and an Accept header. */
+  readonly document: (path: string, accept: string) => RecordedResponse | undefined
+  readonly recorded?: ((id: string) => RecordedResponse | undefined) | undefined
+  readonly hasWatchCache?: boolean | undefined
+  /** Certificates; plain HTTP if it is left out. */
+  readonly tls?: https.ServerOptions | undefined
+  /** Called for every request; an answer instead of its own, if it gives one. */
+  readonly before?: ((request: http.IncomingMessage) => Answer | undefined) | undefined
+}
+
+export interface SeenRequest {
+  readonly method: string
+  readonly url: string
+  readonly headers: http.IncomingHttpHeaders
+  readonly certificate: string
+}
+
+const warnings: Readonly<Record<string, string>> = {
+  flunders: 'Flunder',
+  fischers: 'Fischer',
+}
+
+export class WardleServer {
+  readonly seen: SeenRequest[] = []
+  /** Versions that are served; a restart may change them. */
+  versions: ReadonlySet<string> = new Set(['v1alpha1', 'v1beta1'])
+  readonly #options: WardleOptions
+  readonly #sockets = new Set<Socket>()
+  #server: http.Server | https.Server | undefined
+  #port = 0
+
+  constructor(options: WardleOptions) {
+    this.#options = options
+  }
+
+  get url(): string {
+    return `${this.#options.tls === undefined ? 'http' : 'https'}://127.0.0.1:${this.#port}`
+  }
+
+  /** At the same port as before, if there was one. */
+  async listen(): Promise<void> {
+    const { tls } = this.#options
+    const handler: http.RequestListener = (request, response) =>
+      void this.#handle(request, response)
+    const server = tls === undefined ? http.createServer(handler) : https.createServer(tls, handler)
+    server.on('connection', socket => {
+      this.#sockets.add(socket)
+      socket.on('close', () => this.#sockets.delete(socket))
+    })
+    this.#server = server
+    await new Promise<void>(resolve => server.listen(this.#port, '127.0.0.1', resolve))
+    this.#port = (server.address() as AddressInfo).port
+  }
+
+  async close(): Promise<void> {
+    const server = this.#server
+    this.#server = undefined
+    for (const socket of this.#sockets) socket.destroy()
+    await new Promise<void>(resolve =>
+      server === undefined ? resolve() : server.close(() => resolve()),
+    )
+  }
+
+  async #handle(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const { method = '', url = '', headers } = request
+    const certificate = (request.socket as TLSSocket).getPeerCertificate?.()
+    const name = certificate?.subject?.CN
+    this.seen.push({ method, url, headers, certificate: typeof name === 'string' ? name : '' })
+    try {
+      const target = targetOf(method, url)
+      const early = this.#options.before?.(request) ?? this.#recorded(request)
+      if (early === undefined && target?.isWatch === true) {
+        await this.#watch(target, request, response)
+        return
+      }
+      const { status, headers: sent, body } = early ?? (await this.#answer(request, target))
+      response.writeHead(status, sent)
+      response.end(body)
+    } catch (error) {
+      response.writeHead(500, { 'content-type': 'text/plain' })
+      response.end(String(error))
+    }
+  }
+
+  #recorded({ headers, url = '' }: http.IncomingMessage): Answer | undefined {
+    const { recorded, document } = this.#options
+    const id = headers['x-recorded']
+    if (typeof id === 'string') return answerOf(recorded?.(id))
+    const [, , asked = '', version = ''] = url.split(/[/?]/)
+    if (asked === group && version !== '' && !this.versions.has(version)) return notFound(url)
+    return answerOf(document(url, headers.accept ?? ''))
+  }
+
+  async #answer(request: http.IncomingMessage, target: Target | undefined): Promise<Answer> {
+    if (target === undefined || !this.versions.has(target.version))
+      return notFound(request.url ?? '')
+    if (target.method !== 'GET') {
+      const { client } = this.#options
+      const body = await bodyOf(request)
+      const written = await write(client, this.#keyOf(target), { target, body })
+      const revision = written.revision
+      return this.#json(target, written.code, served(written.stored, { ...target, revision }))
+    }
+    return target.name === '' ? this.#list(target, request) : this.#get(target, request)
+  }
+
+  async #get(target: Target, { headers }: http.IncomingMessage): Promise<Answer> {
+    const [entry] = await this.#entries(target)
+    if (entry === undefined) return this.#json(target, 404, absent(target))
+    const object = this.#served(target, entry)
+    if (headers.accept?.includes('as=Table') === true) {
+      return this.#json(target, 200, tableOf([object], String(entry.modRevision)))
+    }
+    if (headers.accept === 'application/yaml') {
+      const yaml = yamlFromJson(Buffer.from(goText(object)))
+      if (yaml instanceof Uint8Array) {
+        return { ...this.#json(target, 200, {}, 'application/yaml'), body: yaml }
+      }
+    }
+    return this.#json(target, 200, object)
+  }
+
+  async #list(target: Target, { headers }: http.IncomingMessage): Promise<Answer> {
+    const { entries, revision } = await this.#read(target)
+    const named = target.selectedName
+    const all = entries.filter(entry => named === undefined || nameOf(entry) === named)
+    const isLimited = target.limit > 0 && !(target.isAnyState && this.#hasCache)
+    const page = isLimited ? all.slice(0, target.limit) : all
+    const rest = all.length - page.length
+    const meta = {
+      resourceVersion: String(revision),
+      ...(rest === 0 ? {} : { continue: 'bW9yZQ' }),
+      ...(rest === 0 || named !== undefined ? {} : { remainingItemCount: rest }),
+    }
+    const { accept = '' } = headers
+    if (accept.includes('as=Table')) {
+      const objects = page.map(entry => this.#served(target, entry))
+      return this.#json(target, 200, { ...tableOf(objects, ''), metadata: meta })
+    }
+    const isMetadata = accept.includes('as=PartialObjectMetadataList')
+    const kind = isMetadata ? 'PartialObjectMetadataList' : `${target.kind}List`
+    const apiVersion = isMetadata ? 'meta.k8s.io/v1' : `${group}/${target.version}`
+    const items = page.map(entry => this.#served(target, entry, true))
+    const isNull = isMetadata && items.length === 0
+    return this.#json(target, 200, {
+      kind,
+      apiVersion,
+      metadata: meta,
+      items: isNull ? null : items,
+    })
+  }
+
+  /** Events of whatever it reads from now on; the state before, and a bookmark behind it, if they are asked for. */
+  async #watch(
+    target: Target,
+    request: http.IncomingMessage,
+    response: http.ServerResponse,
+  ): Promise<void> {
+    const { client } = this.#options
+    const { entries, revision } = await this.#read(target)
+    response.writeHead(200, this.#json(target, 200, {}).headers)
+    const send = (type: string, object: object): void =>
+      void response.write(`${goText({ type, object })}\n`)
+    const isWanted = (entry: KeyValue): boolean =>
+      target.selectedName === undefined || nameOf(entry) === target.selectedName
+    if (target.hasState) {
+      for (const one of entries.filter(isWanted)) send('ADDED', this.#served(target, one))
+    }
+    if (target.hasBookmarks) send('BOOKMARK', emptyObject(target, revision))
+    const stream = client.watch(
+      { range: prefixRange(keyFromText(this.#prefixOf(target))) },
+      {
+        created() {},
+        changed: batches => {
+          for (const { changes } of batches) {
+            for (const change of changes) {
+              if (change.type !== 'put' || !isWanted(change.entry)) continue
+              const isNew = change.entry.version === 1
+              send(isNew ? 'ADDED' : 'MODIFIED', this.#served(target, change.entry))
+            }
+          }
+        },
+        progress() {},
+        ended: () => response.end(),
+      },
+    )
+    const timer = setTimeout(() => response.end(), target.timeoutSeconds * 1000)
+    response.on('close', () => {
+      clearTimeout(timer)
+      stream.cancel()
+    })
+    request.on('aborted', () => response.end())
+  }
+
+  get #hasCache(): boolean {
+    return this.#options.hasWatchCache !== false
+  }
+
+  #json(target: Target, status: number, body: object, type = 'application/json'): Answer {
+    const kind = warnings[target.resource] ?? ''
+    const text = `${group}/${target.version} ${kind} is deprecated in v1.3+, unavailable in v1.10+`
+    const isOld = target.version === 'v1alpha1'
+    return {
+      status,
+      headers: {
+        'content-type': type,
+        'cache-control': 'no-cache, private',
+        ...(isOld ? { warning: `299 - "${text}"` } : {}),
+      },
+      body: Buffer.from(`${goText(body)}\n`),
+    }
+  }
+
+  #served(target: Target, entry: KeyValue, isItem = false): object {
+    const { version } = target
+    const stored = storedIn(entry)
+    return served(stored, { version, revision: entry.modRevision, isItem })
+  }
+
+  async #entries(target: Target): Promise<readonly KeyValue[]> {
+    const { entries } = await this.#read(target)
+    const key = this.#keyOf(target)
+    return target.name === '' ? entries : entries.filter(entry => textFromKey(entry.key) === key)
+  }
+
+  async #read(target: Target): Promise<{ entries: readonly KeyValue[]; revision: number }> {
+    const range = prefixRange(keyFromText(this.#prefixOf(target)))
+    const { entries, header } = await this.#options.client.range({ range })
+    return { entries, revision: header.revision }
+  }
+
+  #prefixOf({ resource, namespace }: Target): string {
+    const scope = namespace === '' ? '' : `${namespace}/`
+    return `${this.#options.prefix}/${group}/${resource}/${scope}`
+  }
+
+  #keyOf(target: Target): string {
+    return this.#prefixOf(target) + target.name
+  }
+}
+
+function storedIn({ bytes, start, end }: KeyValue): Stored {
+  return JSON.parse(Buffer.from(bytes.subarray(start, end)).toString()) as Stored
+}
+
+function nameOf({ key }: KeyValue): string {
+  return textFromKey(key).split('/').at(-1) ?? ''
+}
+
+function emptyObject({ kind, version }: Target, revision: number): object {
+  return {
+    kind,
+    apiVersion: `${group}/${version}`,
+    metadata: {
+      resourceVersion: String(revision),
+      annotations: { 'k8s.io/initial-events-end': 'true' },
+    },
+    ...(kind === 'Flunder' ? { spec: {}, status: {} } : {}),
+  }
+}
+
+function absent({ resource, name }: Target): object {
+  const details = { name, group, kind: resource }
+  const message = `${resource}.${group} "${name}" not found`
+  const head = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' }
+  return { ...head, message, reason: 'NotFound', details, code: 404 }
+}
+
+function notFound(path: string): Answer {
+  const headers = { 'content-type': 'application/json' }
+  return { status: 404, headers, body: Buffer.from(`{"paths":["/apis"],"asked":"${path}"}\n`) }
+}
+
+function answerOf(response: RecordedResponse | undefined): Answer | undefined {
+  if (response === undefined) return undefined
+  const { 'content-length': _, 'transfer-encoding': __, ...headers } = response.headers
+  const body =
+    response.body_base64 === undefined
+      ? Buffer.from(response.body ?? '')
+      : Buffer.from(response.body_base64, 'base64')
+  return { status: response.status, headers: headers as http.OutgoingHttpHeaders, body }
+}
+
+async function bodyOf(request: http.IncomingMessage): Promise<string> {
+  const pieces: Buffer[] = []
+  for await (const piece of request) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces).toString()
+}
