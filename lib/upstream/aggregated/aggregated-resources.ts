@@ -90,6 +90,7 @@ export class AggregatedResources {
   readonly #entries = new Map<string, Entry>()
   readonly #stopped = new AbortController()
   #underWay = 0
+  #restarts = 0
   #cancel: CancelTimer = () => {}
 
   constructor(options: AggregatedOptions) {
@@ -103,6 +104,11 @@ export class AggregatedResources {
 
   has({ group, resource }: Named): boolean {
     return this.#entries.has(nameOf({ group, resource }))
+  }
+
+  /** Another text whenever what was found out about the resource is of no use any more. */
+  stateOf({ learned }: Resource): string {
+    return `${this.#restarts} ${learned?.generation}`
   }
 
   /** Why a version is not answered here; undefined if it is. */
@@ -142,6 +148,7 @@ export class AggregatedResources {
 
   /** The server was away, and may be another one now: nothing that was learnt of it counts before it was looked at again. */
   serverIsBack(): void {
+    this.#restarts++
     for (const [name, entry] of this.#entries) {
       this.#entries.set(name, this.#renewed(entry.listed, entry))
     }

@@ -18,7 +18,7 @@ import type { Batch, KeyValue } from '../../store/event.ts'
 import type { Upstream } from '../upstream.ts'
 import { compare, type Held, type Outcome, pageOf } from './compare.ts'
 import { Form, type ShownForm, type Task } from './form.ts'
-import { firstForms, formName, isMetadata } from './form-names.ts'
+import { firstForms, formName, isComparedFirst, isMetadata } from './form-names.ts'
 import { Pace } from './pace.ts'
 
 export interface EvidenceOptions {
@@ -170,8 +170,7 @@ export class Evidence {
     this.#byName.set(name, evident)
     this.#byResource.set(resource, evident)
     for (const shown of firstForms) {
-      const isOffered = shown.encoding !== 'protobuf' || resource.custom === undefined
-      if (isOffered) this.#formOf(evident, shown)
+      if (isComparedFirst(resource, shown)) this.#formOf(evident, shown)
     }
   }
 
@@ -335,11 +334,7 @@ export class Evidence {
         this.#differs(form, task, outcome.at)
         return
       case 'inexact':
-        if (task.type !== 'page') return
-        // The rest of the page is compared one by one.
-        form.hasPage = false
-        form.isSweepDue = true
-        this.#onTask(form)
+        if (task.type === 'page') form.compareSingly()
         return
       case 'moved':
       case 'failed':
@@ -352,6 +347,11 @@ export class Evidence {
   /** Closed at once; opened again if it was a matter of a moment. */
   #differs(form: Form, task: Task, at: string): void {
     const { clock, logger } = this.#options
+    if (form.resource.learned !== undefined && task.type !== 'alone') {
+      if (task.type === 'item') form.except(task.entry)
+      else form.compareSingly()
+      return
+    }
     if (form.isSuspect) {
       form.close(at)
       const { group, version, resource } = form.resource

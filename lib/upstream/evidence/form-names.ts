@@ -1,6 +1,7 @@
 /** Which forms there are, and what they are called in logs. */
 
 import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
 import type { ShownForm } from './form.ts'
 
 /** The forms that are compared though nobody has asked for them yet: what controllers read, and what people do. */
@@ -26,4 +27,10 @@ export function formName(shown: ShownForm): string {
   if (rendering === 'object') return encoding
   if (isMetadata(shown)) return `${encoding} metadata ${renderingVersion}`
   return `${encoding} Table ${renderingVersion} ${includeObject}`
+}
+
+/** Whether a resource has a form that nobody has asked for yet. */
+export function isComparedFirst({ custom, learned }: Resource, shown: ShownForm): boolean {
+  if (shown.encoding === 'protobuf') return custom === undefined && learned === undefined
+  return shown.rendering !== 'Table' || learned === undefined || learned.table !== undefined
 }

@@ -53,6 +53,8 @@ export class Form implements Gate {
   /** All of its objects can be compared at once, as far as is known. */
   hasPage = true
   #suspicion: string | undefined = undefined
+  /** Shapes of objects that the server changes before it shows them, and the epoch of their numbers. */
+  #excepted = { epoch: 0, shapes: new Set<number>() }
 
   constructor({ resource, shown, shapes, generation, onTask }: FormOptions) {
     this.name = generation
@@ -72,7 +74,7 @@ export class Form implements Gate {
     const shape = this.#shapes.shapeOf(entry)
     const isKnown = place === 'item' || this.hasAlone
     if (isKnown && this.proven.isProven(shape)) return undefined
-    if (this.proven.difference !== undefined) return closed
+    if (this.proven.difference !== undefined || this.#isExcepted(shape)) return closed
     this.want(entry, 'urgent')
     return unproven
   }
@@ -86,9 +88,30 @@ export class Form implements Gate {
   want(entry: KeyValue, urgency: 'urgent' | 'soon'): void {
     if (this.proven.difference !== undefined) return
     if (this.#urgent.length + this.#tasks.length >= tasksMax) return
+    if (this.#isExcepted(this.#shapes.shapeOf(entry))) return
     const rows = this.proven.claim(this.#shapes.shapeOf(entry))
     if (rows === undefined) return
     this.add({ type: 'item', entry, rows }, urgency)
+  }
+
+  /** Objects like this one are shown in another way, which says nothing of the others: of an aggregated server's types we know nothing,
+   *  and somebody else may have written what is stored. */
+  except(entry: KeyValue): void {
+    const shape = this.#shapes.shapeOf(entry)
+    const { epoch } = this.#shapes
+    if (this.#excepted.epoch !== epoch) this.#excepted = { epoch, shapes: new Set() }
+    this.#excepted.shapes.add(shape)
+  }
+
+  /** Its objects cannot be compared all at once: the rest is compared one by one. */
+  compareSingly(): void {
+    this.hasPage = false
+    this.isSweepDue = true
+    this.#onTask(this)
+  }
+
+  #isExcepted(shape: number): boolean {
+    return this.#excepted.epoch === this.#shapes.epoch && this.#excepted.shapes.has(shape)
   }
 
   add(task: Task, urgency: 'urgent' | 'soon'): void {

@@ -123,9 +123,11 @@ export class UpstreamKnowledge {
 
   /** Everything that may be answered from the mirror but for the evidence, and the state of the upstream that evidence is good for. */
   comparable(): ReadonlyMap<Resource, string> {
+    const { aggregated, registry } = this.#options
     const comparable = new Map<Resource, string>()
-    for (const resource of this.#options.registry().resources) {
-      const state = this.#version.stateOf(resource)
+    for (const resource of registry().resources) {
+      const isLearnt = aggregated.has(resource)
+      const state = isLearnt ? aggregated.stateOf(resource) : this.#version.stateOf(resource)
       const isAnswered = state !== undefined && this.objection(resource) === undefined
       if (isAnswered) comparable.set(resource, state)
     }

@@ -3,6 +3,7 @@
 
 import type { OutgoingHttpHeaders } from 'node:http'
 import t, { type Test } from 'tap'
+import { sleep } from '../../../lib/base/clock.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
 import type { Exchange } from '../load.ts'
@@ -31,18 +32,12 @@ async function replay(t: Test, world: World, exchanges: readonly Exchange[]): Pr
   const figures: Figures = { asked: 0, stored: 0, mirrored: 0, reasons: new Map() }
   const failures: string[] = []
   for (const exchange of exchanges) {
-    const { id, request, recorded_at: at } = exchange
+    const { id, recorded_at: at } = exchange
+    const { path } = exchange.request
     await world.writer.writeUpTo(exchange.at_revision)
     await learnt(world, await heldResources(world))
     world.clock.stoppedAtMs = Date.parse(at) + 2
-    const headers = { ...request.headers, 'x-recorded': id, connection: 'close' }
-    const { method, path, body } = request
-    const answer = await ask(world.service.port, {
-      method,
-      path,
-      body,
-      headers: headers as OutgoingHttpHeaders,
-    })
+    const answer = await answerOnceCompared(world, exchange)
     const difference = differenceOf(exchange, withLines(answer, exchange))
     if (difference !== undefined) failures.push(`${id} ${path} ${originOf(answer)}: ${difference}`)
     figures.asked++
@@ -52,7 +47,9 @@ async function replay(t: Test, world: World, exchanges: readonly Exchange[]): Pr
     if (isStoredRead(exchange)) {
       figures.stored++
       if (origin.startsWith('mirror')) figures.mirrored++
-      else figures.reasons.set(origin, (figures.reasons.get(origin) ?? 0) + 1)
+      else t.comment(`${id} ${path} ${String(exchange.request.headers['Accept'])}: ${origin}`)
+      if (!origin.startsWith('mirror'))
+        figures.reasons.set(origin, (figures.reasons.get(origin) ?? 0) + 1)
     }
     if (!origin.startsWith('mirror') && !origin.startsWith('pass'))
       failures.push(`${id}: ${origin}`)
@@ -64,6 +61,24 @@ async function replay(t: Test, world: World, exchanges: readonly Exchange[]): Pr
   t.strictSame(failures, [])
   return figures
 }
+
+/** A read in a form that nobody has asked for before passes, and is compared: the next one is answered here. */
+async function answerOnceCompared(
+  { service }: World,
+  { id, request }: Exchange,
+): Promise<HttpAnswer> {
+  const headers = { ...request.headers, 'x-recorded': id, connection: 'close' }
+  const { method, path, body } = request
+  const sent = { method, path, body, headers: headers as OutgoingHttpHeaders }
+  for (let tries = 0; ; tries++) {
+    const answer = await ask(service.port, sent)
+    if (tries === triesMax || originOf(answer) !== 'pass; reason=unproven') return answer
+    await sleep(systemClock, 50)
+  }
+}
+
+/** What no server shows, such as objects of a kind that is not there, is never compared. */
+const triesMax = 40
 
 /** Those that have objects now. */
 async function heldResources({ client, service }: World): Promise<string[]> {
@@ -91,6 +106,8 @@ function withLines(answer: HttpAnswer, { response }: Exchange): HttpAnswer {
     headers: { ...answer.headers, vary: String(answer.headers.vary).replaceAll(', ', ',') },
   }
 }
+
+t.setTimeout(120_000)
 
 t.test('what is stored is answered from the mirror, and the rest by the server', async t => {
   const recording = readRecording('default')

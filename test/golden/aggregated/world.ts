@@ -60,7 +60,7 @@ export async function startWorld(
     logger: silentLogger,
     clock,
     // A revision that never comes is waited for: not as long as in earnest.
-    limits: { ...defaultLimits, readWaitMaxMs: 300 },
+    limits: { ...defaultLimits, readWaitMaxMs: 100 },
     upstream: {
       servers: new BalancedUpstream({
         servers: [new UpstreamServer({ url, timeouts, clock: systemClock })],

@@ -12,7 +12,8 @@ import type { Client } from '../../../lib/etcd/client.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
 import type { RecordedResponse } from '../../golden/load.ts'
 import { group, served, type Stored } from './wardle-objects.ts'
-import { goText, tableOf } from './wardle-table.ts'
+import { protobufMetadata, protobufMetadataList } from './wardle-protobuf.ts'
+import { goText, metadataOf, tableOf, viewOf } from './wardle-table.ts'
 import { type Target, targetOf } from './wardle-target.ts'
 import { write } from './wardle-writes.ts'
 
@@ -95,8 +96,8 @@ export class WardleServer {
     const name = certificate?.subject?.CN
     this.seen.push({ method, url, headers, certificate: typeof name === 'string' ? name : '' })
     try {
-      const target = targetOf(method, url)
       const early = this.#options.before?.(request) ?? this.#recorded(request)
+      const target = early === undefined ? targetOf(method, url) : undefined
       if (early === undefined && target?.isWatch === true) {
         await this.#watch(target, request, response)
         return
@@ -136,16 +137,15 @@ export class WardleServer {
     const [entry] = await this.#entries(target)
     if (entry === undefined) return this.#json(target, 404, absent(target))
     const object = this.#served(target, entry)
-    if (headers.accept?.includes('as=Table') === true) {
-      return this.#json(target, 200, tableOf([object], String(entry.modRevision)))
+    const { accept = '' } = headers
+    const view = viewOf(accept, target.includeObject)
+    if (view === undefined) return this.#bytes(target, accept, protobufMetadata(target, entry))
+    if (view.type === 'Table') {
+      return this.#written(target, accept, tableOf([object], String(entry.modRevision), view))
     }
-    if (headers.accept === 'application/yaml') {
-      const yaml = yamlFromJson(Buffer.from(goText(object)))
-      if (yaml instanceof Uint8Array) {
-        return { ...this.#json(target, 200, {}, 'application/yaml'), body: yaml }
-      }
-    }
-    return this.#json(target, 200, object)
+    if (view.type === 'metadata')
+      return this.#written(target, accept, metadataOf(object, view.version))
+    return this.#written(target, accept, object)
   }
 
   async #list(target: Target, { headers }: http.IncomingMessage): Promise<Answer> {
@@ -161,21 +161,34 @@ export class WardleServer {
       ...(rest === 0 || named !== undefined ? {} : { remainingItemCount: rest }),
     }
     const { accept = '' } = headers
-    if (accept.includes('as=Table')) {
-      const objects = page.map(entry => this.#served(target, entry))
-      return this.#json(target, 200, { ...tableOf(objects, ''), metadata: meta })
+    const objects = page.map(entry => this.#served(target, entry))
+    const view = viewOf(accept, target.includeObject)
+    if (view === undefined) {
+      return this.#bytes(target, accept, protobufMetadataList(target, page, meta))
     }
-    const isMetadata = accept.includes('as=PartialObjectMetadataList')
-    const kind = isMetadata ? 'PartialObjectMetadataList' : `${target.kind}List`
-    const apiVersion = isMetadata ? 'meta.k8s.io/v1' : `${group}/${target.version}`
+    if (view.type === 'Table') {
+      return this.#written(target, accept, { ...tableOf(objects, '', view), metadata: meta })
+    }
+    if (view.type === 'metadata') {
+      const items = objects.map(one => metadataOf(one, view.version))
+      const list = { kind: 'PartialObjectMetadataList', apiVersion: `meta.k8s.io/${view.version}` }
+      const none = items.length === 0
+      return this.#written(target, accept, { ...list, metadata: meta, items: none ? null : items })
+    }
+    const list = { kind: `${target.kind}List`, apiVersion: `${group}/${target.version}` }
     const items = page.map(entry => this.#served(target, entry, true))
-    const isNull = isMetadata && items.length === 0
-    return this.#json(target, 200, {
-      kind,
-      apiVersion,
-      metadata: meta,
-      items: isNull ? null : items,
-    })
+    return this.#written(target, accept, { ...list, metadata: meta, items })
+  }
+
+  #written(target: Target, accept: string, object: object): Answer {
+    if (!accept.startsWith('application/yaml')) return this.#json(target, 200, object)
+    const yaml = yamlFromJson(Buffer.from(goText(object)))
+    return this.#bytes(target, accept, yaml instanceof Uint8Array ? yaml : undefined)
+  }
+
+  #bytes(target: Target, accept: string, body: Uint8Array | undefined): Answer {
+    if (body === undefined) return this.#json(target, 406, { asked: accept })
+    return { ...this.#json(target, 200, {}, accept.split(';')[0]), body }
   }
 
   /** Events of whatever it reads from now on; the state before, and a bookmark behind it, if they are asked for. */
@@ -253,8 +266,9 @@ export class WardleServer {
 
   async #read(target: Target): Promise<{ entries: readonly KeyValue[]; revision: number }> {
     const range = prefixRange(keyFromText(this.#prefixOf(target)))
-    const { entries, header } = await this.#options.client.range({ range })
-    return { entries, revision: header.revision }
+    const exact = target.exactRevision
+    const { entries, header } = await this.#options.client.range({ range, revision: exact })
+    return { entries, revision: exact ?? header.revision }
   }
 
   #prefixOf({ resource, namespace }: Target): string {

@@ -1,5 +1,6 @@
 /** What a request to the sample server is about. */
 
+import { revision, type Revision } from '../../../lib/base/revision.ts'
 import { group } from './wardle-objects.ts'
 
 export interface Target {
@@ -10,6 +11,8 @@ export interface Target {
   readonly namespace: string
   readonly name: string
   readonly limit: number
+  readonly includeObject: string
+  readonly exactRevision: Revision | undefined
   /** resourceVersion=0 */
   readonly isAnyState: boolean
   readonly selectedName: string | undefined
@@ -40,6 +43,9 @@ export function targetOf(method: string, url: string): Target | undefined {
     namespace: decodeURIComponent(namespace),
     name: decodeURIComponent(name),
     limit: Number(query.get('limit') ?? '0'),
+    includeObject: query.get('includeObject') ?? 'Metadata',
+    exactRevision:
+      query.get('resourceVersionMatch') === 'Exact' ? revision(Number(resourceVersion)) : undefined,
     isAnyState: resourceVersion === '0',
     selectedName: /^metadata\.name=(.*)$/.exec(query.get('fieldSelector') ?? '')?.[1],
     isWatch: query.get('watch') === 'true',

@@ -1,0 +1,56 @@
+/** Metadata in protobuf, by our own encoder: the recordings say whether it is right. */
+
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
+import { NotExact } from '../../../lib/codec/not-exact.ts'
+import { type ListMeta, listBody } from '../../../lib/codec/output/list-body.ts'
+import { joined, objectBody } from '../../../lib/codec/output/object-body.ts'
+import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-encoder.ts'
+import type { KeyValue } from '../../../lib/store/event.ts'
+import { aggregatedResource } from '../../../lib/upstream/aggregated/aggregated-resource.ts'
+import { group } from './wardle-objects.ts'
+import type { Target } from './wardle-target.ts'
+
+const shown: Shown = {
+  encoding: 'protobuf',
+  rendering: 'PartialObjectMetadata',
+  renderingVersion: 'v1',
+  includeObject: 'Metadata',
+  now: 0,
+}
+
+export function protobufMetadata(target: Target, entry: KeyValue): Uint8Array | undefined {
+  const body = objectBody(encoderOf(target), entry, { shown, isPretty: false })
+  return body instanceof NotExact ? undefined : body
+}
+
+export function protobufMetadataList(
+  target: Target,
+  entries: readonly KeyValue[],
+  meta: ListMeta,
+): Uint8Array | undefined {
+  const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
+  const list: Shown = { ...shown, rendering: 'PartialObjectMetadataList' }
+  const body = joined(listBody(encoderOf(target), { shown: list, isPretty: false, meta, runs }))
+  return body instanceof NotExact ? undefined : body
+}
+
+function encoderOf({ version, resource, kind, namespace }: Target): ObjectEncoder {
+  const listed = {
+    group,
+    version,
+    resource,
+    kind,
+    singular: '',
+    shortNames: [],
+    categories: [],
+    isNamespaced: namespace !== '',
+    verbs: [],
+    storageVersionHash: undefined,
+  }
+  const location = { prefix: '', group, version: 'v1alpha1', kind }
+  const schema = schemaOf()
+  return new ObjectEncoder(
+    { ...aggregatedResource(listed, location, undefined), schema },
+    undefined,
+  )
+}
