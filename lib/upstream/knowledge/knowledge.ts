@@ -126,8 +126,9 @@ export class UpstreamKnowledge {
     const { aggregated, registry } = this.#options
     const comparable = new Map<Resource, string>()
     for (const resource of registry().resources) {
+      const own = this.#version.stateOf(resource)
       const isLearnt = aggregated.has(resource)
-      const state = isLearnt ? aggregated.stateOf(resource) : this.#version.stateOf(resource)
+      const state = isLearnt ? `${aggregated.stateOf(resource)} ${own ?? ''}` : own
       const isAnswered = state !== undefined && this.objection(resource) === undefined
       if (isAnswered) comparable.set(resource, state)
     }
