@@ -14,7 +14,10 @@ import { Comparison, type ComparisonOptions } from '../http/proxy/comparison.ts'
 import { Slots } from '../http/limits/slots.ts'
 import { HeldEvents } from '../http/watch/held-events.ts'
 import type { Exchange } from '../http/server/exchange.ts'
-import { AggregatedResources } from '../upstream/aggregated/aggregated-resources.ts'
+import {
+  type AggregatedOptions,
+  AggregatedResources,
+} from '../upstream/aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
 import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
@@ -89,15 +92,7 @@ export class UpstreamSide implements Follower {
       mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
     const at = contentsAt(mirrors)
     const common = { upstream: servers, clock, random: systemRandom, logger, isServed, at }
-    const aggregated = new AggregatedResources({
-      ...common,
-      etcd: parts.etcd,
-      schema: () => registry.state.registry.schema,
-      root: parts.prefix,
-      declared: named => declaredIn(parts.declared, named),
-      covers: keyspace => isKept(keyspace) && mirrors.covers(prefixRange(keyspace)),
-      onChanged: () => registry.setAggregated(aggregated.resources),
-    })
+    const aggregated = aggregatedOf(common, parts)
     const knowledge = new UpstreamKnowledge({
       ...common,
       registry: () => registry.state.registry,
@@ -113,7 +108,6 @@ export class UpstreamSide implements Follower {
       discoversResources: options.discoversResources === true,
       declared: named => declaredIn(parts.declared, named) !== undefined,
     })
-    servers.onAnswersAgain(() => knowledge.upstreamIsBack())
     this.knowledge = knowledge
     registry.onRedefined(() => knowledge.redefined())
     const held = new HeldEvents({ clock, resume: parts.resumeHeld })
@@ -127,6 +121,10 @@ export class UpstreamSide implements Follower {
       onConcluded: keyspace => held.concluded(keyspace),
     })
     this.evidence = evidence
+    servers.onAnswersAgain(() => {
+      knowledge.upstreamIsBack()
+      evidence.look()
+    })
     const { readSwitch } = this
     const policy: ReturnType<ProxyOptions['policy']> = {
       hasUpstream: true,
@@ -227,4 +225,22 @@ function heldIn(mirrors: MirrorSet, keyspace: Key): Held | undefined {
   if (!mirrors.has(keyspace)) return undefined
   const { isServed, store } = mirrors.keyspace(keyspace)
   return isServed ? { snapshot: store.latest(), proven: mirrors.proven(keyspace) } : undefined
+}
+
+/** What is known of the resources of a server that is no kube-apiserver. */
+function aggregatedOf(
+  common: Pick<AggregatedOptions, 'upstream' | 'clock' | 'random' | 'logger' | 'isServed' | 'at'>,
+  parts: UpstreamParts,
+): AggregatedResources {
+  const { registry, mirrors, isKept } = parts
+  const aggregated = new AggregatedResources({
+    ...common,
+    etcd: parts.etcd,
+    schema: () => registry.state.registry.schema,
+    root: parts.prefix,
+    declared: named => declaredIn(parts.declared, named),
+    covers: keyspace => isKept(keyspace) && mirrors.covers(prefixRange(keyspace)),
+    onChanged: () => registry.setAggregated(aggregated.resources),
+  })
+  return aggregated
 }

@@ -48,11 +48,13 @@ async function replay(t: Test, world: World, exchanges: readonly Exchange[]): Pr
       figures.stored++
       if (origin.startsWith('mirror')) figures.mirrored++
       else t.comment(`${id} ${path} ${String(exchange.request.headers['Accept'])}: ${origin}`)
-      if (!origin.startsWith('mirror'))
+      if (!origin.startsWith('mirror')) {
         figures.reasons.set(origin, (figures.reasons.get(origin) ?? 0) + 1)
+      }
     }
-    if (!origin.startsWith('mirror') && !origin.startsWith('pass'))
+    if (!origin.startsWith('mirror') && !origin.startsWith('pass')) {
       failures.push(`${id}: ${origin}`)
+    }
   }
   t.comment(
     `${figures.asked} asked, ${figures.stored} of what is stored, ${figures.mirrored} from the mirror`,
@@ -78,7 +80,7 @@ async function answerOnceCompared(
 }
 
 /** What no server shows, such as objects of a kind that is not there, is never compared. */
-const triesMax = 40
+const triesMax = 200
 
 /** Those that have objects now. */
 async function heldResources({ client, service }: World): Promise<string[]> {
@@ -87,8 +89,9 @@ async function heldResources({ client, service }: World): Promise<string[]> {
   const names = new Set<string>()
   for (const { prefix, resources } of service.registry.state.registry.keyspaces()) {
     const learned = resources.find(one => one.learned !== undefined)
-    if (learned !== undefined && (service.entries().get(prefix) ?? 0) > 0)
+    if (learned !== undefined && (service.entries().get(prefix) ?? 0) > 0) {
       names.add(learned.resource)
+    }
   }
   return [...names]
 }

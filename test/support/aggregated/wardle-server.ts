@@ -121,8 +121,9 @@ export class WardleServer {
   }
 
   async #answer(request: http.IncomingMessage, target: Target | undefined): Promise<Answer> {
-    if (target === undefined || !this.versions.has(target.version))
+    if (target === undefined || !this.versions.has(target.version)) {
       return notFound(request.url ?? '')
+    }
     if (target.method !== 'GET') {
       const { client } = this.#options
       const body = await bodyOf(request)
@@ -143,8 +144,9 @@ export class WardleServer {
     if (view.type === 'Table') {
       return this.#written(target, accept, tableOf([object], String(entry.modRevision), view))
     }
-    if (view.type === 'metadata')
+    if (view.type === 'metadata') {
       return this.#written(target, accept, metadataOf(object, view.version))
+    }
     return this.#written(target, accept, object)
   }
 

@@ -17,8 +17,9 @@ export type View =
   | { readonly type: 'Table'; readonly version: string; readonly includeObject: string }
 
 export function viewOf(accept: string, includeObject: string): View | undefined {
-  if (accept.startsWith('application/vnd.kubernetes.protobuf') || accept.includes('cbor'))
+  if (accept.startsWith('application/vnd.kubernetes.protobuf') || accept.includes('cbor')) {
     return undefined
+  }
   const version = /;v=(v1(?:beta1)?)/.exec(accept)?.[1] ?? 'v1'
   if (accept.includes('as=Table')) return { type: 'Table', version, includeObject }
   if (accept.includes('as=PartialObjectMetadata')) return { type: 'metadata', version }
