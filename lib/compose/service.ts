@@ -24,9 +24,8 @@ import type { Segment } from '../codec/output/segments.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
-import { createAuthorizer } from './authorization.ts'
-import { ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
-import { type Follower, Followers, onAnyChange } from '../upkeep/followers.ts'
+import { accessRules, createAuthorizer } from './authorization.ts'
+import { Followers, onAnyChange } from '../upkeep/followers.ts'
 import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
@@ -301,7 +300,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
   const views = new ViewKeeper(() => registry.state.registry, storeOf, clock)
   followers.add(
-    accessRules(options, authorizer),
+    authorizer && accessRules(options.prefix, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),
     hubs,
     slabs,
@@ -321,20 +320,6 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const shared = { ...common, metrics, watches, authorizer, health }
   const parts = { ...shared, upstreamSide, memory, onFault }
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
-}
-
-/** Drops what was decided about access when the rules change. */
-function accessRules(
-  { prefix }: ServiceOptions,
-  authorizer: Authorizer | undefined,
-): Follower | undefined {
-  const isRuleKeyspace = ruleKeyspaces(prefix)
-  return (
-    authorizer &&
-    onAnyChange(keyspace => {
-      if (isRuleKeyspace(keyspace)) authorizer.rulesChanged()
-    })
-  )
 }
 
 function checksOf(

@@ -8,7 +8,14 @@ import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { Route } from './request/routes.ts'
-import { unsupportedMediaType, needsUpstream, type Status, verbNotSupported } from './status.ts'
+import { isCheapSelector, requirementsMax, selectorMaxLength } from './selectors/selector-size.ts'
+import {
+  badRequest,
+  needsUpstream,
+  type Status,
+  unsupportedMediaType,
+  verbNotSupported,
+} from './status.ts'
 
 /** Why a request goes to the upstream. Shown in a header and in metrics, so it is never made of what a client sent. */
 export type PassReason =
@@ -121,6 +128,7 @@ const passRules: readonly PassRule[] = [
   ['subresource', ({ route }) => route.type === 'resource' && route.subresource !== ''],
   ['impersonation', ({ headerNames }) => hasImpersonation(headerNames)],
   ['parameter', ({ target }) => target.query.names().some(name => !knownParameters.has(name))],
+  ['parameter', ({ target }) => longSelector(target) !== undefined],
   ['media-type', ({ hasUnknownMediaType }) => hasUnknownMediaType],
   [
     'not-stored',
@@ -140,6 +148,11 @@ function storageOf(route: Route): { readonly conversion: string } | undefined {
   return route.type === 'resource' ? route.resource.storage : undefined
 }
 
+/** The parameter whose selector is longer than is parsed for anybody; undefined if none is. */
+function longSelector({ query }: RequestTarget): string | undefined {
+  return ['labelSelector', 'fieldSelector'].find(name => !isCheapSelector(query.text(name)))
+}
+
 function hasImpersonation(headerNames: Iterable<string>): boolean {
   for (const name of headerNames) {
     if (name.toLowerCase().replaceAll('_', '-').startsWith('impersonate-')) return true
@@ -147,7 +160,7 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
   return false
 }
 
-function decideAlone({ route, isWatch, contentType }: DecisionRequest): Decision {
+function decideAlone({ route, target, isWatch, contentType }: DecisionRequest): Decision {
   switch (route.type) {
     case 'discovery':
     case 'path':
@@ -165,6 +178,11 @@ function decideAlone({ route, isWatch, contentType }: DecisionRequest): Decision
       }
       if (route.verb === 'patch' && !isPatchType(route.resource, contentType)) {
         return { type: 'refuse', status: unsupportedMediaType }
+      }
+      const long = longSelector(target)
+      if (long !== undefined) {
+        const limits = `${selectorMaxLength} characters and ${requirementsMax} requirements`
+        return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
       const lacks = whatIsLacking(route)
       if (lacks === undefined) return { type: 'mirror' }

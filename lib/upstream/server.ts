@@ -45,6 +45,8 @@ export const defaultUpstreamTimeouts: UpstreamTimeouts = {
 
 /** Connections for requests that end soon. Beyond it they wait for each other. */
 const connectionsMax = 256
+/** Of these for each user: more than any client has under way, and a quarter of what there is. */
+const perUserMax = 64
 /** Below the 90 s and more after which API servers close idle connections, so that hardly any request meets a closing one. */
 const idleMs = 30_000
 /** As much as a server of ours takes from its clients. */
@@ -101,6 +103,7 @@ export class UpstreamServer {
       tls: this.#credentials(as),
       clock: this.#clock,
       connectionsMax: use === 'short' ? connectionsMax : Infinity,
+      perUserMax: use === 'short' ? perUserMax : Infinity,
       connectMs,
       answerMs: use === 'short' ? answerMs : 0,
       idleMs,

@@ -42,6 +42,8 @@ export interface ForwardRequest {
   /** Its answer may never end, or be long in coming: watches, logs, proxied connections. */
   readonly isLongRunning: boolean
   readonly as: UpstreamIdentity
+  /** Whose turn it takes at connections; undefined: nobody is told apart. */
+  readonly user?: string | undefined
   /** It shows credentials, of whatever kind. */
   readonly isIdentified: boolean
 }

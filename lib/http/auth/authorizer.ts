@@ -2,7 +2,7 @@
  *  whatever goes wrong, the request passes to it, and its own answer is the answer. Only where there is nobody to pass to, or the
  *  operator wants nothing passed, is the refusal ours, in upstream's words. */
 
-import { CacheError } from '../../base/errors.ts'
+import { LRUCache } from 'lru-cache'
 import type { Identity } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
@@ -11,7 +11,6 @@ import {
   forbiddenPath,
   serviceUnavailable,
   type Status,
-  StatusError,
   unauthorized,
 } from '../../kube/status.ts'
 import type { Exchange } from '../server/exchange.ts'
@@ -19,11 +18,16 @@ import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
 import type { AccessAnswer, ReviewCache } from './review-cache.ts'
 import type { Rechecks } from './rechecks.ts'
+import type { ReviewQueue } from './review-queue.ts'
 import type { Reviews } from './reviews.ts'
 
 /** What a request has leave for. */
 export interface Grant {
   readonly caller: Caller
+  /** Whose share of what all need it takes: see `Authorizer.userOf`. */
+  user(): string
+  /** Finds out the user's name in the background. */
+  learnName(): void
   /** Who it was, for the record; undefined if the upstream does not say. */
   identity(): Promise<Identity | undefined>
   /** Looks after a watch: `end` is called once when it must end. The answer lets go of it. */
@@ -45,6 +49,8 @@ export interface AuthorizerOptions {
   /** Who the upstream says that callers are. */
   readonly identities: ReviewCache<Identity | undefined>
   readonly rechecks: Rechecks
+  /** What the questions of both caches wait in. */
+  readonly queue: ReviewQueue
   /** There is an upstream, and requests may pass to it. */
   readonly canPass: boolean
 }
@@ -54,14 +60,24 @@ type Objection =
   | { readonly type: 'unauthenticated' | 'impersonation' | 'review-refused' | 'review-failed' }
   | { readonly type: 'denied'; readonly reason: string }
 
+/** Callers that are remembered: those of a large cluster a few times over. */
+const callersMax = 50_000
+
+/** Whose share those take who are not known to the upstream. */
+const strangers = 'strangers'
+
 export class Authorizer {
   readonly #options: AuthorizerOptions
+  /** Keys of callers whom the upstream has answered. */
+  readonly #accepted = new LRUCache<string, true>({ max: callersMax })
+  /** Names of users by the keys of their tokens. */
+  readonly #names = new LRUCache<string, string>({ max: callersMax })
 
   constructor(options: AuthorizerOptions) {
     this.#options = options
   }
 
-  /** Answers at once when the decision is known. Fails with `overloaded` only. */
+  /** Answers at once when the decision is known. Never fails. */
   authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict> {
     const { callers, reviewCache } = this.#options
     const caller = callers.callerOf(exchange)
@@ -76,8 +92,9 @@ export class Authorizer {
   }
 
   async #decide(question: Question): Promise<Verdict> {
-    const { generation } = this.#options.reviewCache
-    const decision = await this.#ask(question).catch(failureOf)
+    const generation = this.#options.reviewCache.generationOf(namespaceOf(question))
+    const decision = await this.#ask(question).catch(failed)
+    this.#noteCaller(question.caller, decision.type)
     switch (decision.type) {
       case 'allowed':
         return this.#granted(question, generation)
@@ -94,14 +111,47 @@ export class Authorizer {
 
   /** Questions about callers that are not answered yet. */
   get underWay(): number {
-    const { reviewCache, identities } = this.#options
-    return reviewCache.underWay + identities.underWay
+    return this.#options.queue.underWay
   }
 
-  /** Rules have changed. */
-  rulesChanged(): void {
-    this.#options.reviewCache.drop()
-    this.#options.rechecks.rulesChanged()
+  /** Rules have changed: those of a namespace, or, if it is empty, of the cluster. */
+  rulesChanged(namespace = ''): void {
+    this.#options.reviewCache.drop(namespace)
+    this.#options.rechecks.rulesChanged(namespace)
+  }
+
+  /** Whose share of what all need a request takes: the user's, by the name that the upstream gives, as soon as it is known; until then
+   *  the token's. All who are not known to the upstream share one. */
+  userOf(exchange: Exchange): string {
+    const caller = this.#options.callers.callerOf(exchange)
+    return caller === undefined ? strangers : this.#userOf(caller)
+  }
+
+  #userOf(caller: Caller): string {
+    const name = caller.identity?.user ?? this.#names.get(caller.key)
+    if (name !== undefined) return `user ${name}`
+    return this.#isAccepted(caller) ? `token ${caller.key}` : strangers
+  }
+
+  /** Finds out the name of whoever sent a request, in the background: so that many tokens of one user count as one. */
+  learnName(exchange: Exchange): void {
+    const caller = this.#options.callers.callerOf(exchange)
+    if (caller !== undefined) this.#learnName(caller)
+  }
+
+  #learnName(caller: Caller): void {
+    if (caller.identity !== undefined || this.#names.has(caller.key)) return
+    if (this.#isAccepted(caller)) void this.identityOf(caller)
+  }
+
+  #isAccepted({ identity, key }: Caller): boolean {
+    return identity !== undefined || this.#accepted.has(key)
+  }
+
+  /** Whoever was given an answer, whatever it was, is somebody. */
+  #noteCaller({ key }: Caller, type: Outcome['type']): void {
+    if (type === 'allowed' || type === 'denied') this.#accepted.set(key, true)
+    else if (type === 'refused') this.#accepted.delete(key)
   }
 
   /** Looks after watches no more. */
@@ -114,7 +164,11 @@ export class Authorizer {
     if (caller.identity !== undefined) return caller.identity
     const { identities, reviews } = this.#options
     try {
-      return await identities.decide(caller.key, () => reviews.identity(caller), caller.expiresAtMs)
+      const { expiresAtMs, key } = caller
+      const options = { expiresAtMs, isAccepted: this.#isAccepted(caller) }
+      const identity = await identities.decide(key, () => reviews.identity(caller), options)
+      if (identity !== undefined) this.#names.set(key, identity.user)
+      return identity
     } catch {
       return undefined
     }
@@ -138,13 +192,22 @@ export class Authorizer {
       mode === 'requestheader' && identity !== undefined
         ? reviews.subject(attributes, identity)
         : reviews.self(attributes, caller)
-    return reviewCache.decide(key, ask, caller.expiresAtMs)
+    const { expiresAtMs } = caller
+    const isAccepted = this.#isAccepted(caller)
+    const namespace = 'path' in attributes ? '' : attributes.namespace
+    return reviewCache.decide(key, ask, { expiresAtMs, isAccepted, namespace })
   }
 
-  #granted(question: Question, generation = this.#options.reviewCache.generation): Verdict {
+  #granted(
+    question: Question,
+    generation = this.#options.reviewCache.generationOf(namespaceOf(question)),
+  ): Verdict {
     const { caller } = question
+    const namespace = namespaceOf(question)
     const grant: Grant = {
       caller,
+      user: () => this.#userOf(caller),
+      learnName: () => this.#learnName(caller),
       identity: () => this.identityOf(caller),
       watch: end => {
         const { rechecks, reviewCache } = this.#options
@@ -152,7 +215,8 @@ export class Authorizer {
           question: () => this.#ask(question),
           end,
           expiresAtMs: caller.expiresAtMs,
-          isStale: generation !== reviewCache.generation,
+          namespace,
+          isStale: generation !== reviewCache.generationOf(namespace),
         })
       },
     }
@@ -205,11 +269,13 @@ function keyOf(caller: Caller, attributes: Attributes): string {
 
 type Outcome = AccessAnswer | { readonly type: 'failed' }
 
-/** Too many questions are the client's to wait for; all other failures are the upstream's. */
-function failureOf(error: unknown): Outcome {
-  const failure = CacheError.from(error, 'upstream_failed')
-  if (failure.code === 'overloaded' && !(failure instanceof StatusError)) throw failure
+/** Whatever goes wrong in asking, also that too many ask: the upstream can still answer the request itself. */
+function failed(): Outcome {
   return { type: 'failed' }
+}
+
+function namespaceOf({ attributes }: Question): string {
+  return 'path' in attributes ? '' : attributes.namespace
 }
 
 const reviewFailed: Status = serviceUnavailable('access cannot be reviewed at the moment', 1)

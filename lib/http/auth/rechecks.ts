@@ -16,6 +16,8 @@ export interface RecheckedWatch {
   readonly end: () => void
   /** On the wall clock: it ends then in any case. */
   readonly expiresAtMs: number | undefined
+  /** Whose rules it depends on, beside those of the whole cluster. */
+  readonly namespace?: string | undefined
   /** Rules have changed since it was allowed. */
   readonly isStale: boolean
 }
@@ -54,6 +56,8 @@ export class Rechecks {
   #underWay = 0
   #lastRoundMs = Number.NEGATIVE_INFINITY
   #rounds: CancelTimer[] = []
+  /** Namespaces whose rules have changed; an empty one stands for all. */
+  readonly #changed = new Set<string>()
   #isStopped = false
 
   constructor(options: RechecksOptions) {
@@ -75,13 +79,16 @@ export class Rechecks {
   }
 
   /** Everything is due now, and again when the upstream has had time to see the change. */
-  rulesChanged(): void {
+  rulesChanged(namespace = ''): void {
+    this.#changed.add(namespace)
     const { clock } = this.#options
     for (const cancel of this.#rounds) cancel()
     if (this.#isStopped) return
     const sinceMs = clock.monotonicMs() - this.#lastRoundMs
     const waitMs = Math.max(0, roundsApartMs - sinceMs)
     this.#rounds = roundsAfterMs.map(afterMs => clock.setTimer(waitMs + afterMs, this.#round))
+    const lastMs = waitMs + (roundsAfterMs.at(-1) ?? 0)
+    this.#rounds.push(clock.setTimer(lastMs, () => this.#changed.clear()))
   }
 
   /** Asks about nothing any more. */
@@ -93,7 +100,10 @@ export class Rechecks {
 
   readonly #round = (): void => {
     this.#lastRoundMs = this.#options.clock.monotonicMs()
-    for (const entry of this.#open) this.#makeDue(entry)
+    for (const entry of this.#open) {
+      const isConcerned = this.#changed.has('') || this.#changed.has(entry.namespace ?? '')
+      if (isConcerned) this.#makeDue(entry)
+    }
   }
 
   #makeDue(entry: Entry): void {

@@ -15,7 +15,7 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
+import { ReviewQueue } from './review-queue.ts'
 
 /** What the upstream answers to the question whether somebody may do something. */
 export type AccessAnswer =
@@ -29,6 +29,8 @@ export interface ReviewCacheOptions<T> {
   readonly clock: Clock
   /** How long an answer is kept. */
   readonly keptMs: (answer: T) => number
+  /** Shared with other caches; one of its own if it is left out. */
+  readonly queue?: ReviewQueue | undefined
 }
 
 /** The upstream's aggregated API servers cache decisions for as long. */
@@ -42,24 +44,43 @@ const laggingKeptMs = 1_000
 /** About 300 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the oldest answers are evicted. */
 const keptMax = 100_000
 
-/** More reviews in flight than any upstream answers: requests beyond this are refused with Retry-After. */
-const askedMax = 2_000
+/** Namespaces whose rules have changed are told apart up to so many. */
+const namespacesMax = 10_000
 
 interface Kept<T> {
   readonly answer: T
   readonly untilMs: number
+  readonly generation: number
+  readonly namespace: string
+}
+
+/** What an answer depends on, beside its question. */
+export interface DecideOptions {
+  /** On the wall clock: no answer is cached beyond it. */
+  readonly expiresAtMs?: number | undefined
+  /** The upstream knows the caller. */
+  readonly isAccepted?: boolean | undefined
+  /** Whose rules it may depend on, beside those of the whole cluster; empty: none. */
+  readonly namespace?: string | undefined
+}
+
+interface Drop {
+  readonly generation: number
+  readonly atMs: number
 }
 
 export class ReviewCache<T = AccessAnswer> {
   readonly #options: ReviewCacheOptions<T>
+  readonly #queue: ReviewQueue
   readonly #kept = new LRUCache<string, Kept<T>>({ max: keptMax })
-  readonly #asked = new Map<string, Promise<T>>()
-  #underWay = 0
-  #droppedAtMs = Number.NEGATIVE_INFINITY
-  #generation = 0
+  readonly #asked = new Map<string, { readonly answer: Promise<T>; readonly generation: number }>()
+  #drops = 0
+  #dropOfAll: Drop = { generation: 0, atMs: Number.NEGATIVE_INFINITY }
+  readonly #dropsOfNamespaces = new Map<string, Drop>()
 
   constructor(options: ReviewCacheOptions<T>) {
     this.#options = options
+    this.#queue = options.queue ?? new ReviewQueue()
   }
 
   /** How many answers are cached. */
@@ -67,69 +88,72 @@ export class ReviewCache<T = AccessAnswer> {
     return this.#kept.size
   }
 
-  /** How many questions are not answered yet. */
-  get underWay(): number {
-    return this.#underWay
+  /** Changes with every drop that concerns a namespace: what was decided under another one may be wrong now. */
+  generationOf(namespace: string): number {
+    return this.#lastDrop(namespace).generation
   }
 
-  /** Counts how often the cache was emptied: what was decided under an older count may be wrong now. */
-  get generation(): number {
-    return this.#generation
-  }
-
-  /** The answer to a question; `ask` is called if it is not cached. No answer is cached beyond `expiresAtMs`, on the wall clock.
-   *  Fails as `ask` does. */
-  decide(
-    key: string,
-    ask: () => Promise<T>,
-    expiresAtMs: number = Number.POSITIVE_INFINITY,
-  ): T | Promise<T> {
-    return this.known(key) ?? this.#asked.get(key) ?? this.#ask(key, ask, expiresAtMs)
+  /** The answer to a question; `ask` is called if it is not cached. Fails as `ask` does, and with `overloaded`. */
+  decide(key: string, ask: () => Promise<T>, options: DecideOptions = {}): T | Promise<T> {
+    const { namespace = '' } = options
+    const asked = this.#asked.get(key)
+    const isCurrent = asked?.generation === this.generationOf(namespace)
+    return (
+      this.known(key) ?? (isCurrent ? asked?.answer : undefined) ?? this.#ask(key, ask, options)
+    )
   }
 
   /** The answer, if it is cached. */
   known(key: string): T | undefined {
     const kept = this.#kept.get(key)
-    return kept !== undefined && this.#options.clock.monotonicMs() < kept.untilMs
-      ? kept.answer
-      : undefined
+    if (kept === undefined || kept.generation !== this.generationOf(kept.namespace))
+      return undefined
+    return this.#options.clock.monotonicMs() < kept.untilMs ? kept.answer : undefined
   }
 
-  /** Rules have changed: no answer from before is used again. */
-  drop(): void {
-    this.#generation++
-    this.#droppedAtMs = this.#options.clock.monotonicMs()
+  /** Rules have changed, those of a namespace or of all: no answer from before is used again that may depend on them. */
+  drop(namespace = ''): void {
+    const drop = { generation: ++this.#drops, atMs: this.#options.clock.monotonicMs() }
+    if (namespace !== '' && this.#dropsOfNamespaces.size < namespacesMax) {
+      this.#dropsOfNamespaces.set(namespace, drop)
+      return
+    }
+    this.#dropOfAll = drop
+    this.#dropsOfNamespaces.clear()
     this.#kept.clear()
     this.#asked.clear()
   }
 
-  async #ask(key: string, ask: () => Promise<T>, expiresAtMs: number): Promise<T> {
-    if (this.#underWay >= askedMax) {
-      throw new CacheError('overloaded', `${askedMax} access reviews are in flight`, {
-        retryAfterMs: 1_000,
-      })
-    }
+  #lastDrop(namespace: string): Drop {
+    return this.#dropsOfNamespaces.get(namespace) ?? this.#dropOfAll
+  }
+
+  async #ask(
+    key: string,
+    ask: () => Promise<T>,
+    { expiresAtMs = Infinity, isAccepted = false, namespace = '' }: DecideOptions,
+  ): Promise<T> {
     const { clock } = this.#options
-    const generation = this.#generation
+    const generation = this.generationOf(namespace)
     const askedAtMs = clock.monotonicMs()
-    this.#underWay++
-    const asked = ask()
+    const asked = { answer: this.#queue.run(ask, isAccepted), generation }
     this.#asked.set(key, asked)
     try {
-      const answer = await asked
-      if (generation === this.#generation) {
-        const keptMs = Math.min(this.#keptMs(answer, askedAtMs), expiresAtMs - clock.wallMs())
-        if (keptMs > 0) this.#kept.set(key, { answer, untilMs: askedAtMs + keptMs })
+      const answer = await asked.answer
+      if (generation === this.generationOf(namespace)) {
+        const mostMs = this.#keptMs(answer, askedAtMs - this.#lastDrop(namespace).atMs)
+        const keptMs = Math.min(mostMs, expiresAtMs - clock.wallMs())
+        const untilMs = askedAtMs + keptMs
+        if (keptMs > 0) this.#kept.set(key, { answer, untilMs, generation, namespace })
       }
       return answer
     } finally {
-      this.#underWay--
       if (this.#asked.get(key) === asked) this.#asked.delete(key)
     }
   }
 
-  #keptMs(answer: T, askedAtMs: number): number {
+  #keptMs(answer: T, sinceDropMs: number): number {
     const keptMs = this.#options.keptMs(answer)
-    return askedAtMs - this.#droppedAtMs < laggingMs ? Math.min(keptMs, laggingKeptMs) : keptMs
+    return sinceDropMs < laggingMs ? Math.min(keptMs, laggingKeptMs) : keptMs
   }
 }

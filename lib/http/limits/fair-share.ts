@@ -2,11 +2,12 @@
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { entriesToLookAt } from '../../kube/selectors/index-choice.ts'
+import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import type { Fairness, RequestKind } from './fairness.ts'
-import type { Grant } from '../auth/authorizer.ts'
+import type { Authorizer, Grant } from '../auth/authorizer.ts'
 import type { Exchange } from '../server/exchange.ts'
+import type { Fairness, PassedKind, RequestKind } from './fairness.ts'
 
 /** A list of more entries takes a slot, even if it has a limit: twice the page that clients usually ask for, and about one slice of
  *  work. */
@@ -18,13 +19,16 @@ const heldMinBytes = 64 * 1024
 /** What is needed of a request: whose it is, and when its client has left. */
 export interface SharedRequest {
   /** Undefined without authorization. */
-  readonly grant: Pick<Grant, 'caller'> | undefined
+  readonly grant: Pick<Grant, 'user' | 'learnName'> | undefined
   readonly exchange: Pick<Exchange, 'peer' | 'onClose'>
 }
 
 /** Counts a request as one of its user's. Call the returned function when it is over. */
 export function enter(request: SharedRequest, fairness: Fairness | undefined): () => void {
-  return fairness === undefined ? nothing : fairness.enter(userOf(request))
+  if (fairness === undefined) return nothing
+  const user = userOf(request)
+  if (fairness.isCrowded(user)) request.grant?.learnName()
+  return fairness.enter(user)
 }
 
 /** A user's permission to do long work now. */
@@ -50,6 +54,38 @@ export async function takeTurn(
   }
   const end = await fairness.place(plan.type, user, request.signal)
   return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
+}
+
+/** Counts a watch as one of its user's for as long as it is open. Where everybody may read, nobody is told apart: all clients may have
+ *  one address. */
+export function holdWatch(
+  { grant, exchange }: SharedRequest,
+  { query }: RequestTarget,
+  fairness: Fairness | undefined,
+): void {
+  if (fairness === undefined) return
+  const selectorBytes = query.text('labelSelector').length + query.text('fieldSelector').length
+  const user = grant?.user()
+  if (user !== undefined && fairness.isCrowded(user)) grant?.learnName()
+  exchange.onClose(fairness.watch({ user, selectorBytes }))
+}
+
+/** Counts a request that passes as one of whoever sent it. Call the returned function when it is over. */
+export function holdPassed(
+  { exchange }: { readonly exchange: Exchange },
+  kind: PassedKind,
+  { fairness, authorizer }: PassShares,
+): { readonly user: string; readonly leave: () => void } {
+  const user = authorizer?.userOf(exchange) ?? exchange.peer.address
+  if (fairness === undefined) return { user, leave: nothing }
+  if (fairness.isCrowded(user)) authorizer?.learnName(exchange)
+  return { user, leave: fairness.pass(user, kind) }
+}
+
+/** What tells whose share a request takes that passes. */
+export interface PassShares {
+  readonly fairness?: Fairness | undefined
+  readonly authorizer?: Pick<Authorizer, 'userOf' | 'learnName'> | undefined
 }
 
 /** Notes a get, which the long work of others must not delay. */
@@ -113,5 +149,5 @@ function isLong(plan: ListPlan | WatchPlan, snapshot: Snapshot): boolean {
 
 /** The user whose limits the request counts against. Without authorization this is the address that the request came from. */
 function userOf({ grant, exchange }: SharedRequest): string {
-  return grant?.caller.key ?? exchange.peer.address
+  return grant?.user() ?? exchange.peer.address
 }

@@ -8,9 +8,20 @@
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'
+import { UserTally } from './user-tally.ts'
 
-/** `small` is everything that is neither a whole list nor the beginning of a watch. */
-export type RequestKind = 'small' | 'list' | 'watch'
+/** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is what goes to the upstream. */
+export type RequestKind = 'small' | 'list' | 'watch' | 'passed'
+
+/** How long a request that passes may last: `long` are watches, logs and the like. */
+export type PassedKind = 'short' | 'long' | 'upgrade'
+
+/** Open watches of a user, and what their selectors weigh. */
+export interface WatchAmount {
+  /** Undefined: nobody is told apart. */
+  readonly user: string | undefined
+  readonly selectorBytes: number
+}
 
 export interface FairnessMetrics {
   limited(kind: RequestKind, bound: 'user' | 'all'): void
@@ -29,6 +40,14 @@ export interface FairnessLimits {
   readonly waitingPerUser: number
   readonly waitingMax: number
   readonly waitMaxMs: number
+  /** Open watches, and characters of their selectors. */
+  readonly watchesPerUser: number
+  readonly watchesMax: number
+  readonly selectorBytesPerUser: number
+  readonly selectorBytesMax: number
+  /** Requests that have passed to the upstream and are not over. */
+  readonly passedPerUser: Readonly<Record<PassedKind, number>>
+  readonly passedMax: Readonly<Record<PassedKind, number>>
 }
 
 /** Normal use stays far below: a controller has a dozen requests in flight; after a restart a cluster of 5,000 nodes begins 5,000
@@ -43,6 +62,14 @@ export const defaultFairnessLimits: FairnessLimits = {
   waitingPerUser: 6_000,
   waitingMax: 20_000,
   waitMaxMs: 60_000,
+  // A node has some hundred; a whole cluster behind one front proxy has its users told apart.
+  watchesPerUser: 5_000,
+  watchesMax: 50_000,
+  // Parsed and compiled they take some thirty times as much.
+  selectorBytesPerUser: 4 * 1024 * 1024,
+  selectorBytesMax: 32 * 1024 * 1024,
+  passedPerUser: { short: 1_000, long: 2_000, upgrade: 500 },
+  passedMax: { short: 4_000, long: 10_000, upgrade: 4_000 },
 }
 
 export interface FairnessOptions {
@@ -69,8 +96,11 @@ interface Small {
 export class Fairness {
   readonly #options: FairnessOptions
   readonly #limits: FairnessLimits
-  readonly #requests: Tally
-  readonly #bytes: Tally
+  readonly #requests: UserTally
+  readonly #bytes: UserTally
+  readonly #watches: UserTally
+  readonly #selectors: UserTally
+  readonly #passed: Readonly<Record<PassedKind, UserTally>>
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
   /** The last small request of another user than that. */
@@ -81,8 +111,15 @@ export class Fairness {
     this.#options = options
     this.#limits = options.limits ?? defaultFairnessLimits
     const { requestsPerUser, requestsMax, bytesPerUser, bytesMax } = this.#limits
-    this.#requests = new Tally(requestsPerUser, requestsMax)
-    this.#bytes = new Tally(bytesPerUser, bytesMax)
+    this.#requests = new UserTally(requestsPerUser, requestsMax)
+    this.#bytes = new UserTally(bytesPerUser, bytesMax)
+    const { watchesPerUser, watchesMax, passedPerUser, passedMax } = this.#limits
+    const { selectorBytesPerUser, selectorBytesMax } = this.#limits
+    this.#watches = new UserTally(watchesPerUser, watchesMax)
+    this.#selectors = new UserTally(selectorBytesPerUser, selectorBytesMax)
+    const passed = (kind: PassedKind): UserTally =>
+      new UserTally(passedPerUser[kind], passedMax[kind])
+    this.#passed = { short: passed('short'), long: passed('long'), upgrade: passed('upgrade') }
     this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
   }
 
@@ -94,6 +131,35 @@ export class Fairness {
   /** Counts bytes held for a user's response. Call the returned function when they are free. */
   hold(user: string, bytes: number, kind: RequestKind): () => void {
     return this.#count(this.#bytes, { user, amount: bytes, kind })
+  }
+
+  /** Counts a request that passes. Call the returned function when it is over. */
+  pass(user: string, kind: PassedKind): () => void {
+    return this.#count(this.#passed[kind], { user, amount: 1, kind: 'passed' })
+  }
+
+  /** Counts an open watch. Call the returned function when it has ended. */
+  watch({ user, selectorBytes }: WatchAmount): () => void {
+    const one = this.#count(this.#watches, { user, amount: 1, kind: 'watch' })
+    try {
+      const selectors = { user, amount: selectorBytes, kind: 'watch' as const }
+      const all = this.#count(this.#selectors, selectors)
+      return () => {
+        one()
+        all()
+      }
+    } catch (error) {
+      one()
+      throw error
+    }
+  }
+
+  /** True if it matters whose a user's requests are: they take much, or all together do. */
+  isCrowded(user: string): boolean {
+    const { short, long, upgrade } = this.#passed
+    return [this.#requests, this.#watches, short, long, upgrade].some(tally =>
+      tally.isCrowded(user),
+    )
   }
 
   /** Notes a small request of a user: it must not wait for the long work of others. */
@@ -135,7 +201,7 @@ export class Fairness {
     return new Places(this.#limits, this.#options.clock)
   }
 
-  #count(tally: Tally, { user, amount, kind }: Amount): () => void {
+  #count(tally: UserTally, { user, amount, kind }: Amount): () => void {
     const bound = tally.add(user, amount)
     if (bound !== undefined) throw this.#refused(kind, bound)
     let isCounted = true
@@ -152,39 +218,10 @@ export class Fairness {
 }
 
 interface Amount {
-  readonly user: string
+  /** Undefined: counted among all only. */
+  readonly user: string | undefined
   readonly amount: number
   readonly kind: RequestKind
-}
-
-/** An amount for each user, and the sum, both limited. */
-class Tally {
-  readonly #perUser: number
-  readonly #max: number
-  readonly #amounts = new Map<string, number>()
-  #sum = 0
-
-  constructor(perUser: number, max: number) {
-    this.#perUser = perUser
-    this.#max = max
-  }
-
-  /** The limit that is exceeded; undefined if the amount was counted. An amount above the limit is allowed when it is the only one. */
-  add(user: string, amount: number): 'user' | 'all' | undefined {
-    const known = this.#amounts.get(user) ?? 0
-    if (known > 0 && known + amount > this.#perUser) return 'user'
-    if (this.#sum > 0 && this.#sum + amount > this.#max) return 'all'
-    this.#amounts.set(user, known + amount)
-    this.#sum += amount
-    return undefined
-  }
-
-  remove(user: string, amount: number): void {
-    const left = (this.#amounts.get(user) ?? 0) - amount
-    if (left > 0) this.#amounts.set(user, left)
-    else this.#amounts.delete(user)
-    this.#sum -= amount
-  }
 }
 
 interface Waiting {

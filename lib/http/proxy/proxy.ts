@@ -6,21 +6,18 @@ import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { type RequestTarget, requestInfo } from '../../kube/request/request.ts'
 import { badRequest, tooManyRequests } from '../../kube/status.ts'
-import type { Exchange } from '../server/exchange.ts'
-import {
-  answerHeaders,
-  isRemoteHeader,
-  requestHeaders,
-  requestTrailers,
-} from './forwarded-headers.ts'
+import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
 import { passReasonOf } from '../../kube/pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
 import type { RequestContext } from '../api/request-context.ts'
+import type { PassedKind } from '../limits/fairness.ts'
+import { holdPassed, type PassShares } from '../limits/fair-share.ts'
 import type { Slots } from '../limits/slots.ts'
+import { beginBody } from './request-body.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
-import type { ForwardBody, ForwardRequest, Upstream } from '../../upstream/upstream.ts'
+import type { ForwardRequest, Upstream } from '../../upstream/upstream.ts'
 
 /** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not overload the upstream. */
 const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
@@ -31,7 +28,7 @@ const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
 ])
 
 /** What passing a request needs. */
-export interface PassServices {
+export interface PassServices extends PassShares {
   readonly clock: Clock
   readonly proxy?: ProxyOptions | undefined
   readonly tokenEncryption?: TokenEncryption | undefined
@@ -57,26 +54,37 @@ export async function answerOrPass(
 /** Passes the request to the upstream. Resolves when the response has ended. */
 export async function passOn(
   context: RequestContext,
-  { proxy, tokenEncryption, clock }: PassServices,
+  services: PassServices,
   reason: PassReason,
 ): Promise<void> {
   const { exchange, reply } = context
+  const { proxy, clock } = services
   if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
   context.facts = { ...context.facts, source: 'upstream' }
   reply.origin = `pass; reason=${reason}`
   proxy.metrics.passed(reason)
   const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
+  let leave = (): void => {}
   try {
     if (exchange.takeover !== undefined && exchange.hasBody) {
       throw badRequest('a request that upgrades its connection must not have a body')
     }
-    const request = await requestOf(context, proxy, tokenEncryption)
-    if (wantsTunnel(exchange)) {
-      await passTunnel(context, { upstream: proxy.upstream, clock }, request)
-    } else await forward(context, { upstream: proxy.upstream, clock }, { request, onStarted: free })
+    const kind = kindOf(context)
+    const share = holdPassed(context, kind, services)
+    leave = share.leave
+    const request = await requestOf(context, proxy, { ...services, user: share.user })
+    const passing = { upstream: proxy.upstream, clock }
+    if (kind === 'upgrade') await passTunnel(context, passing, request)
+    else await forward(context, passing, { request, onStarted: free })
   } finally {
+    leave()
     free()
   }
+}
+
+function kindOf({ exchange, target }: RequestContext): PassedKind {
+  if (wantsTunnel(exchange)) return 'upgrade'
+  return isLongRunning(exchange.method, target) ? 'long' : 'short'
 }
 
 function takeSlot(slots: Slots): () => void {
@@ -90,7 +98,7 @@ function takeSlot(slots: Slots): () => void {
 async function requestOf(
   context: RequestContext,
   { passed, isIdentityHeader, upstream }: ProxyOptions,
-  tokenEncryption: TokenEncryption | undefined,
+  { tokenEncryption, clock, user }: PassServices & { readonly user: string },
 ): Promise<ForwardRequest> {
   const { exchange, target } = context
   const { method, peer, rawHeaders, hasBody } = exchange
@@ -119,22 +127,12 @@ async function requestOf(
     method,
     path: withDecryptedToken(context, tokenEncryption),
     headers,
-    body: hasBody ? bodyOf(exchange, isIdentity) : undefined,
+    // Nothing of the upstream's is taken before there is something to send.
+    body: hasBody ? await beginBody(exchange, isIdentity, clock) : undefined,
+    user,
     isLongRunning: isLongRunning(method, target),
     as,
     isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
-  }
-}
-
-/** The body of the request, read only as fast as the upstream takes it. */
-function bodyOf(exchange: Exchange, isIdentityHeader: (name: string) => boolean): ForwardBody {
-  return {
-    pieces() {
-      exchange.proceed()
-      const iterator = exchange.body.iterator({ destroyOnReturn: false })
-      return { [Symbol.asyncIterator]: () => iterator as AsyncIterator<Uint8Array> }
-    },
-    trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),
   }
 }
 

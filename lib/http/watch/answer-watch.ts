@@ -20,13 +20,14 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import { checkWatch, problemIn } from '../api/inexact.ts'
 import type { ApiOptions } from '../api/api.ts'
 import type { RequestContext } from '../api/request-context.ts'
+import { holdWatch } from '../limits/fair-share.ts'
 import { writable } from '../server/respond.ts'
 import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
 import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
 
 /** What watches are answered with. */
-export type WatchServices = FrameServices & Pick<ApiOptions, 'segments'>
+export type WatchServices = FrameServices & Pick<ApiOptions, 'segments' | 'fairness'>
 
 /** What a watch is answered from. */
 export interface WatchAnswer {
@@ -61,6 +62,7 @@ export async function answerWatch(
   if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
     throw notShown(plan.resource, beginning.value)
   }
+  holdWatch(context, context.target, services.fairness)
   const response = reply.response(200, watchContentType(mediaType.encoding))
   exchange.respond(response.status, response.headers)
   exchange.flush()

@@ -7,6 +7,7 @@ import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { ConnectionError, type Passage, UpstreamConnection } from './connection.ts'
 import { openSocket } from './socket.ts'
+import { UserLines } from './user-lines.ts'
 
 export interface ConnectionPoolOptions {
   readonly url: URL
@@ -14,6 +15,8 @@ export interface ConnectionPoolOptions {
   readonly tls: ConnectionOptions
   readonly clock: Clock
   readonly connectionsMax: number
+  /** Of these for each user at once. */
+  readonly perUserMax: number
   readonly connectMs: number
   /** Until an answer begins, and between two pieces of it; 0 is no limit. */
   readonly answerMs: number
@@ -32,7 +35,9 @@ export class ConnectionPool {
   readonly #open = new Set<UpstreamConnection>()
   readonly #idle: UpstreamConnection[] = []
   readonly #connecting = new Map<Passage, Socket>()
-  readonly #waiting = new Set<Passage>()
+  readonly #lines: UserLines<Passage>
+  /** Who is on a connection. */
+  readonly #users = new Map<UpstreamConnection, string | undefined>()
   readonly #lookEveryMs: number
   #cancelLook: CancelTimer | undefined = undefined
   /** What makes the next TLS connection cheaper. */
@@ -44,30 +49,45 @@ export class ConnectionPool {
   constructor(options: ConnectionPoolOptions) {
     const { answerMs, idleMs } = options
     this.#options = options
+    this.#lines = new UserLines(options.perUserMax)
     this.#idleMs = idleMs
     const shortestMs = answerMs === 0 ? idleMs : Math.min(answerMs, idleMs)
     this.#lookEveryMs = Math.max(lookMinMs, Math.min(lookMaxMs, shortestMs / 4))
   }
 
-  /** Sends it as soon as there is a connection. */
+  /** Sends it as soon as there is a connection, and a turn of its user. */
   dispatch(passage: Passage): void {
-    let idle = this.#idle.pop()
+    if (this.#isClosed) {
+      passage.failed(new CacheError('closed', 'the service ends'))
+      return
+    }
+    const mayTake = this.#lines.mayTake(passage.user)
+    let idle = mayTake ? this.#idle.pop() : undefined
     while (idle !== undefined && !idle.isOpen) idle = this.#idle.pop()
-    if (idle !== undefined) idle.send(passage)
-    else if (this.#isClosed) passage.failed(new CacheError('closed', 'the service ends'))
-    else if (this.#open.size + this.#connecting.size < this.#options.connectionsMax) {
-      this.#connect(passage)
-    } else this.#waiting.add(passage)
+    if (idle !== undefined) this.#send(idle, passage)
+    else if (mayTake && this.#hasRoom) this.#connect(passage)
+    else this.#lines.add(passage)
   }
 
   /** Gives up what was not sent yet. */
   cancel(passage: Passage): void {
-    this.#waiting.delete(passage)
+    this.#lines.delete(passage)
     const socket = this.#connecting.get(passage)
     if (socket === undefined) return
     this.#connecting.delete(passage)
+    this.#lines.give(passage.user)
     socket.destroy()
     this.#next()
+  }
+
+  get #hasRoom(): boolean {
+    return this.#open.size + this.#connecting.size < this.#options.connectionsMax
+  }
+
+  #send(connection: UpstreamConnection, passage: Passage): void {
+    this.#lines.take(passage.user)
+    this.#users.set(connection, passage.user)
+    connection.send(passage)
   }
 
   close(): void {
@@ -79,9 +99,8 @@ export class ConnectionPool {
       socket.destroy()
       passage.failed(failure)
     }
-    for (const passage of this.#waiting) passage.failed(failure)
     this.#connecting.clear()
-    this.#waiting.clear()
+    for (const passage of this.#lines.takeAll()) passage.failed(failure)
   }
 
   #connect(passage: Passage): void {
@@ -94,6 +113,7 @@ export class ConnectionPool {
       else socket.destroy()
     })
     this.#connecting.set(passage, socket)
+    this.#lines.take(passage.user)
     const cancel = clock.setTimer(connectMs, () =>
       socket.destroy(new ConnectionError('ETIMEDOUT', 'no connection in time')),
     )
@@ -101,6 +121,7 @@ export class ConnectionPool {
       cancel()
       this.#session = undefined
       if (!this.#connecting.delete(passage)) return
+      this.#lines.give(passage.user)
       passage.failed(error)
       this.#next()
     }
@@ -119,6 +140,7 @@ export class ConnectionPool {
     })
     this.#open.add(connection)
     this.#cancelLook ??= this.#options.clock.setTimer(this.#lookEveryMs, this.#look)
+    this.#users.set(connection, passage.user)
     connection.send(passage)
   }
 
@@ -128,27 +150,33 @@ export class ConnectionPool {
       this.#keepAlive = keepAlive
       this.#idleMs = Math.min(this.#options.idleMs, idleMsOf(keepAlive))
     }
-    const [waiting] = this.#waiting
-    if (waiting === undefined) this.#idle.push(connection)
-    else {
-      this.#waiting.delete(waiting)
-      connection.send(waiting)
-    }
+    this.#leave(connection)
+    this.#idle.push(connection)
+    this.#next()
   }
 
   #gone(connection: UpstreamConnection): void {
     this.#open.delete(connection)
+    this.#leave(connection)
     const place = this.#idle.indexOf(connection)
     if (place >= 0) this.#idle.splice(place, 1)
     this.#next()
   }
 
-  /** There is room for another connection. */
+  /** The request on a connection is over. */
+  #leave(connection: UpstreamConnection): void {
+    if (!this.#users.has(connection)) return
+    this.#lines.give(this.#users.get(connection))
+    this.#users.delete(connection)
+  }
+
+  /** There is a connection, or room for one. */
   #next(): void {
-    const [waiting] = this.#waiting
-    if (waiting === undefined) return
-    this.#waiting.delete(waiting)
-    this.dispatch(waiting)
+    while (this.#idle.length > 0 || this.#hasRoom) {
+      const next = this.#lines.next()
+      if (next === undefined) return
+      this.dispatch(next)
+    }
   }
 
   readonly #look = (): void => {

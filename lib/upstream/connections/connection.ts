@@ -13,6 +13,8 @@ import type { ForwardBody } from '../upstream.ts'
 /** A request, and whom its answer is told. */
 export interface Passage {
   readonly method: string
+  /** Whose turn it takes at connections; undefined: nobody is told apart. */
+  readonly user: string | undefined
   readonly head: RequestHead
   readonly body: ForwardBody | undefined
   /** From now on the upstream may see it. */

@@ -49,6 +49,10 @@ export class Forwarding implements ForwardControl, Passage {
     return this.#request.method
   }
 
+  get user(): string | undefined {
+    return this.#request.user
+  }
+
   get body(): ForwardBody | undefined {
     return this.#request.body
   }

@@ -55,7 +55,7 @@ function putConfigMap(served: Served, namespace: string, name: string): Promise<
 /** A change of some rule: what it says is up to the test's own rules. */
 function changeRules(served: Served): Promise<number> {
   const role = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', rules: [] }
-  return put(served, '/registry/roles/a/any', { ...role, metadata: { name: 'any' } })
+  return put(served, '/registry/clusterroles/any', { ...role, metadata: { name: 'any' } })
 }
 
 function get(served: Served, user: string | undefined, path: string): Promise<HttpAnswer> {
@@ -269,7 +269,7 @@ t.test('a deleted rule counts as a changed one', async t => {
   served.rules.bindings = []
   const { header } = await served.client.txn({
     compares: [],
-    success: [{ type: 'delete', range: singleKey(keyFromText('/registry/roles/a/any')) }],
+    success: [{ type: 'delete', range: singleKey(keyFromText('/registry/clusterroles/any')) }],
     failure: [],
   })
   await caughtUp(served, header.revision)

@@ -90,16 +90,36 @@ t.test('a question of before a change answers nobody who comes after it', async 
 
 t.test('nothing is kept beyond the end of the credentials', async t => {
   const { clock, reviewCache, ask, asked } = setUp()
-  await reviewCache.decide('a', ask, clock.wallMs() + 3_000)
+  await reviewCache.decide('a', ask, { expiresAtMs: clock.wallMs() + 3_000 })
   await clock.advance(3_000)
-  await reviewCache.decide('a', ask, clock.wallMs())
-  await reviewCache.decide('a', ask, clock.wallMs())
+  await reviewCache.decide('a', ask, { expiresAtMs: clock.wallMs() })
+  await reviewCache.decide('a', ask, { expiresAtMs: clock.wallMs() })
   t.equal(asked(), 3)
 })
 
-t.test('too many questions at a time are refused', async t => {
-  const { reviewCache } = setUp()
-  const never = (): Promise<AccessAnswer> => new Promise(() => {})
-  for (let i = 0; i < 2_000; i++) void reviewCache.decide(`${i}`, never)
-  await t.rejects(async () => reviewCache.decide('more', never), { code: 'overloaded' })
+t.test(
+  'too many questions about strangers are refused, and hold nobody up who is known',
+  async t => {
+    const { reviewCache } = setUp()
+    const never = (): Promise<AccessAnswer> => new Promise(() => {})
+    for (let i = 0; i < 1_064; i++) void reviewCache.decide(`${i}`, never)
+    await t.rejects(async () => reviewCache.decide('more', never), { code: 'overloaded' })
+    const known = { isAccepted: true }
+    t.equal((await reviewCache.decide('known', async () => yes, known)).type, 'allowed')
+  },
+)
+
+t.test('rules of a namespace concern what was asked about it, and nothing else', async t => {
+  const { reviewCache, asked, ask } = setUp()
+  const both = async (): Promise<void> => {
+    for (const namespace of ['', 'a', 'b'])
+      await reviewCache.decide(`in ${namespace}`, ask, { namespace })
+  }
+  await both()
+  reviewCache.drop('a')
+  await both()
+  t.equal(asked(), 4)
+  reviewCache.drop()
+  await both()
+  t.equal(asked(), 7)
 })

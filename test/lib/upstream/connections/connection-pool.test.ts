@@ -48,6 +48,7 @@ async function start(t: Test, script: Script, options = {}): Promise<World> {
     tls: {},
     clock: systemClock,
     connectionsMax: 4,
+    perUserMax: 64,
     connectMs: 5_000,
     answerMs: 5_000,
     idleMs: 30_000,
@@ -64,6 +65,7 @@ async function start(t: Test, script: Script, options = {}): Promise<World> {
 }
 
 class Asked implements Passage {
+  readonly user = undefined
   readonly method = 'GET'
   readonly head
   readonly body: Passage['body']

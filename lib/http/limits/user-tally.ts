@@ -1,0 +1,40 @@
+/** What users have taken of something that all share. */
+
+/** An amount for each user, and the sum, both limited. */
+export class UserTally {
+  readonly #perUser: number
+  readonly #max: number
+  readonly #amounts = new Map<string, number>()
+  #sum = 0
+
+  constructor(perUser: number, max: number) {
+    this.#perUser = perUser
+    this.#max = max
+  }
+
+  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound allows it is counted alone. */
+  add(user: string | undefined, amount: number): 'user' | 'all' | undefined {
+    const known = user === undefined ? 0 : (this.#amounts.get(user) ?? 0)
+    if (known > 0 && known + amount > this.#perUser) return 'user'
+    if (this.#sum > 0 && this.#sum + amount > this.#max) return 'all'
+    if (user !== undefined) this.#amounts.set(user, known + amount)
+    this.#sum += amount
+    return undefined
+  }
+
+  remove(user: string | undefined, amount: number): void {
+    this.#sum -= amount
+    if (user === undefined) return
+    const left = (this.#amounts.get(user) ?? 0) - amount
+    if (left > 0) this.#amounts.set(user, left)
+    else this.#amounts.delete(user)
+  }
+
+  isCrowded(user: string): boolean {
+    const taken = this.#amounts.get(user) ?? 0
+    return taken > this.#perUser / crowdedPart || this.#sum > this.#max / crowdedPart
+  }
+}
+
+/** From this part of a bound on, users are asked for by name. */
+const crowdedPart = 16
