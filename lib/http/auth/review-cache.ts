@@ -106,8 +106,7 @@ export class ReviewCache<T = AccessAnswer> {
   /** The answer, if it is cached. */
   known(key: string): T | undefined {
     const kept = this.#kept.get(key)
-    if (kept === undefined || kept.generation !== this.generationOf(kept.namespace))
-      return undefined
+    if (kept?.generation !== this.generationOf(kept?.namespace ?? '')) return undefined
     return this.#options.clock.monotonicMs() < kept.untilMs ? kept.answer : undefined
   }
 

@@ -112,8 +112,9 @@ t.test(
 t.test('rules of a namespace concern what was asked about it, and nothing else', async t => {
   const { reviewCache, asked, ask } = setUp()
   const both = async (): Promise<void> => {
-    for (const namespace of ['', 'a', 'b'])
+    for (const namespace of ['', 'a', 'b']) {
       await reviewCache.decide(`in ${namespace}`, ask, { namespace })
+    }
   }
   await both()
   reviewCache.drop('a')
