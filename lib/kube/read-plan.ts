@@ -101,6 +101,10 @@ function planGet(
   { resource, namespace, name }: Pick<ResourceRoute, 'resource' | 'namespace' | 'name'>,
   query: Query,
 ): GetPlan {
+  // Any other text than 0 and false is a yes, but for none.
+  if (query.text('export') !== '' && query.flag('export')) {
+    throw badRequest('the export parameter, deprecated since v1.14, is no longer supported')
+  }
   const keyspace = keyspaceOf(resource)
   const key = objectKey(resource, namespace, name)
   const resourceVersion = query.text('resourceVersion')

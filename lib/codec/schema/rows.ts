@@ -137,6 +137,7 @@ export type Behaviour =
   | 'labelKeyTexts'
   | 'repeatedCommas'
   | 'acceptBeforeOptions'
+  | 'unsupportedValueAsJson'
   | 'watchList'
   | 'snapshotLists'
   | 'podLevelRequests'

@@ -63,9 +63,8 @@ export function parseListOptions(query: Query, schema: Pick<Schema, 'has'>): Lis
     continue: query.text('continue'),
     sendInitialEvents: query.optionalFlag('sendInitialEvents'),
   }
-  const hasWatchList = schema.has('watchList')
-  const complete = options.watch && hasWatchList ? withWatchDefaults(options) : options
-  const causes = complete.watch ? watchCauses(complete, hasWatchList) : listCauses(complete)
+  const complete = options.watch && schema.has('watchList') ? withWatchDefaults(options) : options
+  const causes = complete.watch ? watchCauses(complete, schema) : listCauses(complete, schema)
   if (causes.length > 0) throw invalidOptions('ListOptions', causes)
   return complete
 }
@@ -86,7 +85,7 @@ function withWatchDefaults(options: ListOptions): ListOptions {
   return { ...options, sendInitialEvents: true, resourceVersionMatch: notOlderThanMatch }
 }
 
-function listCauses(options: ListOptions): StatusCause[] {
+function listCauses(options: ListOptions, schema: Pick<Schema, 'has'>): StatusCause[] {
   const { resourceVersion, resourceVersionMatch: match, sendInitialEvents } = options
   const causes: StatusCause[] = []
   if (match !== '') {
@@ -99,7 +98,7 @@ function listCauses(options: ListOptions): StatusCause[] {
       causes.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
     }
     if (match !== exactMatch && match !== notOlderThanMatch) {
-      causes.push(unsupportedMatch(match, [exactMatch, notOlderThanMatch, '']))
+      causes.push(unsupportedMatch(match, [exactMatch, notOlderThanMatch, ''], schema))
     }
     if (match === exactMatch && resourceVersion === '0') {
       causes.push(
@@ -113,7 +112,7 @@ function listCauses(options: ListOptions): StatusCause[] {
   return causes
 }
 
-function watchCauses(options: ListOptions, hasWatchList: boolean): StatusCause[] {
+function watchCauses(options: ListOptions, schema: Pick<Schema, 'has'>): StatusCause[] {
   const { resourceVersionMatch: match, sendInitialEvents } = options
   const causes: StatusCause[] = []
   if (sendInitialEvents !== undefined && match !== notOlderThanMatch) {
@@ -121,7 +120,7 @@ function watchCauses(options: ListOptions, hasWatchList: boolean): StatusCause[]
       forbiddenMatch('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
     )
   }
-  if (sendInitialEvents !== undefined && !hasWatchList) {
+  if (sendInitialEvents !== undefined && !schema.has('watchList')) {
     const rule =
       'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled'
     causes.push(forbiddenField('sendInitialEvents', rule))
@@ -134,7 +133,7 @@ function watchCauses(options: ListOptions, hasWatchList: boolean): StatusCause[]
       ),
     )
   }
-  if (match !== notOlderThanMatch) causes.push(unsupportedMatch(match, [notOlderThanMatch]))
+  if (match !== notOlderThanMatch) causes.push(unsupportedMatch(match, [notOlderThanMatch], schema))
   if (options.continue !== '') {
     causes.push(forbiddenMatch('resourceVersionMatch is forbidden when continue is provided'))
   }
@@ -149,12 +148,17 @@ function forbiddenField(field: string, message: string): StatusCause {
   return { reason: 'FieldValueForbidden', message: `Forbidden: ${message}`, field }
 }
 
-function unsupportedMatch(match: string, supported: readonly string[]): StatusCause {
+function unsupportedMatch(
+  match: string,
+  supported: readonly string[],
+  schema: Pick<Schema, 'has'>,
+): StatusCause {
   const list = supported.map(value => `"${value}"`).join(', ')
+  // The type of the value is not Go's own string.
+  const quoted = schema.has('unsupportedValueAsJson') ? goJsonString(match) : goQuote(match)
   return {
     reason: 'FieldValueNotSupported',
-    // The type of the value is not Go's own string, which is why it is printed as JSON.
-    message: `Unsupported value: ${goJsonString(match)}: supported values: ${list}`,
+    message: `Unsupported value: ${quoted}: supported values: ${list}`,
     field: 'resourceVersionMatch',
   }
 }

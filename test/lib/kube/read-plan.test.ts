@@ -2,6 +2,7 @@ import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { keyFromText, prefixRange, singleKey } from '../../../lib/base/keys.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
+import { parseListOptions } from '../../../lib/kube/request/list-options.ts'
 import { parseQuery } from '../../../lib/kube/request/request.ts'
 import { planRead, type ReadPlan } from '../../../lib/kube/read-plan.ts'
 import { readFailure } from '../../../lib/kube/read-failure.ts'
@@ -179,6 +180,28 @@ t.test('mistakes are found in the order in which upstream finds them', async t =
   t.match(first('fieldSelector=x&resourceVersionMatch=Y'), /can't understand/)
   t.match(first('fieldSelector=x=1&resourceVersionMatch=Y'), /ListOptions/)
   t.match(first('fieldSelector=x=1&resourceVersion=y'), /not a known field selector/)
+})
+
+t.test('a value that is not supported is quoted as the version of the server does', async t => {
+  const query = parseQuery('resourceVersion=1&resourceVersionMatch=%3C%00%ff')
+  const first = (minor: string): string | undefined => {
+    const refusal = refusalOf(() => parseListOptions(query, schemaOf(minor)))
+    return refusal?.details?.causes?.[0]?.message
+  }
+  const supported = 'supported values: "Exact", "NotOlderThan", ""'
+  t.equal(first('1.33'), `Unsupported value: "<\\x00\\xff": ${supported}`)
+  t.equal(first('1.34'), `Unsupported value: "\\u003c\\u0000\\ufffd": ${supported}`)
+})
+
+t.test('export is refused where an object is read, and only there', async t => {
+  const get = { verb: 'get', name: 'a' } as const
+  for (const query of ['export=true', 'export=no', 'export=1&export=0']) {
+    t.match(refusalOf(() => plan(query, get))?.message, /export parameter, deprecated/, query)
+  }
+  for (const query of ['export=', 'export=0', 'export=False', 'export']) {
+    t.equal(plan(query, get).type, 'get', query)
+  }
+  t.equal(plan('export=true').type, 'list')
 })
 
 t.test('a read that fails says so in the words of its kind', async t => {
