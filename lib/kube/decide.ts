@@ -6,6 +6,7 @@
 
 import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
+import { readsAsObject } from './resources/object-reads.ts'
 import type { Resource } from './resources/resource.ts'
 import type { Route } from './request/routes.ts'
 import { isCheapSelector, requirementsMax, selectorMaxLength } from './selectors/selector-size.ts'
@@ -205,16 +206,12 @@ const patchTypes: ReadonlySet<string> = new Set([
   'application/apply-patch+yaml',
 ])
 
-/** The status subresource reads as the whole object does. */
-function isStatusRead({ verb, subresource }: Route & { readonly type: 'resource' }): boolean {
-  return verb === 'get' && subresource === 'status'
-}
-
 /** What only an upstream can do with a resource; undefined for plain reads. */
 function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
   const { resource, verb, subresource } = route
   if (!readVerbs.has(verb)) return verb
-  if (subresource !== '' && !isStatusRead(route)) return 'subresource'
+  const isObject = verb === 'get' && readsAsObject(resource, subresource)
+  if (subresource !== '' && !isObject) return 'subresource'
   if (resource.storage === undefined) return verb
   return resource.storage.conversion === 'webhook' ? 'conversion' : undefined
 }

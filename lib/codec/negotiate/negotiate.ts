@@ -34,6 +34,8 @@ export interface Offer {
   readonly hasRouter: boolean
   /** Lists offer the names of the watch media types, too, when they refuse. */
   readonly isList: boolean
+  /** It cannot be rendered as a Table. */
+  readonly lacksTables?: boolean
 }
 
 /** What of a request decides about its media type. */
@@ -200,7 +202,8 @@ function honour(
     return { encoding, rendering: 'object', renderingVersion: 'v1', isPretty, unknownParameters }
   }
   if (mode === 'no renderings' || rendering === 'unknown') return undefined
-  if (rendering.rendering === 'Table' && encoding === 'protobuf') return undefined
+  const isTable = rendering.rendering === 'Table'
+  if (isTable && (encoding === 'protobuf' || offer.lacksTables === true)) return undefined
   return { encoding, ...rendering, isPretty, unknownParameters }
 }
 

@@ -84,7 +84,7 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   const facts = factsOf(route)
   const context = new RequestContext({ exchange, target, reply, isWatch, startMs, state, facts })
   if (route.type === 'resource') {
-    reply.offer = offerOf(route.resource, route.verb !== 'get', options.hasCbor)
+    reply.offer = offerOf(route, options.hasCbor)
   }
   try {
     await answer(context, route, options)

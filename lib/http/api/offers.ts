@@ -1,17 +1,23 @@
 /** The media types that are offered. CBOR is one of them only if it is switched on, as in kube-apiserver. */
 
 import { builtinEncodings, type Encoding, type Offer } from '../../codec/negotiate/negotiate.ts'
-import type { Resource } from '../../kube/resources/resource.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import { hasTables } from '../../kube/resources/object-reads.ts'
 
 /** What built-in resources and documents are offered in. */
 export function builtinOffer(hasCbor: boolean): Offer {
   return hasCbor ? cborOffer : plainOffer
 }
 
-/** What a resource is offered in. Custom resources have no protobuf form. */
-export function offerOf({ routing, custom }: Resource, isList: boolean, hasCbor: boolean): Offer {
+/** What a resource is offered in. Custom resources have no protobuf form, and some subresources no Tables. */
+export function offerOf(
+  { resource, verb, subresource }: Pick<ResourceRoute, 'resource' | 'verb' | 'subresource'>,
+  hasCbor: boolean,
+): Offer {
+  const { routing, custom } = resource
   const isBuiltIn = custom === undefined
-  const bits = [isList, routing === 'installed', isBuiltIn, hasCbor]
+  const isBare = !hasTables(resource, subresource)
+  const bits = [verb !== 'get', routing === 'installed', isBuiltIn, hasCbor, isBare]
   return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
 }
 
@@ -27,7 +33,7 @@ const plainCustom: readonly Encoding[] = ['json', 'yaml']
 const customWithCbor: readonly Encoding[] = [...plainCustom, 'cbor']
 
 /** Each offer is one object that is made once, so that results of negotiation can be cached with it. */
-const offers: readonly Offer[] = Array.from({ length: 16 }, (_, bits) => {
+const offers: readonly Offer[] = Array.from({ length: 32 }, (_, bits) => {
   const encodings = (bits & 8) === 0 ? builtinEncodings : withCbor
   const customEncodings = (bits & 8) === 0 ? plainCustom : customWithCbor
   return {
@@ -35,5 +41,6 @@ const offers: readonly Offer[] = Array.from({ length: 16 }, (_, bits) => {
     objectEncodings: (bits & 4) === 0 ? customEncodings : encodings,
     hasRouter: (bits & 2) !== 0,
     isList: (bits & 1) !== 0,
+    lacksTables: (bits & 16) !== 0,
   }
 })

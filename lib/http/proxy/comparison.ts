@@ -112,7 +112,7 @@ export class Comparison {
       auditId: services.auditId(),
       clock,
       zipper: new Zipper(segments),
-      offer: offerOf(route.resource, route.verb !== 'get', hasCbor),
+      offer: offerOf(route, hasCbor),
     })
     const context = new RequestContext({
       exchange: collected,

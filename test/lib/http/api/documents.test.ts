@@ -121,3 +121,26 @@ t.test('a patch in a form that nobody knows is refused before anything else', as
     t.equal(answer.status, status, type)
   }
 })
+
+t.test('subresources that are whole objects read as such, some without Tables', async t => {
+  const { service } = await startServed(t)
+  const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
+  for (const [path, status] of [
+    ['/api/v1/nodes/none/status', 404],
+    ['/api/v1/namespaces/a/pods/none/status', 404],
+    ['/api/v1/namespaces/a/pods/none/ephemeralcontainers', 406],
+    ['/api/v1/namespaces/a/pods/none/resize', 406],
+    ['/apis/certificates.k8s.io/v1/certificatesigningrequests/none/approval', 406],
+    ['/apis/certificates.k8s.io/v1/certificatesigningrequests/none/status', 404],
+    ['/apis/apiregistration.k8s.io/v1/apiservices/none/status', 406],
+    ['/apis/apiextensions.k8s.io/v1/customresourcedefinitions/none/status', 406],
+    ['/apis/resource.k8s.io/v1/namespaces/a/resourceclaims/none/status', 406],
+    ['/apis/resource.k8s.io/v1/namespaces/a/resourceclaims/none', 404],
+  ] as const) {
+    const answer = await ask(service.port, { path, headers: { accept: table } })
+    t.equal(answer.status, status, path)
+    if (status === 406) t.match(messageOf(answer), handler, path)
+    const plain = await ask(service.port, { path, headers: { accept: 'application/json' } })
+    t.equal(plain.status, 404, path)
+  }
+})
