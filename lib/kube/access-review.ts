@@ -1,9 +1,9 @@
-/** The questions that are put to the upstream about who may do what, and what its answers say. */
+/** Access reviews: the requests that ask the upstream who a user is and what a user may do, and how its answers are read. */
 
 import { memberOf, textOf, textsOf } from '../base/untyped.ts'
 import type { Attributes, SelectorRequirement } from './request/attributes.ts'
 
-/** Somebody, as upstream's authentication sees them. */
+/** A user, as upstream's authentication describes it. */
 export interface Identity {
   readonly user: string
   readonly uid: string
@@ -12,26 +12,26 @@ export interface Identity {
   readonly extra: Readonly<Record<string, readonly string[]>>
 }
 
-/** Where a review is posted. */
+/** Where a review of the caller itself is posted. */
 export const selfReviewPath = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews'
-/** Where a review of somebody else is posted. */
+/** Where a review of another user is posted. */
 export const subjectReviewPath = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
-/** Where it is asked who one is. */
+/** Where the caller asks who it is. */
 export const whoAmIPath = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
 
-/** What a review has come to. */
+/** The result of a review. */
 export interface ReviewAnswer {
   readonly isAllowed: boolean
-  /** Why not: upstream adds it to its refusal. */
+  /** The reason of a refusal, which upstream appends to its message. */
   readonly reason: string
 }
 
-/** May I? The credentials it is sent with say who asks. */
+/** A SelfSubjectAccessReview: may the sender of these credentials do that? */
 export function selfReview(attributes: Attributes): string {
   return reviewJson('SelfSubjectAccessReview', attributesJson(attributes))
 }
 
-/** May they? */
+/** A SubjectAccessReview: may that user do that? */
 export function subjectReview(attributes: Attributes, identity: Identity): string {
   const { user, uid, groups, extra } = identity
   return reviewJson('SubjectAccessReview', {
@@ -43,7 +43,7 @@ export function subjectReview(attributes: Attributes, identity: Identity): strin
   })
 }
 
-/** Who am I? */
+/** A SelfSubjectReview: which user do these credentials belong to? */
 export const whoAmI: string = JSON.stringify({
   kind: 'SelfSubjectReview',
   apiVersion: 'authentication.k8s.io/v1',
@@ -74,7 +74,7 @@ function selectorJson(name: string, requirements: readonly SelectorRequirement[]
   return { [name]: { requirements: given } }
 }
 
-/** What an answered review says; undefined if it says nothing that can be understood, which is never a yes. */
+/** The result in an answered review; undefined if it cannot be understood, which never means yes. */
 export function reviewAnswer(body: string): ReviewAnswer | undefined {
   const status = memberOf(parsed(body), 'status')
   const allowed = memberOf(status, 'allowed')
@@ -83,7 +83,7 @@ export function reviewAnswer(body: string): ReviewAnswer | undefined {
   return { isAllowed, reason: textOf(memberOf(status, 'reason')) }
 }
 
-/** Who the upstream takes one for; undefined if it does not say. */
+/** The user that the upstream names; undefined if it names none. */
 export function identityAnswer(body: string): Identity | undefined {
   const info = memberOf(memberOf(parsed(body), 'status'), 'userInfo')
   const user = textOf(memberOf(info, 'username'))

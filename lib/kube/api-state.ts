@@ -1,5 +1,5 @@
-/** What the API is at one moment: which resources there are, the documents that say so, and how their objects are written. Made anew
- *  whenever a definition changes, so that a request sees one state of it from its beginning to its end. */
+/** The state of the API at one moment: which resources exist, their discovery documents, and how their objects are written. A new state
+ *  is made whenever a definition changes, so that a request sees one state from its beginning to its end. */
 
 import { createSelectableReader } from '../codec/fields/selectable-reader.ts'
 import type { SelectableField } from '../codec/fields/selectable.ts'
@@ -45,13 +45,13 @@ export class ApiState {
     this.openApi = new OpenApi({ registry, digests, gitVersion })
   }
 
-  /** Readers of labels and fields, for selectors and indexes: one for all who need the same, since thousands of watches may. */
+  /** Reads labels and fields, for selectors and indexes. Readers are shared, because thousands of watches may need the same one. */
   readonly makeReader: MakeReader = (resource, fields, needsLabels) => {
     const name = `${needsLabels} ${fields.map(({ label }) => label).join(' ')}`
     let readers = this.#readers.get(resource)
     if (readers === undefined) this.#readers.set(resource, (readers = new Map()))
     const known = readers.get(name) ?? this.#createReader(resource, fields, needsLabels)
-    // Whoever sends ever new combinations of fields gets new readers.
+    // Beyond the limit, new combinations of fields get readers that are not kept.
     if (readers.size < readersMax) readers.set(name, known)
     return known
   }
@@ -73,8 +73,8 @@ export class ApiState {
     return createSelectableReader(kind, fields, needsLabels)
   }
 
-  /** How the objects of a stored resource are written. Made when first asked for, since a custom one costs as much as hundreds of
-   *  objects. */
+  /** How the objects of a stored resource are written. Made when it is first needed, because making one for a custom resource costs as
+   *  much as writing hundreds of objects. */
   encoderOf(resource: Resource): ObjectEncoder | NotExact {
     const encoder = this.#encoders.get(resource) ?? this.#makeEncoder(resource)
     this.#encoders.set(resource, encoder)
@@ -100,7 +100,7 @@ export class ApiState {
     return kind
   }
 
-  /** Everything in its objects is kept as it is stored. */
+  /** Its objects are served with everything that is stored in them. */
   #configuredKindOf(resource: Resource): CustomKind {
     const { group, version, kind, storage } = resource
     const names = new Set([version, storage?.version ?? version])
@@ -124,10 +124,10 @@ export class ApiState {
   }
 }
 
-/** Readers of one resource that are kept. */
+/** The most readers that are kept for one resource. */
 const readersMax = 100
 
-/** Stands in where no object can be read. */
+/** A reader for objects that cannot be read. */
 function unreadable(problem: NotExact): SelectableReader {
   return { read: () => problem, label: () => undefined, field: () => '' }
 }

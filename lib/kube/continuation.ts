@@ -1,26 +1,26 @@
 /** Continue tokens in upstream's own format, so that one made here works there, on another replica, and after a restart:
  *  `{"v":"meta.k8s.io/v1","rv":534,"start":"/m-c\u0000"}` in base64url without padding.
  *
- *  A token is what a client sends, so nothing in it is believed: `start` is appended to the prefix that the request itself may read,
- *  and must be a clean path, so that it cannot lead out of it. Tokens can be encrypted, so that clients do not see the key in them;
- *  encryption needs keys and randomness, and is handed in. */
+ *  A client may send any token, so nothing in it is trusted: `start` is appended to the prefix that the request itself may read, and
+ *  must be a clean path, so that it cannot lead out of that prefix. Tokens can be encrypted, so that clients cannot read the key in
+ *  them; encryption needs keys and randomness, and is passed in. */
 
 import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
 import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
 import { goJsonString, goParseInt } from '../go/text.ts'
 import { badRequest } from './status.ts'
 
-/** Where a list goes on. */
+/** Where a list continues. */
 export interface Continuation {
-  /** The first key that may come, relative to the list's prefix: without a slash at the beginning. */
+  /** The first key of the next page, relative to the list's prefix: without a slash at the beginning. */
   readonly start: string
-  /** Of the first page; undefined: go on at the newest state, which is then not consistent with the pages before. */
+  /** The revision of the first page; undefined: continue at the newest state, which is not consistent with the pages before. */
   readonly revision: number | undefined
   /** The revision with all its digits. */
   readonly revisionText: string
 }
 
-/** Hides the contents of tokens from clients. `prefix` is that of the list that a token is for: it is good for no other. */
+/** Hides the contents of tokens from clients. `prefix` is that of the list: a token is valid for no other list. */
 export interface TokenEncryption {
   /** Makes an opaque token. */
   encrypt(token: string, prefix: Key): string
@@ -28,16 +28,16 @@ export interface TokenEncryption {
   decrypt(encrypted: string, prefix: Key): string | undefined
 }
 
-/** How the tokens of one list are hidden. */
+/** How the tokens of one list are encrypted. */
 export interface HiddenTokens {
   readonly prefix: Key
-  /** Undefined: they are not. */
+  /** Undefined: tokens are plain. */
   readonly encryption?: TokenEncryption | undefined
 }
 
 const tokenVersion = 'meta.k8s.io/v1'
 
-/** Decodes what a client sent; refuses with upstream's 400 whatever is not as it should be. */
+/** Decodes a client's token; refuses an invalid one with upstream's 400. */
 export function decodeContinuation(token: string, hidden?: HiddenTokens): Continuation {
   const plain = hidden?.encryption?.decrypt(token, hidden.prefix) ?? token
   const { version, revision, start } = decodeFields(plain)
@@ -81,7 +81,7 @@ export function encodeContinuation(page: NextPage, encryption?: TokenEncryption)
   return encodeToken(revision, hasSlash ? `/${rest}` : rest, { prefix, encryption })
 }
 
-/** The token that goes on where an expired one would have, but at the newest state. */
+/** The token that continues where an expired one would have, but at the newest state. */
 export function inconsistentToken(expired: Continuation, hidden: HiddenTokens): string {
   return encodeToken(-1, expired.start, hidden)
 }
@@ -125,7 +125,8 @@ function decodeFields(token: string): TokenFields {
   return fieldsOfObject(value.members)
 }
 
-/** Names match in any case, the last of several counts, null changes nothing, and of several wrong types the first is reported. */
+/** As encoding/json reads the token: names match in any case, the last of several values counts, null changes nothing, and of several
+ *  wrong types the first is reported. */
 function fieldsOfObject(members: readonly (readonly [string, GoJsonValue])[]): TokenFields {
   const texts: Record<'v' | 'start', string> = { v: '', start: '' }
   let revision = 0n

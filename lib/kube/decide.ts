@@ -1,8 +1,9 @@
-/** Mirror, upstream or refusal? One table, so that there is one place to look when something is answered by the wrong side.
+/** Decides who answers a request: the mirror, the upstream, or a refusal. One table holds all rules, so there is one place to look when
+ *  the wrong side answers.
  *
- *  The fidelity rule: from the mirror comes only what the upstream would have answered in the same way. Everything else passes to
- *  the upstream; without one it is answered as a server would that lacks the feature, or refused clearly. And the upstream decides
- *  what exists: with one, discovery, unknown paths and their errors are its own. */
+ *  The fidelity rule: the mirror answers only if the upstream would send the same answer. Everything else passes to the upstream;
+ *  without one it is answered as a server without the feature would, or refused clearly. With an upstream, the upstream decides what
+ *  exists: discovery and unknown paths always pass. */
 
 import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
@@ -31,7 +32,7 @@ export type PassReason =
   | 'excluded'
   | 'not-stored'
   | 'conversion'
-  // Of aggregated servers: where or as what it is stored is not known, or is of no use here; what the server writes is not known:
+  // Aggregated servers: the place or format in etcd is not known or not usable, or it is not known how the server writes its answer:
   | 'not-found-in-etcd'
   | 'stored-form'
   | 'table'
@@ -44,7 +45,7 @@ export type PassReason =
   | 'version'
   | 'not-listed'
   | 'unproven'
-  // The upstream was found to show the resource in other bytes than the mirror would:
+  // A comparison found that the upstream writes the resource in other bytes than the mirror:
   | 'differs'
   // What the mirror holds cannot be shown exactly:
   | 'inexact'
@@ -117,7 +118,7 @@ type PassRule = readonly [
 
 const readVerbs = new Set(['get', 'list', 'watch'])
 
-/** In the order in which they are asked; the first that applies is the reason. */
+/** In the order in which they are checked. The first that applies is the reason. */
 const passRules: readonly PassRule[] = [
   ['path', ({ target }) => !target.isCanonical],
   ['other-server', ({ route }) => route.type === 'remote'],

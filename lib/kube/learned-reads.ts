@@ -1,5 +1,5 @@
-/** Reads of an aggregated server's resources that only the server itself can answer: in forms that it was not seen to use, and refusals,
- *  whose words are those of the library that it was built with. */
+/** Reads of an aggregated server's resources that only the server itself can answer: those whose answers were not learnt, and refusals,
+ *  whose texts depend on the library that the server was built with. */
 
 import { CacheError } from '../base/errors.ts'
 import type { MediaType } from '../codec/negotiate/negotiate.ts'
@@ -37,8 +37,8 @@ function unknownForm(
   return hasBookmarks && learned.emptyObject === undefined ? 'form' : undefined
 }
 
-/** What to throw instead of a refusal: the server refuses in its own words. That an object is not there, and that a revision is too old,
- *  every server says alike. */
+/** The error to throw instead of a refusal, whose text is the server's own. All servers use the same texts for a missing object and for a
+ *  revision that is too old. */
 export function refusalOf({ learned }: Resource, error: unknown): unknown {
   if (learned === undefined || !(error instanceof CacheError)) return error
   if (passReasonOf(error) !== undefined) return error

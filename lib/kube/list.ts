@@ -1,8 +1,8 @@
-/** From a snapshot and a plan to one page of a list.
+/** Makes one page of a list from a snapshot and a plan.
  *
- *  A page costs what it holds: without a selector, a walk over the leaves of the page and one count of what remains; with one, a
- *  walk over what an index leaves or over the range. Such a walk can be long, so it is made in steps, and the caller gives way in
- *  between; a bound on it makes a page short, or empty, with a token to go on. */
+ *  Without a selector a page costs a walk over its leaves and one count of the remaining entries. With a selector it costs a walk over
+ *  the entries that an index returns, or over the range. Such a walk can be long, so it is made in steps, between which the caller
+ *  yields. */
 
 import type { ListMeta } from '../codec/output/list-body.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -21,7 +21,7 @@ import {
 import { candidates } from './selectors/index-choice.ts'
 import type { ListPlan } from './read-plan.ts'
 
-/** What is on a page, in the order of keys: leaves as they are, so that what is kept with them is of use, or selected entries. */
+/** The contents of a page, in the order of keys: whole leaves, so that the segments kept with them can be used, or selected entries. */
 export type PageContent =
   | { readonly type: 'slices'; readonly slices: Iterable<LeafSlice<KeyValue>> }
   | { readonly type: 'entries'; readonly entries: readonly KeyValue[] }
@@ -29,25 +29,25 @@ export type PageContent =
 export interface Page {
   readonly content: PageContent
   readonly revision: Revision
-  /** The last key that was looked at, if there are more after it. */
+  /** The last key that was examined, if there are more after it. */
   readonly last: Key | undefined
-  /** How many come after the page; only known, and only said, without a selector. */
+  /** How many entries come after the page. Known, and shown, only without a selector. */
   readonly remaining: number | undefined
 }
 
 export interface PageOptions {
   readonly plan: ListPlan
   readonly snapshot: Snapshot
-  /** For what the plan selects by. */
+  /** Reads what the plan's selectors need. */
   readonly makeReader: MakeReader
 }
 
-/** The work on one page. `advance` until it says that it is done, then take `page`. */
+/** The work on one page: call `advance` until it returns true, then read `page`. */
 export class PageWalk {
   readonly #options: PageOptions
   readonly #range: KeyRange
   readonly #source: Iterator<KeyValue>
-  /** Undefined if whatever comes is selected. */
+  /** Undefined if every entry is selected. */
   readonly #filter: Filter | undefined
   readonly #entries: KeyValue[] = []
   #page: Page | NotExact | undefined
@@ -63,7 +63,7 @@ export class PageWalk {
     this.#source = (few?.entries ?? snapshot.iterate(plan.range))[Symbol.iterator]()
   }
 
-  /** Looks at up to `maxEntries` more entries. True when the page is complete. */
+  /** Examines up to `maxEntries` more entries. True when the page is complete. */
   advance(maxEntries: number): boolean {
     const { plan } = this.#options
     if (this.#page !== undefined) return true
@@ -103,7 +103,7 @@ export class PageWalk {
 
 function unfilteredPage({ plan, snapshot }: PageOptions): Page {
   if (plan.limit === 0) {
-    // Leaves are looked up as the list is written: all at once would take long where there are many.
+    // Leaves are looked up while the list is written: looking up many at once would take long.
     const slices = { [Symbol.iterator]: () => snapshot.leaves(plan.range)[Symbol.iterator]() }
     const { revision } = snapshot
     return { content: { type: 'slices', slices }, revision, last: undefined, remaining: undefined }
@@ -142,7 +142,7 @@ export function* pageEntries({ content }: Page): Generator<KeyValue, void, undef
   }
 }
 
-/** What stands in the metadata of the list that a page becomes. */
+/** The metadata of the list that is made from a page. */
 export function listMeta(plan: ListPlan, page: Page, encryption?: TokenEncryption): ListMeta {
   const { last, revision, remaining } = page
   return {

@@ -1,4 +1,4 @@
-/** What the mirror cannot answer, and the upstream can. */
+/** Requests that the mirror cannot answer and the upstream can. */
 
 import { CacheError } from '../base/errors.ts'
 import { Unproven } from '../codec/evidence/gate.ts'
@@ -17,7 +17,7 @@ export class PassInstead extends CacheError {
   }
 }
 
-/** What becomes of a request that meets an object which cannot be shown: it passes, or is refused where there is nobody to pass it to. */
+/** The error of a request that reads an object which cannot be shown: the request passes, or is refused if there is no upstream. */
 export function notShown(resource: Resource, problem: NotExact): CacheError {
   if (problem instanceof Unproven) return new PassInstead('unproven')
   return notExactly(resource, problem)

@@ -1,4 +1,4 @@
-/** What a read that could not be answered is to its client: the same failure has other words for a list, a page and a watch. */
+/** Turns the failure of a read into the refusal that its client gets: lists, pages and watches have different texts for one failure. */
 
 import { type CacheError } from '../base/errors.ts'
 import { type TokenEncryption, inconsistentToken } from './continuation.ts'
@@ -14,8 +14,8 @@ import {
   watchExpired,
 } from './status.ts'
 
-/** The refusal of a read, from what the store or the freshness gate has failed with. Failures that are the same for all reads stay
- *  as they are. */
+/** The refusal of a read, from the failure of the store or of the freshness gate. Failures whose text is the same for all reads are
+ *  returned unchanged. */
 export function readFailure(
   plan: ReadPlan,
   error: CacheError,
@@ -34,7 +34,7 @@ export function readFailure(
   return error
 }
 
-/** etcd's own words. */
+/** etcd's own text. */
 const futureRevision = 'etcdserver: mvcc: required revision is a future revision'
 
 function expiredOf(

@@ -1,5 +1,5 @@
-/** From a routed request to what has to be done for it: which keys, at which revision, selected how, and from where on. A plan is a
- *  plain value; making one needs no data, so every mistake of the request is found before anything is read. */
+/** Plans a routed request: which keys it reads, at which revision, with which selectors, and where it continues. A plan is a plain value.
+ *  Making one needs no data, so every mistake of the request is found before anything is read. */
 
 import type { Freshness } from '../base/freshness.ts'
 import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '../base/keys.ts'
@@ -21,14 +21,14 @@ import type { Resource } from './resources/resource.ts'
 import type { ResourceRoute } from './request/routes.ts'
 import { badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
 
-/** What lists and watches look at. */
+/** What lists and watches read. */
 export interface SelectedRange {
   readonly resource: Resource
   /** The keys: of the resource, of one of its namespaces, or one single key. */
   readonly range: KeyRange
   /** The resource's keyspace. */
   readonly keyspace: Key
-  /** What continue tokens leave out: the keyspace's prefix, and the namespace. */
+  /** The part of keys that continue tokens leave out: the keyspace's prefix, and the namespace. */
   readonly prefix: Key
   readonly labels: LabelSelector
   readonly fields: FieldSelector
@@ -36,9 +36,9 @@ export interface SelectedRange {
 
 export interface ListPlan extends SelectedRange {
   readonly type: 'list'
-  /** Servers ask etcd itself for a list of this revision, and pass on its refusals. */
+  /** Upstream asks etcd itself for a list at this revision, and passes on its refusals. */
   readonly isFromEtcd: boolean
-  /** As it was sent. */
+  /** As the client sent it. */
   readonly resourceVersion: string
   readonly freshness: Freshness
   /** 0 is no limit. */
@@ -57,13 +57,13 @@ export interface GetPlan {
   readonly freshness: Freshness
 }
 
-/** Where a watch begins. */
+/** How a watch begins. */
 export type WatchStart =
-  /** With ADDED events for all there is, and then, if asked for, a bookmark that says so. */
+  /** With ADDED events for all objects, and then, if requested, a bookmark that ends them. */
   | { readonly type: 'state'; readonly freshness: Freshness; readonly hasEndBookmark: boolean }
-  /** With what comes after the state there is. */
+  /** With the events after the current state. */
   | { readonly type: 'now'; readonly freshness: Freshness }
-  /** With what came after a revision. */
+  /** With the events after a revision. */
   | { readonly type: 'after'; readonly revision: Revision }
 
 export interface WatchPlan extends SelectedRange {
@@ -92,7 +92,7 @@ export function planRead(
   return isWatch ? planWatch(target) : planList(target, encryption)
 }
 
-/** True if the request is a watch: by its path, or by its query. Never fails, for it is asked before the query is checked. */
+/** True if the request is a watch, by its path or by its query. Never fails: it is called before the query is checked. */
 export function isWatchRequest({ verb }: ResourceRoute, query: Query): boolean {
   return verb === 'watch' || (verb === 'list' && query.flag('watch'))
 }
@@ -112,7 +112,7 @@ function planGet(
   return { type: 'get', resource, keyspace, key, name, resourceVersion, freshness }
 }
 
-/** Keys are built from what is in the path, so a name must be one segment of one. */
+/** Keys are built from names in the path, so a name must be a single segment. */
 function objectKey(resource: Resource, namespace: string, name: string): Key {
   if (resource.isNamespaced && namespace === '') throw badRequest('Namespace parameter required.')
   if (name === '') throw badRequest('Name parameter required.')
@@ -129,7 +129,7 @@ function freshnessOfObject(resourceVersion: string): Freshness {
   return revision === 0 ? { type: 'any' } : { type: 'not-older-than', revision }
 }
 
-/** The field selector in terms of the resource; a name in the path is one more requirement, and the only one there may be. */
+/** The field selector in terms of the resource. A name in the path adds a requirement, and no other is allowed beside it. */
 function fieldsOf(resource: Resource, options: ListOptions, name: string): FieldSelector {
   const fields = resolveFields(options.fields, resource)
   if (name === '') return fields
@@ -159,7 +159,7 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
     continuation === undefined
       ? freshnessOfList(options, isSingle)
       : freshnessOfContinuation(continuation)
-  // What comes from etcd has its limit.
+  // Upstream obeys the limit of a list that it reads from etcd.
   const isCached =
     resource.isWatchCached && (continuation === undefined || schema.has('snapshotLists'))
   const ignoresLimit = options.resourceVersion === '0' && isCached
@@ -237,14 +237,14 @@ function selectedRangeOf({ resource, namespace, options, fields }: Target): Sele
   }
 }
 
-/** The one name that the selector leaves, if it can be a key of this request. */
+/** The single name that the selector allows, if it can be a key of this request. */
 function singleName({ resource, namespace, fields }: Target): string | undefined {
   const name = fields.exactValue('metadata.name')
   if (name === undefined || name === '' || invalidPathName(name) !== undefined) return undefined
   return resource.isNamespaced && namespace === '' ? undefined : name
 }
 
-/** What is left of the scope: one key, one namespace if the selector wants only that, and what an earlier page has left. */
+/** The range to read: one key, one namespace if the selector requires it, or the rest after an earlier page. */
 function rangeOfPage(
   { resource, prefix, range, fields }: SelectedRange,
   name: string | undefined,
@@ -272,7 +272,7 @@ function namespacePrefix(resource: Resource, namespace: string): Key {
   return (keyspace + keyFromText(`${namespace}/`)) as Key
 }
 
-/** The prefix of a plain list, with which its continue tokens go; undefined for any other request. */
+/** The prefix of a plain list, which its continue tokens are bound to; undefined for any other request. */
 export function prefixOfList(route: ResourceRoute): Key | undefined {
   const { resource, namespace, verb, subresource } = route
   const isList = verb === 'list' && subresource === '' && resource.storage !== undefined

@@ -1,14 +1,13 @@
-/** What the API says when it does not do what was asked: the `Status` object, with the texts, reasons and codes of
- *  kube-apiserver, written in its field order.
+/** The `Status` object with which the API refuses a request: the texts, reasons and codes of kube-apiserver, written in its field order.
  *
- *  Everything in this folder that refuses a request throws a `StatusError`; failures of the layers below become a Status
- *  through one total table. */
+ *  Code in this folder refuses a request by throwing a `StatusError`. Failures of the layers below are turned into a Status by one
+ *  total table. */
 
 import type { NotExact } from '../codec/not-exact.ts'
 import { CacheError, type ErrorCode } from '../base/errors.ts'
 import { goJsonString, goQuote } from '../go/text.ts'
 
-/** One reason among several, mostly one for each field that is wrong. */
+/** One cause of a refusal: mostly one for each wrong field. */
 export interface StatusCause {
   readonly reason?: string | undefined
   readonly message?: string | undefined
@@ -24,13 +23,13 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number | undefined
 }
 
-/** A failure as clients see it. `details` may be there and empty, which upstream's generic answers are. */
+/** A failure as clients see it. `details` may be present and empty, as in upstream's generic answers. */
 export interface Status {
   readonly code: number
   readonly message: string
   readonly reason?: string | undefined
   readonly details?: StatusDetails | undefined
-  /** A token to go on with, inconsistently, when the one that was sent has expired. */
+  /** A token that continues inconsistently, when the one that was sent has expired. */
   readonly continue?: string | undefined
 }
 
@@ -44,7 +43,7 @@ export class StatusError extends CacheError {
   }
 }
 
-/** A refusal for want of an upstream that could answer it. */
+/** A refusal because there is no upstream that could answer. */
 export class NotExactlyError extends StatusError {}
 
 /** The group and the plural name that a message speaks about. */
@@ -63,7 +62,7 @@ export function statusJson(status: Status): string {
   return `${statusObjectJson(status)}\n`
 }
 
-/** The object alone, as it stands in the ERROR event of a watch. */
+/** The object without a newline, as in the ERROR event of a watch. */
 export function statusObjectJson(status: Status): string {
   const metadata =
     status.continue === undefined ? '' : `"continue":${goJsonString(status.continue)}`
@@ -123,7 +122,7 @@ export function objectNotFound(of: GroupResource, name: string): StatusError {
   })
 }
 
-/** A path that no route leads to, inside the groups that upstream has built in. */
+/** An unknown path inside upstream's built-in groups. */
 export const pathNotFound: Status = {
   code: 404,
   message: 'the server could not find the requested resource',
@@ -139,7 +138,7 @@ export const methodNotAllowed: Status = {
   details: {},
 }
 
-/** A verb that the resource does not have. */
+/** A verb that the resource does not support. */
 export function verbNotSupported(of: GroupResource, verb: string): StatusError {
   return new StatusError('unsupported', {
     code: 405,
@@ -149,7 +148,7 @@ export function verbNotSupported(of: GroupResource, verb: string): StatusError {
   })
 }
 
-/** No media type that was asked for fits. The router's answer has `details`, the handlers' has none. */
+/** None of the requested media types is offered. The router's answer has `details`, that of handlers has none. */
 export function notAcceptable(message: string, hasDetails: boolean): StatusError {
   const details = hasDetails ? {} : undefined
   return new StatusError('unsupported', { code: 406, message, reason: 'NotAcceptable', details })
@@ -165,8 +164,8 @@ export function needsUpstream(of: GroupResource, what: string): StatusError {
   })
 }
 
-/** An object that this server cannot show exactly as kube-apiserver would, and so does not show at all. The reason never quotes
- *  the object. */
+/** An object that this server cannot show exactly as kube-apiserver would, and so refuses to show. The reason never quotes the
+ *  object. */
 export function notExactly(of: GroupResource, { reason, serverError }: NotExact): StatusError {
   if (serverError !== undefined) return plainError(serverError)
   return new NotExactlyError('unsupported', {
@@ -185,7 +184,7 @@ export const unsupportedMediaType: Status = {
   details: {},
 }
 
-/** An internal error: a defect of this program. */
+/** An internal error: a bug of this program. */
 export const internalError: Status = {
   code: 500,
   message: 'Internal error occurred',
@@ -204,7 +203,7 @@ export function invalidOptions(kind: string, causes: readonly StatusCause[]): St
   })
 }
 
-/** A revision that the store has not reached. `retryAfterSeconds` is left out where upstream answers at once. */
+/** A revision that the store has not reached. `retryAfterSeconds` is left out where upstream answers without waiting. */
 export function resourceVersionTooLarge(
   requested: number | string,
   current: number,
@@ -236,12 +235,12 @@ export function continuationExpired(token: string): StatusError {
   return expired(message, token)
 }
 
-/** A watch from a revision that is no longer kept, `oldest` being the first that is. Sent in the stream, as its ERROR event. */
+/** A watch from a revision that is no longer kept; `oldest` is the oldest one that is. Sent as the ERROR event of the stream. */
 export function watchExpired(requested: number, oldest: number): StatusError {
   return expired(`too old resource version: ${requested} (${oldest})`)
 }
 
-/** The same where upstream watches etcd itself, which is so for events. */
+/** The same for resources that upstream does not cache, which is so for events: it watches etcd itself for them. */
 export function uncachedWatchExpired(): StatusError {
   return expired('The resourceVersion for the provided watch is too old.')
 }
@@ -250,7 +249,7 @@ function expired(message: string, token?: string): StatusError {
   return new StatusError('expired', { code: 410, message, reason: 'Expired', continue: token })
 }
 
-/** Too much at a time, or too early. */
+/** Too many requests, or too early. */
 export function tooManyRequests(message: string, retryAfterSeconds: number): StatusError {
   return new StatusError('overloaded', {
     code: 429,
@@ -265,12 +264,12 @@ export function initializing(retryAfterSeconds: number): StatusError {
   return tooManyRequests('storage is (re)initializing', retryAfterSeconds)
 }
 
-/** The request's own time limit has passed. Upstream writes this one by hand, and without its kind. */
+/** The request's own time limit has passed. Upstream writes this Status by hand, without a kind. */
 export const requestTimeoutBody: string =
   '{"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout",' +
   '"reason":"Timeout","details":{},"code":504}\n'
 
-/** No credentials, or none that are known. */
+/** No credentials, or invalid ones. */
 export const unauthorized: Status = { code: 401, message: 'Unauthorized', reason: 'Unauthorized' }
 
 /** The Status of each failure of the layers below, unless a stage has chosen a better one. */
@@ -307,7 +306,7 @@ export function statusFromError(error: CacheError): Status {
   }
 }
 
-/** What a user may not do: the resource and its scope, or a path that is not a resource. */
+/** What is denied: the resource and its scope, or a path that is not a resource. */
 export interface DeniedAttributes {
   readonly user: string
   readonly verb: string
@@ -316,7 +315,7 @@ export interface DeniedAttributes {
   readonly subresource: string
   readonly namespace: string
   readonly name: string
-  /** What authorization says beside no. */
+  /** The reason that authorization gives. */
   readonly reason?: string | undefined
 }
 
@@ -354,12 +353,12 @@ function because(reason = ''): string {
   return reason === '' ? '' : `: ${reason}`
 }
 
-/** Upstream takes refusals for what a browser might show. */
+/** Upstream escapes refusals because a browser might show them. */
 function harmless(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** Something that is needed cannot be had at the moment. */
+/** Something that the answer needs is not available at the moment. */
 export function serviceUnavailable(message: string, retryAfterSeconds: number): Status {
   return { code: 503, message, reason: 'ServiceUnavailable', details: { retryAfterSeconds } }
 }

@@ -1,4 +1,4 @@
-/** What a change is to a watch: something that comes, changes, goes, or nothing at all. */
+/** Turns a change into the event of a watch: ADDED, MODIFIED, DELETED, or nothing. */
 
 import { NotExact } from '../codec/not-exact.ts'
 import type { Revision } from '../base/revision.ts'
@@ -11,12 +11,12 @@ export type WatchEventType = 'ADDED' | 'MODIFIED' | 'DELETED'
 export interface WatchEvent {
   readonly type: WatchEventType
   readonly entry: KeyValue
-  /** The object's resourceVersion in the event. */
+  /** The resourceVersion of the object in the event. */
   readonly revision: Revision
 }
 
-/** What a watch with that filter is told of a change; undefined: nothing. An object that begins to be selected is ADDED, and one
- *  that is no longer is DELETED, whatever really happened to it. A `NotExact` ends the watch before the change. */
+/** The event that a watch with that filter gets for a change; undefined if it gets none. An object that begins to be selected is ADDED,
+ *  and one that is no longer selected is DELETED, whatever really happened to it. A `NotExact` ends the watch before the change. */
 export function watchEvent(
   { before, after }: Event,
   revision: Revision,

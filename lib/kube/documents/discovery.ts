@@ -1,8 +1,8 @@
-/** What there is to read, as clients ask for it: the groups, their versions, their resources; one by one, or all in one document.
+/** Discovery documents: the groups, their versions and their resources, one by one or all in one document.
  *
- *  The bodies are those of kube-apiserver byte for byte, small inconsistencies included: the core resource list has no apiVersion,
- *  and the aggregated document names the group of a response only where it is another than the resource's own, but always for
- *  custom resources. One `Discovery` stands for one registry; its documents are made when first asked for. */
+ *  The bodies equal kube-apiserver's byte for byte, small inconsistencies included: the core resource list has no apiVersion, and the
+ *  aggregated document names the group of a response only if it is another than the resource's own, but always for custom resources.
+ *  A `Discovery` belongs to one registry; its documents are made when they are first asked for. */
 
 import type { Subresource } from '../../codec/schema/schema.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
@@ -24,7 +24,7 @@ export interface DiscoveryOptions {
   readonly version?: string | undefined
 }
 
-/** The media type of the aggregated documents, as it is asked for and answered. */
+/** The media type of the aggregated documents, in requests and responses. */
 export const aggregatedMediaType =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
 
@@ -71,7 +71,7 @@ export class Discovery {
     )
   }
 
-  /** What a path asks for; undefined if there is no such group or version. */
+  /** The document of a path; undefined if there is no such group or version. */
   document(wanted: DiscoveryDocument): string | undefined {
     switch (wanted.document) {
       case 'core':
@@ -141,7 +141,7 @@ export class Discovery {
     return { body, etag }
   }
 
-  /** /, with the paths of the face itself among those of the API. Indented, without a final newline. */
+  /** /: the paths of the API, with the server's own paths among them. Indented, without a final newline. */
   paths(own: readonly string[]): string {
     const groups = this.#groups().flatMap(({ name, versions }) => [
       `/apis/${name}`,
@@ -222,7 +222,7 @@ export class Discovery {
   #aggregatedGroup({ name, versions }: Group): string {
     const metadata = [
       ...(name === '' ? [] : [`"name":${goJsonString(name)}`]),
-      // These objects have no time of creation, which Go used to say.
+      // These objects have no time of creation, and older servers write null for it.
       ...(hasZeroTimes(this.#options.registry.schema) ? ['"creationTimestamp":null'] : []),
     ]
     const items = versions.map(version => this.#aggregatedVersion(name, version))
@@ -251,7 +251,7 @@ function hasZeroTimes(schema: Schema): boolean {
 
 /** Above those of definitions and remote services. */
 const builtInPriority = 20_000
-/** What kube-apiserver gives to the groups of definitions. */
+/** The priority that kube-apiserver gives to the groups of definitions. */
 const customPriority = 1000
 
 function groupMembers({ name, versions }: Group): string {

@@ -1,6 +1,5 @@
-/** OpenAPI version 2 as protobuf, the form in which clients of Kubernetes ask for it: the messages of google/gnostic's
- *  OpenAPIv2.proto, of which a document for reading needs these. What a message has no field for is left out, as upstream prunes
- *  its schemas before it writes them. */
+/** OpenAPI version 2 as protobuf, which Kubernetes clients ask for: those messages of google/gnostic's OpenAPIv2.proto that a document
+ *  about reads needs. Members for which a message has no field are left out, as upstream prunes its schemas before it writes them. */
 
 import type { Steps } from '../../base/slice.ts'
 import { appendVarint } from '../../codec/output/append.ts'
@@ -21,7 +20,7 @@ interface Message {
   readonly others?: readonly [number: number, append: Append]
 }
 
-/** The protobuf form of a document. There are hundreds of paths and definitions, so it is made in steps, one for each of them. */
+/** Writes a document as protobuf, in one step for each path and each definition: there are hundreds of them. */
 export function* openApiProtobuf(json: string): Steps<Uint8Array> {
   const out = new ByteWriter(json.length)
   for (const [name, member] of Object.entries(objectOf(JSON.parse(json)))) {
@@ -55,8 +54,8 @@ function appendMembers(out: ByteWriter, message: Message, value: UntypedObject):
   }
 }
 
-/** A field with a message that `fill` writes. Its length stands before it and is known after it, so it is moved then: there are tens of
- *  thousands of small messages, and a writer for each would cost more. */
+/** Writes a field whose message `fill` writes. The length comes first but is known last, so the message is moved when its length is known.
+ *  There are tens of thousands of small messages, and a writer for each would cost more. */
 function appendMessage(out: ByteWriter, number: number, fill: (inner: ByteWriter) => void): void {
   appendVarint(out, number * 8 + 2)
   const start = out.length
@@ -109,10 +108,10 @@ const any: Append = (out, number, value) => {
   appendMessage(out, number, inner => appendUtf8(inner, 2, yaml))
 }
 
-/** Of the document that is being written: it says of each kind several times what it is. */
+/** Encoded values of the document that is being written: it repeats the same ones for each kind. */
 const yamlByJson = new Map<string, string>()
 
-/** JSON is YAML, too. */
+/** JSON is valid YAML. */
 function yamlOf(json: string): string {
   const yaml = yamlFromJson(Buffer.from(json))
   return yaml instanceof NotExact ? json : Buffer.from(yaml).toString()
@@ -140,7 +139,7 @@ function repeated(append: Append): Append {
   }
 }
 
-/** A message that has nothing but this field. */
+/** A message with only this field. */
 function holder(field: number, append: Append): Append {
   return (out, number, value) => appendMessage(out, number, inner => append(inner, field, value))
 }
@@ -152,7 +151,7 @@ const type: Append = holder(1, (out, number, value) =>
   (typeof value === 'string' ? text : repeated(text))(out, number, value),
 )
 
-/** A schema, or whether there may be any. */
+/** A schema, or a boolean that allows or forbids further members. */
 const additional: Append = (out, number, value) =>
   appendMessage(out, number, inner => {
     if (typeof value === 'boolean') flag(inner, 2, value)
@@ -192,7 +191,7 @@ const schemaMessage: Message = {
   extensions: 31,
 }
 
-/** A response lies in a message that could hold a reference to one instead. */
+/** A response is wrapped in a message that could hold a reference instead. */
 const response = holder(
   1,
   message(() => ({
@@ -222,7 +221,7 @@ const pathItem = message(() => ({
   extensions: 10,
 }))
 
-/** A document but for its `parts`. */
+/** A document without its `parts`. */
 const document: Message = {
   fields: {
     swagger: [1, text],
@@ -230,7 +229,7 @@ const document: Message = {
   },
 }
 
-/** A field of a document with a message that has items by name, and nothing else. */
+/** A field of a document whose message has only items by name. */
 interface Part {
   readonly number: number
   readonly itemNumber: number

@@ -7,7 +7,7 @@ import type { Resource } from '../resources/resource.ts'
 import { groupVersionText } from '../resources/resource.ts'
 import { objectOf } from '../../base/untyped.ts'
 
-/** A schema as it stands in the document. */
+/** A schema as it is written in the document. */
 export type OpenApiSchema = Readonly<Record<string, unknown>>
 
 /** Where schemas refer to each other: `#/components/schemas/` in version 3, `#/definitions/` in version 2. */
@@ -24,7 +24,7 @@ export class SchemaSet {
     this.#prefix = prefix
   }
 
-  /** Adds the kind of a resource and its list, with everything that they are made of. Returns their names. */
+  /** Adds the kind of a resource and its list, with every schema that they refer to. Returns their names. */
   addResource(resource: Resource): { readonly object: string; readonly list: string } {
     const object =
       resource.custom === undefined
@@ -183,7 +183,7 @@ function schemaName(typeName: string): string {
   return `${packages[group] ?? `io.k8s.api.${group}`}.${rest}`
 }
 
-/** `com.example.v1.Widget`: the group backwards. */
+/** `com.example.v1.Widget`: the group in reverse order. */
 function customName(group: string, version: string, kind: string): string {
   return [...group.split('.').reverse(), version, kind].join('.')
 }

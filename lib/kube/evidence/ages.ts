@@ -1,5 +1,4 @@
-/** Two texts that are alike but for the ages in them. Rows of a Table say how old things are, and both sides look at their clocks at
- *  moments of their own. */
+/** Compares two texts without their ages. Rows of a Table show ages, and the two sides read their clocks at different moments. */
 
 /** `3d4h`, `59m`, `10s`: what a duration of the API looks like. */
 const duration = /\b(?:\d+[ydhms])+\b/g

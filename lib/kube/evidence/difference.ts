@@ -1,6 +1,6 @@
-/** Where two answers differ first, said without any of their contents. */
+/** Finds where two answers differ first, and describes the place without any of their contents. */
 
-/** Whose members are named by users: the names stay unsaid, too. */
+/** Objects whose members are named by users: these names are not shown either. */
 const namedByUsers: ReadonlySet<string> = new Set([
   'annotations',
   'binaryData',

@@ -4,12 +4,12 @@
 import { noShape, type Shapes } from '../../codec/evidence/shapes.ts'
 import type { ShownPlace } from '../../codec/evidence/gate.ts'
 
-/** More rows than that are made up by somebody: then all begins anew. */
+/** More rows than this are made up on purpose: everything is forgotten, and proven again. */
 const rowsMax = 65_536
 
 export interface ProvenFormOptions {
   readonly shapes: Shapes
-  /** Cells are made of several texts at once, so that it matters which come together. */
+  /** Cells are made from several texts together, so their combination matters. */
   readonly hasCells: boolean
 }
 
@@ -18,7 +18,7 @@ export class ProvenForm {
   readonly #proven = new Set<number>()
   readonly #claimed = new Map<number, number>()
   readonly #places = new Set<ShownPlace>()
-  /** By shape: how many rows were proven when it was last looked at; `allProven` if all of its own were. */
+  /** By shape: how many rows were proven at the last check; `allProven` if all rows of the shape were. */
   #known = new Int32Array(0)
   #epoch = 0
   #difference: string | undefined = undefined
@@ -27,7 +27,7 @@ export class ProvenForm {
     this.#options = options
   }
 
-  /** Where the upstream's answer differed: nothing is shown from the mirror any more. */
+  /** Where the upstream's answer differed: the mirror shows nothing in this form any more. */
   get difference(): string | undefined {
     return this.#difference
   }
@@ -45,7 +45,7 @@ export class ProvenForm {
     this.#difference = difference
   }
 
-  /** It was a passing difference. */
+  /** The difference was temporary. */
   reopen(): void {
     this.#difference = undefined
   }
@@ -60,7 +60,7 @@ export class ProvenForm {
     return isProven
   }
 
-  /** The upstream has shown an object of this shape in our bytes. */
+  /** The upstream has shown an object of this shape in the same bytes as we do. */
   learn(shape: number, place: ShownPlace): void {
     this.#places.add(place)
     if (shape === noShape) return
@@ -71,8 +71,8 @@ export class ProvenForm {
     for (const row of this.#rowsOf(shape)) this.#proven.add(row)
   }
 
-  /** Claims the rows of an object that is to be compared, so that no other is compared for the same; undefined if all of them are
-   *  proven or claimed. What is claimed is given back with `release`. */
+  /** Claims the unproven rows of an object that will be compared, so that no other object is compared for the same rows. Undefined if all
+   *  are proven or claimed. `release` gives them back. */
   claim(shape: number): readonly number[] | undefined {
     if (shape === noShape) return undefined
     const rows = this.#rowsOf(shape)

@@ -1,5 +1,5 @@
-/** What is left to an upstream of a version that there is no data of: everything that comparing objects does not prove. Refusals are
- *  worded by each version in its own way, tokens and bookmarks are made by it, and what a watch may begin with changes with gates. */
+/** Reads that pass to an upstream of a version without data here: everything that comparing objects does not prove. Each version has its
+ *  own texts of refusals and makes its own tokens and bookmarks, and how a watch may begin depends on feature gates. */
 
 import { CacheError } from '../../base/errors.ts'
 import { PassInstead, passReasonOf } from '../pass-instead.ts'
@@ -15,7 +15,7 @@ export function checkUncovered(plan: ReadPlan, query: Query): void {
   if (isMoreThanObjects) throw new PassInstead('version')
 }
 
-/** What to throw instead of a refusal. That an object is not there, and that a revision is too old, every version says alike. */
+/** The error to throw instead of a refusal. All versions use the same texts for a missing object and for a revision that is too old. */
 export function uncoveredRefusal(error: unknown): unknown {
   if (!(error instanceof CacheError) || passReasonOf(error) !== undefined) return error
   return ownRefusals.has(statusFromError(error).code) ? new PassInstead('version') : error

@@ -1,8 +1,8 @@
-/** What authorization is asked about: a request as upstream's RequestInfo and its authorization filter see it.
+/** The attributes of a request that are authorized, as upstream's RequestInfo and its authorization filter determine them.
  *
- *  Whatever differs here from upstream's reading is a hole or a wrong refusal, so the oddities are upstream's: a single namespace
- *  lies in itself; a list that selects one name is about that name; the deprecated /watch/ paths have no selectors; a selector
- *  that cannot be parsed limits nothing. */
+ *  Any difference from upstream's reading would be a security hole or a wrong refusal, so upstream's oddities are kept: a namespace
+ *  object is in the namespace of its own name; a list that selects one name has that name; the deprecated /watch/ paths have no
+ *  selectors; a selector that cannot be parsed limits nothing. */
 
 import { goParseInt } from '../../go/text.ts'
 import {
@@ -24,11 +24,11 @@ import { invalidPathName, type Query, requestInfo, type RequestTarget } from './
 export interface SelectorRequirement {
   readonly key: string
   readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
-  /** None with `Exists` and `DoesNotExist`. */
+  /** Empty with `Exists` and `DoesNotExist`. */
   readonly values: readonly string[]
 }
 
-/** A request for a resource. Texts that are not there are empty. */
+/** A request for a resource. Absent texts are empty. */
 export interface ResourceAttributes {
   readonly verb: string
   readonly group: string
@@ -41,7 +41,7 @@ export interface ResourceAttributes {
   readonly labels: readonly SelectorRequirement[]
 }
 
-/** A request for anything else. */
+/** A request for any other path. */
 export interface PathAttributes {
   readonly verb: string
   readonly path: string
@@ -49,8 +49,8 @@ export interface PathAttributes {
 
 export type Attributes = ResourceAttributes | PathAttributes
 
-/** The attributes of a request: of its method, path and query alone, never of where it is led to, so that nothing is read that was not
- *  asked about in these words upstream. Never fails: what is wrong with the query is found later, by who answers. */
+/** The attributes of a request. They are made from its method, path and query alone, never from its route, so that they are the ones that
+ *  upstream would authorize. Never fails: a malformed query is refused later. */
 export function attributesOf(
   method: string,
   { path, query }: Pick<RequestTarget, 'path' | 'query'>,
@@ -77,7 +77,7 @@ export function attributesOf(
   }
 }
 
-/** Upstream looks at the selectors of these. */
+/** The verbs whose selectors upstream authorizes. */
 const selectingVerbs: ReadonlySet<string> = new Set(['list', 'watch', 'deletecollection'])
 
 /** The name that a field selector requires, if it can be one. */
@@ -86,7 +86,7 @@ function selectedName(fields: FieldSelector | undefined): string | undefined {
   return name === undefined || invalidPathName(name) !== undefined ? undefined : name
 }
 
-/** Upstream forgets all parameters of a read when one of them cannot be read, and these can be wrong beside selectors. */
+/** If one parameter of a read cannot be parsed, upstream ignores all of them. These are the ones beside selectors that can be wrong. */
 function hasIntegers(query: Query): boolean {
   return ['limit', 'timeoutSeconds'].every(name => {
     const text = query.first(name)
@@ -99,12 +99,13 @@ function fieldsOf(query: Query): FieldSelector | undefined {
 }
 
 function labelsOf(query: Query): LabelSelector | undefined {
-  // What only some versions can read is refused where it is read.
+  // A selector that only some versions can parse is refused later, when it is parsed for the answer.
   const parse = (text: string): LabelSelector => parseLabelSelector(text, schemaOf())
   return unlessMalformed(parse, query.text('labelSelector'))
 }
 
-/** What is too long is not parsed for somebody who may not be known: leaving it out asks for more, which nobody gains from. */
+/** A selector that is too long is not parsed before the caller is known. Leaving it out of the review asks for more access, which is
+ *  safe. */
 function unlessMalformed<T>(parse: (text: string) => T, text: string): T | undefined {
   if (!isCheapSelector(text)) return undefined
   try {
@@ -123,7 +124,7 @@ const operators: Readonly<Record<LabelOperator, SelectorRequirement['operator'] 
   notin: 'NotIn',
   exists: 'Exists',
   absent: 'DoesNotExist',
-  // Reviews have no words for these. Without them more is asked for, which nobody gains from.
+  // Reviews cannot express these. Leaving them out asks for more access, which is safe.
   above: undefined,
   below: undefined,
 }

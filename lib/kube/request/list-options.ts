@@ -1,5 +1,5 @@
-/** The parameters of lists, gets and watches: read, checked and turned into a plan, with upstream's Status for each mistake, and
- *  the first mistake being the one that upstream finds first. */
+/** Parses and checks the parameters of lists, gets and watches. Each mistake gets upstream's Status, and of several mistakes the one that
+ *  upstream finds first is reported. */
 
 import type { Revision } from '../../base/revision.ts'
 import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
@@ -24,7 +24,7 @@ export interface ListOptions {
   readonly sendInitialEvents: boolean | undefined
 }
 
-/** The parameters that mean something here; others are ignored upstream, or may be of a later version (see decide.ts). */
+/** The parameters that are used here. Upstream ignores others, or they may be of a later version (see decide.ts). */
 export const knownParameters: ReadonlySet<string> = new Set([
   'labelSelector',
   'fieldSelector',
@@ -44,8 +44,8 @@ export const knownParameters: ReadonlySet<string> = new Set([
 const exactMatch = 'Exact'
 const notOlderThanMatch = 'NotOlderThan'
 
-/** Reads the parameters of a list or watch and checks that they go together. `watch` is the parameter: a deprecated /watch/ path
- *  without it is checked as a list is, which is what upstream does. */
+/** Parses the parameters of a list or watch and checks that they can be combined. `watch` is the parameter: a deprecated /watch/ path
+ *  without it is checked like a list, as upstream does. */
 export function parseListOptions(query: Query, schema: Pick<Schema, 'has'>): ListOptions {
   const timeoutSeconds = integerParameter(query, 'timeoutSeconds')
   const limit = integerParameter(query, 'limit') ?? 0
@@ -77,7 +77,7 @@ function integerParameter(query: Query, name: string): number | undefined {
   return Number(value)
 }
 
-/** A watch from no revision, or from 0, begins with the state there is, as streaming lists do. */
+/** A watch from no revision, or from 0, begins with the current state, like a streaming list. */
 function withWatchDefaults(options: ListOptions): ListOptions {
   const { sendInitialEvents, resourceVersionMatch, resourceVersion } = options
   const isFromState = resourceVersion === '' || resourceVersion === '0'
@@ -163,8 +163,8 @@ function unsupportedMatch(
   }
 }
 
-/** A resourceVersion as a number. `fail` makes the refusal of what is none: it differs between lists and single objects. Revisions
- *  above 2^53 - 1, which no etcd reaches, are rounded down to it: they are too large all the same. */
+/** A resourceVersion as a number. `fail` makes the refusal of an invalid one, which differs between lists and single objects. Revisions
+ *  above 2^53 - 1, which no etcd reaches, are rounded down to it: they are too large in any case. */
 export function parseResourceVersion(
   text: string,
   fail: (message: string) => StatusError,
@@ -176,8 +176,8 @@ export function parseResourceVersion(
   return Math.min(Number(value), Number.MAX_SAFE_INTEGER) as Revision
 }
 
-/** How long the request may take by its own wish; undefined if it has none. Long-running requests have no such limit. Refuses what
- *  is no duration. */
+/** The `timeout` parameter of the request; undefined if it has none. Long-running requests have no such limit. Refuses an invalid
+ *  duration. */
 export function requestTimeoutMs(query: Query): number | undefined {
   const text = query.text('timeout')
   if (text === '') return undefined

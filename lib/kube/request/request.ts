@@ -1,11 +1,11 @@
-/** What a request line says: the method and the raw target as upstream reads them. Nothing here knows which resources exist.
+/** Parses a request line: the method and the raw target, as upstream reads them. Nothing here knows which resources exist.
  *
- *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included: authorization and routing
- *  upstream see exactly these values, so a different reading of a path would be a hole. */
+ *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included. Upstream's authorization and routing
+ *  use exactly these values, so a different reading of a path would be a security hole. */
 
 import { goText } from '../../go/text.ts'
 
-/** A request target taken apart. */
+/** A parsed request target. */
 export interface RequestTarget {
   /** Path and query as they were sent. */
   readonly raw: string
@@ -35,12 +35,12 @@ export class Query {
     return this.#values.get(name) ?? []
   }
 
-  /** The first value, or no text. */
+  /** The first value, or an empty text. */
   text(name: string): string {
     return this.first(name) ?? ''
   }
 
-  /** Upstream's booleans: a parameter that is there is true, whatever it says, but for `0` and `false`. */
+  /** Upstream's booleans: a parameter is true if it is present and not `0` or `false`. */
   flag(name: string): boolean {
     return this.optionalFlag(name) ?? false
   }
@@ -122,7 +122,7 @@ export type Verb =
   | 'proxy'
   | ''
 
-/** What upstream's authorization sees of a resource request. Texts that are not there are empty. */
+/** A resource request as upstream's authorization sees it. Absent texts are empty. */
 export interface RequestInfo {
   readonly verb: Verb
   readonly group: string
@@ -144,11 +144,11 @@ const verbByMethod: ReadonlyMap<string, Verb> = new Map([
   ['DELETE', 'delete'],
 ])
 
-/** Only these names below a namespace are not resources in it. */
+/** Below a namespace, these names are subresources of the namespace; all others are resources in it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
 
-/** The resource request that a method and a decoded path stand for; undefined if the path is none. Whether a read without a
- *  name is a list or a watch, and the name that its field selector may require, depend on the query: see `refineInfo`. */
+/** The resource request of a method and a decoded path; undefined if the path is not one. Whether a read without a name is a list or a
+ *  watch, and the name that its field selector may require, depend on the query: see `refineInfo`. */
 export function requestInfo(method: string, path: string): RequestInfo | undefined {
   let parts = splitPath(path)
   if (parts.length < 3) return undefined
@@ -184,7 +184,7 @@ export function requestInfo(method: string, path: string): RequestInfo | undefin
   }
 }
 
-/** The segments between the slashes; slashes at both ends do not count, empty segments within do. */
+/** The segments between the slashes. Slashes at both ends are ignored; empty segments in the middle are kept. */
 export function splitPath(path: string): string[] {
   let start = 0
   let end = path.length
@@ -193,7 +193,7 @@ export function splitPath(path: string): string[] {
   return start === end ? [] : path.slice(start, end).split('/')
 }
 
-/** Why a text cannot be a name in a path, if it cannot. */
+/** Why a text cannot be a name in a path; undefined if it can. */
 export function invalidPathName(name: string): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`
   const found = ['/', '%'].filter(char => name.includes(char))

@@ -1,9 +1,9 @@
-/** Where a request leads: to a resource, to a discovery document, to another server, or nowhere.
+/** Routes a request: to a resource, to a discovery document, to another server, or to nothing.
  *
- *  Upstream has two routers, and it shows. Paths under its built-in groups go through go-restful: an unknown path there is a Status
- *  404, a method that the path does not have is 405, and HEAD and OPTIONS are such methods. Paths of custom resources are taken
- *  apart like those of authorization (`requestInfo`): what is unknown there is the plain text `404 page not found`, and HEAD works.
- *  Configured resources are routed as built-in ones, since aggregated servers are made of the same library. */
+ *  Upstream has two routers, which answer differently. Paths under its built-in groups go through go-restful: an unknown path there is a
+ *  Status 404, and a method that the path does not have is a 405, including HEAD and OPTIONS. Paths of custom resources are parsed like
+ *  those of authorization (`requestInfo`): an unknown one is the plain text `404 page not found`, and HEAD works. Configured resources
+ *  are routed like built-in ones, because aggregated servers use the same library. */
 
 import { goQuote } from '../../go/text.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
@@ -25,7 +25,7 @@ export interface ResourceRoute {
   /** Of the server that is answered for. */
   readonly schema: Schema
   readonly resource: Resource
-  /** `list` stands for both list and watch: the query tells. `watch` is a deprecated /watch/ path. */
+  /** `list` means list or watch, which the query decides. `watch` is a deprecated /watch/ path. */
   readonly verb: Verb
   /** Empty: all namespaces, or no namespace. */
   readonly namespace: string
@@ -42,9 +42,9 @@ export type DiscoveryDocument =
 export type Route =
   | ResourceRoute
   | ({ readonly type: 'discovery' } & DiscoveryDocument)
-  /** Another server's, behind the upstream. */
+  /** A path of another server, behind the upstream. */
   | { readonly type: 'remote'; readonly group: string; readonly version: string }
-  /** No resource and no discovery: health, metrics, OpenAPI and the like. */
+  /** Any other path: health, metrics, OpenAPI and so on. */
   | { readonly type: 'path'; readonly path: string }
   | { readonly type: 'failure'; readonly status: Status }
   /** Plain text: `404 page not found`. */
@@ -70,7 +70,7 @@ export function uninterpretable(path: string, target: string): string | undefine
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
 
-/** Leads a request to where it is answered. `path` is decoded. */
+/** The route of a request. `path` is decoded. */
 export function routeRequest(method: string, path: string, registry: Registry): Route {
   if (uninterpretable(path, path) !== undefined) return { type: 'path', path }
   if (isBelow(path, '/api')) return routeCore(method, path, registry)
@@ -197,7 +197,7 @@ const objectMethods: MethodVerbs = new Map([
 ])
 const subresourceMethods: MethodVerbs = new Map([...objectMethods, ['POST', 'create']])
 
-/** The verb of a method at a path, or undefined; a path that has no method at all is none. */
+/** The verb of a method at a path; undefined if the path does not have the method, or has none at all. */
 type FoundVerb = Verb | 'no path' | undefined
 
 function verbOf({ resource, level, subresource }: ResourcePath, method: string): FoundVerb {

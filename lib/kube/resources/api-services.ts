@@ -1,5 +1,5 @@
-/** APIServices: which group and version is served by whom, and in which order groups are listed. They are stored as JSON of
- *  apiregistration.k8s.io/v1; kube-apiserver keeps one for each group and version that it serves itself, too. */
+/** APIServices: which server serves a group and version, and in which order groups are listed. They are stored as JSON of
+ *  apiregistration.k8s.io/v1. kube-apiserver also has one for each group and version that it serves itself. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -9,11 +9,11 @@ export interface ApiService {
   readonly name: string
   readonly group: string
   readonly version: string
-  /** Groups with the highest come first. */
+  /** Groups with the highest value come first. */
   readonly groupPriority: number
-  /** Versions with the highest come first, within their group. */
+  /** Within a group, versions with the highest value come first. */
   readonly versionPriority: number
-  /** Another server answers for this group and version. */
+  /** Another server serves this group and version. */
   readonly isRemote: boolean
   readonly isAvailable: boolean
 }

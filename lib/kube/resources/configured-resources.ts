@@ -1,5 +1,5 @@
-/** Resources that are configured: those of an aggregated API server, whose objects lie in an etcd of its own and of which nothing
- *  there tells what they are. One declaration stands for one resource in one version:
+/** Configured resources: those of an aggregated API server, which has its objects in its own etcd without any description of them. One
+ *  declaration describes one resource in one version:
  *
  *  ```
  *  group: wardle.example.com, version: v1, resource: flunders, kind: Flunder, scope: Namespaced
@@ -14,10 +14,10 @@ import type { Resource } from './resource.ts'
 import { anySchema, metadataFields, selectableFields } from '../selectors/selectable-fields.ts'
 import { objectOf, textOf, textsOf, type UntypedObject } from '../../base/untyped.ts'
 
-/** Names in paths and in keys: no slash, no percent sign, nothing that a path would resolve. */
+/** Names in paths and in keys: no slash, no percent sign, no dot segment. */
 const pathName = /^[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?$/
 
-/** Reads one declaration; refuses one that cannot work with `invalid_request`. */
+/** Reads one declaration. Fails with `invalid_request` on one that cannot work. */
 export function configuredResource(declared: unknown): Resource {
   const row = objectOf(declared)
   const group = requiredName(row, 'group')
@@ -84,7 +84,7 @@ function isNamespacedScope(resource: string, scope: unknown): boolean {
   return scope === 'Namespaced'
 }
 
-/** With its final slash, whether it was written or not: without it, the prefix would take in its neighbours. */
+/** The prefix with a final slash, even if none was written: without it, the prefix would include its neighbours. */
 function prefixOf(row: UntypedObject, resource: string): string {
   const prefix = textOf(row['prefix']).replace(/\/+$/, '')
   if (prefix === '') throw invalid(resource, 'prefix is missing')

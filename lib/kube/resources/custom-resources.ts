@@ -15,7 +15,7 @@ import { printerColumns } from './printer-columns.ts'
 import { compareVersions } from './versions.ts'
 import { isObject, memberOf, textOf, textsOf } from '../../base/untyped.ts'
 
-/** What one definition brings. */
+/** What one definition declares. */
 export interface CustomDefinition {
   readonly name: string
   readonly group: string
@@ -25,7 +25,7 @@ export interface CustomDefinition {
   readonly prefix: string
   /** The served versions, in the definition's order; none before the names are accepted. */
   readonly resources: readonly Resource[]
-  /** Served in discovery, too. */
+  /** Also listed in discovery. */
   readonly isEstablished: boolean
 }
 
@@ -33,8 +33,8 @@ const readVerbs = ['get', 'patch', 'update']
 const allVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch']
 const terminatingVerbs = ['delete', 'deletecollection', 'get', 'list', 'watch']
 
-/** Reads a stored definition. Fails with `unsupported` if it is not one: such an object may be encrypted, or from a version of
- *  Kubernetes that we do not know. */
+/** Reads a stored definition. Fails with `unsupported` if it is not one: it may be encrypted, or from an unknown version of
+ *  Kubernetes. */
 export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDefinition {
   const stored = readDefinition(entry)
   if (stored instanceof NotExact) throw new CacheError('unsupported', stored.reason)
@@ -138,7 +138,7 @@ function subresourcesOf(declared: unknown, kind: string): Subresource[] {
   return found
 }
 
-/** What a client of a deprecated version is told: the definition's own words, or which version to use instead. */
+/** The warning of a deprecated version: the definition's own text, or which version to use instead. */
 function warningsOf(
   { group, names, versions }: StoredDefinition,
   { name, deprecation }: StoredDefinitionVersion,

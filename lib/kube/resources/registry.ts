@@ -1,5 +1,5 @@
-/** Which resources exist, and which keyspace a key belongs to. A `Registry` is immutable: when a CustomResourceDefinition comes,
- *  changes or goes, another one is made, so that a request sees one state of it from its beginning to its end. */
+/** Which resources exist, and which keyspace a key belongs to. A `Registry` is immutable: when a CustomResourceDefinition is added,
+ *  changed or deleted, a new registry is made, so that a request sees one registry from its beginning to its end. */
 
 import type { Key } from '../../base/keys.ts'
 import { keyFromText } from '../../base/keys.ts'
@@ -12,10 +12,10 @@ import { compareVersions } from './versions.ts'
 export interface RegistryOptions {
   /** Of the server that is answered for. */
   readonly schema: Schema
-  /** Built in, or configured: routed like upstream's own groups. */
+  /** Built-in and configured resources, which are routed like upstream's own groups. */
   readonly installed: readonly Resource[]
   readonly definitions?: readonly CustomDefinition[] | undefined
-  /** Remote ones are known, so that their paths lead to the upstream; those of kube-apiserver itself only give the order. */
+  /** Those of other servers send their paths to the upstream; those of kube-apiserver itself only set the order. */
   readonly services?: readonly ApiService[] | undefined
   readonly etcdPrefix?: string | undefined
 }
@@ -26,7 +26,7 @@ export interface KeyspaceResources {
   readonly resources: readonly Resource[]
 }
 
-/** How `/apis/GROUP/VERSION/...` is answered. */
+/** Who answers `/apis/GROUP/VERSION/...`. */
 export type GroupRouting = 'installed' | 'custom' | 'remote' | undefined
 
 export class Registry {
@@ -63,7 +63,7 @@ export class Registry {
     this.#keyspaces = new KeyspaceTable(this.etcdPrefix, this.#byPrefix.keys())
   }
 
-  /** The resource of a group, a version and a plural name. What is built in wins over a definition of the same name. */
+  /** The resource of a group, a version and a plural name. A built-in one takes precedence over a definition of the same name. */
   find(group: string, version: string, resource: string): Resource | undefined {
     return this.#byName.get(nameKey(group, version, resource))
   }
@@ -76,12 +76,12 @@ export class Registry {
     return found.isInstalled ? 'installed' : 'custom'
   }
 
-  /** True when another server answers for the group and version. */
+  /** True if another server serves the group and version. */
   isRemote(group: string, version: string): boolean {
     return this.#remote.has(groupVersionText(group, version))
   }
 
-  /** True when the group has resources in that version. */
+  /** True if the group has resources in that version. */
   hasVersion(group: string, version: string): boolean {
     return this.#groups.get(group)?.versions.has(version) === true
   }
@@ -139,7 +139,7 @@ function nameKey(group: string, version: string, resource: string): string {
 class KeyspaceTable {
   readonly #root: string
   readonly #bySegment = new Map<string, { own?: Key; readonly inner: Map<string, Key> }>()
-  /** Those of another root or depth: configured for other servers, few, and tried in order of length. */
+  /** Prefixes of another root or depth: they are configured for other servers, are few, and are tried in order of length. */
   readonly #others: Key[] = []
 
   constructor(etcdPrefix: string, prefixes: Iterable<string>) {

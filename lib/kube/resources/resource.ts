@@ -1,17 +1,17 @@
-/** What the API knows of one resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
+/** One resource in one version: built in, declared by a CustomResourceDefinition, or configured. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Subresource } from '../../codec/schema/schema.ts'
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
 import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
 
-/** Where kube-apiserver keeps everything unless told otherwise. */
+/** The default of kube-apiserver's --etcd-prefix. */
 export const defaultEtcdPrefix = '/registry'
 
 /** How the stored object becomes the served one:
  *  - `same`: it is of the served kind and version
- *  - `relabel`: the same shape under another apiVersion; so are custom resources with the None conversion
- *  - `convert`: another shape
+ *  - `relabel`: the same fields under another apiVersion; so are custom resources with the None conversion
+ *  - `convert`: other fields
  *  - `webhook`: only the upstream can convert it */
 export type Conversion = 'same' | 'relabel' | 'convert' | 'webhook'
 
@@ -26,19 +26,19 @@ export interface ResourceStorage {
   readonly conversion: Conversion
 }
 
-/** What only resources have that are not built in: custom ones, and configured ones. */
+/** What only custom and configured resources have. */
 export interface CustomVersion {
   /** The CustomResourceDefinition's name; undefined for configured resources. */
   readonly definition: string | undefined
-  /** Its mod revision, so that whatever was derived from it can be told apart from what an older one led to. */
+  /** Its mod revision, so that what was derived from it is not confused with what was derived from an older one. */
   readonly definedAt: number
-  /** The structural schema of this version, as it stands in the definition; undefined if it has none. */
+  /** The structural schema of this version, as it is written in the definition; undefined if it has none. */
   readonly schema: unknown
   /** spec.preserveUnknownFields: nothing is pruned. */
   readonly preservesUnknownFields: boolean
-  /** undefined where none are declared, which means the default columns. */
+  /** Undefined if none are declared: the default columns are used. */
   readonly columns: readonly CustomColumn[] | undefined
-  /** Being deleted: writes but deletes are refused. */
+  /** The definition is being deleted: all writes but deletes are refused. */
   readonly isTerminating: boolean
   /** Declarations that were ignored, and why. */
   readonly problems: readonly string[]
@@ -57,15 +57,16 @@ export interface Resource {
   readonly categories: readonly string[]
   readonly verbs: readonly string[]
   readonly subresources: readonly Subresource[]
-  /** undefined for resources that are computed, and never stored. */
+  /** Undefined for resources that are computed and never stored. */
   readonly storage: ResourceStorage | undefined
   readonly storageVersionHash: string | undefined
   readonly fields: readonly SelectableField[]
-  /** What is said of any other field label. */
+  /** The error text for any other field label. */
   readonly unknownField: (label: string) => string
-  /** Upstream keeps it in its watch cache, which shows: `resourceVersion=0` ignores a limit, future revisions are waited for. */
+  /** Upstream has it in its watch cache. Clients can tell: a list at `resourceVersion=0` ignores its limit, and reads wait for future
+   *  revisions. */
   readonly isWatchCached: boolean
-  /** Deprecated and the like: a Warning header for each. */
+  /** Deprecations and similar notes: a Warning header for each. */
   readonly warnings: readonly string[]
   /** Routed by prefix and answered with JSON when unknown (built in, configured), or by name and with plain text (custom). */
   readonly routing: 'installed' | 'custom'
@@ -79,8 +80,8 @@ export function groupVersionText(group: string, version: string): string {
   return group === '' ? version : `${group}/${version}`
 }
 
-/** A Warning header, as upstream writes it: the text is quoted, and bytes of UTF-8 stand for themselves. Undefined if it has control
- *  characters: upstream leaves such a warning out. */
+/** A Warning header, as upstream writes it: the text is quoted, and UTF-8 is not escaped. Undefined if it has control characters:
+ *  upstream leaves such a warning out. */
 export function warningHeader(text: string): string | undefined {
   if (/\p{Cc}/u.test(text)) return undefined
   const quoted = text.replace(/["\\]/g, '\\$&')

@@ -1,5 +1,5 @@
-/** Keyspaces whose objects change what others mean: the rules of who may do what, and the declarations of resources. They are mirrored
- *  even where they are not served, and never evicted. */
+/** Keyspaces whose objects affect how others are served: access rules, and declarations of resources. They are mirrored even if they are
+ *  not served, and are never evicted. */
 
 import { keyFromText } from '../../base/keys.ts'
 

@@ -1,4 +1,4 @@
-/** What an API server says that it serves: its discovery documents, read into one list. */
+/** The resources that an API server lists: its discovery documents, read into one list. */
 
 import type { Resource } from './resource.ts'
 import { listOf, objectOf, textOf, textsOf, type UntypedObject } from '../../base/untyped.ts'
@@ -21,7 +21,7 @@ export interface ListedResource {
 export interface ListedMore {
   /** The server has the core group: only kube-apiserver does. */
   readonly hasCore: boolean
-  /** Group versions that are named, but whose documents could not be had. */
+  /** Group versions whose documents could not be read. */
   readonly unavailable: readonly string[]
 }
 
@@ -48,7 +48,7 @@ export class UpstreamResources {
     return this.#byName.get(nameOf(named))
   }
 
-  /** True if the upstream serves what we take the resource for, and can read it in every way. */
+  /** True if the upstream serves the same resource, with every read verb. */
   has(resource: Resource): boolean {
     const listed = this.find(resource)
     return (
@@ -60,7 +60,7 @@ export class UpstreamResources {
   }
 }
 
-/** In every way in which we answer reads. */
+/** The verbs of the reads that we answer. */
 export function canBeRead({ verbs }: ListedResource): boolean {
   return ['get', 'list', 'watch'].every(verb => verbs.includes(verb))
 }
@@ -75,7 +75,7 @@ function nameOf({ group, version, resource }: Named): string {
   return `${group}/${version}/${resource}`
 }
 
-/** The resources of an APIGroupDiscoveryList, which /api and /apis give to whoever asks for one; undefined if it is none. */
+/** The resources of an APIGroupDiscoveryList, the aggregated form of /api and /apis; undefined if the document is not one. */
 export function resourcesOfAggregated(document: unknown): ListedResource[] | undefined {
   const root = objectOf(document)
   if (textOf(root['kind']) !== 'APIGroupDiscoveryList') return undefined
@@ -131,13 +131,13 @@ function namesIn(row: UntypedObject): Pick<ListedResource, 'shortNames' | 'categ
   }
 }
 
-/** The versions of an APIVersions document, `/api`; undefined if it is none. */
+/** The versions of an APIVersions document, `/api`; undefined if it is not one. */
 export function versionsOfCore(document: unknown): readonly string[] | undefined {
   const root = objectOf(document)
   return textOf(root['kind']) === 'APIVersions' ? textsOf(root['versions']) : undefined
 }
 
-/** The group versions of an APIGroupList, `/apis`; undefined if it is none. */
+/** The group versions of an APIGroupList, `/apis`; undefined if it is not one. */
 export function versionsOfGroups(
   document: unknown,
 ): { group: string; version: string }[] | undefined {

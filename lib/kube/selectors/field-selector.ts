@@ -1,5 +1,5 @@
 /** Field selectors: `status.phase=Running,spec.nodeName!=a`, with the grammar, the escapes and the error texts of
- *  k8s.io/apimachinery's package fields. Which fields there are is the resource's business: `resolveFields`. */
+ *  k8s.io/apimachinery's package fields. Each resource has its own fields: see `resolveFields`. */
 
 import type { Resource } from '../resources/resource.ts'
 import { badRequest } from '../status.ts'
@@ -59,7 +59,7 @@ export function resolveFields(selector: FieldSelector, resource: Resource): Fiel
   return selector
 }
 
-/** Terms stand between commas that no backslash precedes. */
+/** Splits terms at commas that are not escaped by a backslash. */
 function splitTerms(text: string): string[] {
   if (text === '') return []
   const terms: string[] = []

@@ -1,4 +1,4 @@
-/** What a list or watch selects, compiled: a function from a stored entry to yes, no, or that we cannot tell. */
+/** Compiles the selectors of a list or watch: a function from a stored entry to yes, no, or `NotExact` if it cannot be told. */
 
 import type { SelectableField, SelectableReader } from '../../codec/fields/selectable.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
@@ -8,8 +8,8 @@ import type { FieldSelector } from './field-selector.ts'
 import { type LabelRequirement, type LabelSelector, meets } from './label-selector.ts'
 import type { Resource } from '../resources/resource.ts'
 
-/** Makes a reader for the objects of a resource that needs only those fields, and labels if it says so. Readers may be shared: what
- *  is asked of an entry is asked before the next one is read. */
+/** Makes a reader for the objects of a resource that reads only those fields, and labels if they are needed. A reader may be shared: its
+ *  results for an entry are used before it reads the next one. */
 export type MakeReader = (
   resource: Resource,
   fields: readonly SelectableField[],
@@ -27,7 +27,7 @@ export interface Selection {
   readonly fields: FieldSelector
 }
 
-/** True if nothing needs to be looked at. */
+/** True if every entry is selected. */
 export function selectsEverything({ labels, fields }: Selection): boolean {
   return labels.isEmpty && fields.isEmpty
 }
@@ -78,8 +78,8 @@ function meetsAll(requirements: readonly LabelRequirement[], reader: SelectableR
   return true
 }
 
-/** How to read a field from the key, if it stands there. Resources differ in whether they take the namespace for a field at all;
- *  where they do and have none, it is empty. */
+/** How to read a field from the key, if the key has it. Not every resource has the namespace as a field; a cluster-scoped resource that
+ *  does has it empty. */
 function keyTest(
   resource: Resource,
   keyspace: Key,

@@ -1,4 +1,4 @@
-/** Which secondary indexes can answer a selection, and how such an index is filled.
+/** Chooses the secondary index that answers a selection, and says how such an index is filled.
  *
  *  An index on a label or a field answers requirements of equality. Entries that cannot be read are found under every term, so that
  *  an index hides them no more than a scan does. */
@@ -18,15 +18,15 @@ import { groupVersionText, type Resource } from '../resources/resource.ts'
 export interface IndexUse {
   /** `label:app` or `field:v1:spec.nodeName`: what a field is depends on the version, what a label is does not. */
   readonly name: string
-  /** An entry that is selected has one of them; one that has one of them meets the requirement. */
+  /** An entry meets the requirement if, and only if, it has one of these terms. */
   readonly terms: readonly string[]
   readonly requirement: FieldRequirement | LabelRequirement
 }
 
-/** What entries are found by that cannot be read. No value of a label or field begins with a zero. */
+/** The term of entries that cannot be read. No value of a label or field begins with a zero byte. */
 const unreadableTerm = '\0unreadable'
 
-/** What a watch has to look out for: the terms of a use, and whatever cannot be read. */
+/** The terms that concern a watch: those of a use, and that of entries that cannot be read. */
 export function watchedTerms({ terms }: IndexUse): readonly string[] {
   return [...terms, unreadableTerm]
 }
@@ -34,8 +34,8 @@ export function watchedTerms({ terms }: IndexUse): readonly string[] {
 /** More alternatives than this are not worth merging. */
 const termsMax = 32
 
-/** The indexes that could help; the caller has them built when they are asked for again. Names and namespaces need none: the keys
- *  are in that order. */
+/** The indexes that could help. The caller builds one when it is wanted a second time. Names and namespaces need no index: keys are in
+ *  that order. */
 export function indexUses({ resource, labels, fields }: Selection): IndexUse[] {
   const uses: IndexUse[] = []
   for (const requirement of fields.requirements) {
@@ -53,7 +53,7 @@ export function indexUses({ resource, labels, fields }: Selection): IndexUse[] {
   return uses
 }
 
-/** How the index of that name is filled for a resource; undefined if it is no name of one. */
+/** How the index of that name is filled for a resource; undefined if there is no such index. */
 export function indexTerms(
   name: string,
   resource: Resource,
@@ -91,16 +91,16 @@ function fieldTerms(field: SelectableField, resource: Resource, makeReader: Make
   }
 }
 
-/** What an index leaves of a range. */
+/** The entries of a range that an index returns. */
 export interface Candidates {
   /** In the order of keys. */
   readonly entries: Iterable<KeyValue>
-  /** What they still have to meet: what the index has answered is left out, unless there are entries that cannot be read. */
+  /** The requirements that are left to check: those that the index has answered are left out, unless some entries cannot be read. */
   readonly rest: Selection
 }
 
-/** The entries that a selection could hold in a range, by the index that leaves the fewest; undefined if no index helps: the caller
- *  scans then. */
+/** The entries of a range that may be selected, from the index that returns the fewest. Undefined if no index helps: the caller then scans
+ *  the range. */
 export function candidates(
   snapshot: Snapshot,
   range: KeyRange,
@@ -147,7 +147,7 @@ function bestIndex(
   return best
 }
 
-/** So many entries are looked up in well below a millisecond. */
+/** This many entries are looked up in well below a millisecond. */
 const atOnceMax = 500
 
 function without(selection: Selection, answered: IndexUse['requirement']): Selection {

@@ -1,6 +1,6 @@
-/** Which secondary indexes a keyspace has. Selectors are what clients make up, so indexes must not grow with them: one is built when
- *  it would have helped a second time, there are few, and the one that has not been asked for the longest makes room. An index that
- *  is in use is not given up for another, so that many selectors in turn do not build and drop indexes all the time. */
+/** Decides which secondary indexes a keyspace has. Clients choose selectors freely, so the number of indexes is bounded. An index is built
+ *  when it would have helped a second time. If there is no room, the one that was used least recently is dropped. An index that is in
+ *  use is not dropped for another, so that many alternating selectors do not build and drop indexes all the time. */
 
 /** What to do about a keyspace's indexes. */
 export interface IndexChange {
@@ -26,9 +26,9 @@ const defaultIndexPolicyLimits: IndexPolicyLimits = {
 /** The indexes of one keyspace. */
 export class IndexPolicy {
   readonly #limits: IndexPolicyLimits
-  /** When each was asked for last, in requests; in that order. */
+  /** When each was last used, counted in requests; in that order. */
   readonly #built = new Map<string, number>()
-  /** Asked for once. In order of time. */
+  /** Wanted once; in order of time. */
   readonly #candidates = new Set<string>()
   #requests = 0
 

@@ -1,4 +1,4 @@
-/** What a label key and a label value may be, in the words of k8s.io/apimachinery. */
+/** Checks label keys and label values, with the error texts of k8s.io/apimachinery. */
 
 import type { Schema } from '../../codec/schema/schema.ts'
 import { goQuote } from '../../go/text.ts'
@@ -26,7 +26,7 @@ const subdomainCharacters =
   "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end " +
   `with an alphanumeric character (e.g. 'example.com', regex used for validation is '${subdomainFormat}')`
 
-/** What servers call a label key, and what they count. */
+/** The words for a label key, and the unit of its length, which differ between versions. */
 export interface LabelWords {
   readonly key: string
   readonly unit: string

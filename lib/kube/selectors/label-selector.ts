@@ -18,14 +18,14 @@ import {
 import { type LabelToken, scanLabelSelector } from './label-tokens.ts'
 import { badRequest } from '../status.ts'
 
-/** `in` is also what one equal value is, and `notin` what one unequal value is. */
+/** `in` also stands for `=` with its one value, and `notin` for `!=`. */
 export type LabelOperator = 'in' | 'notin' | 'exists' | 'absent' | 'above' | 'below'
 
 /** One condition; an object must meet all. */
 export interface LabelRequirement {
   readonly key: string
   readonly operator: LabelOperator
-  /** Sorted, without duplicates; exactly one with `above` and `below`, none with `exists` and `absent`. */
+  /** Sorted, without duplicates: exactly one value for `above` and `below`, none for `exists` and `absent`. */
   readonly values: ReadonlySet<string>
 }
 
@@ -74,7 +74,7 @@ export function meets(requirement: LabelRequirement, value: string | undefined):
   }
 }
 
-/** Positive if the value is above the bound; zero also when it is no number. */
+/** Positive if the value is above the bound; zero if they are equal or the value is not a number. */
 function compareWithBound(value: string | undefined, values: ReadonlySet<string>): number {
   if (value === undefined) return 0
   const [bound = ''] = values
@@ -90,7 +90,7 @@ export function parseLabelSelector(text: string, schema: Pick<Schema, 'has'>): L
   return new LabelSelector(new LabelParser(scanLabelSelector(text), schema).parse())
 }
 
-/** A message that will be wrapped, as opposed to a Status that is complete. */
+/** A message that will be wrapped into another, unlike a complete Status. */
 class RequirementError extends Error {}
 
 const operators: Readonly<Record<string, LabelOperator>> = {
@@ -187,7 +187,7 @@ class LabelParser {
     return values
   }
 
-  /** Up to the closing parenthesis; an empty value is what stands beside a comma that has nothing there. */
+  /** Values up to the closing parenthesis. A comma with nothing beside it gives an empty value. */
   #list(): string[] {
     const values: string[] = []
     for (;;) {
@@ -220,7 +220,7 @@ class LabelParser {
     return text
   }
 
-  /** `in` and `notin` are words like any other where no operator is expected. */
+  /** `in` and `notin` are ordinary words where no operator is expected. */
   #peek(): LabelToken {
     return asWord(this.#at(this.#position))
   }

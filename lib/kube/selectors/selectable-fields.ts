@@ -1,11 +1,10 @@
-/** The fields that a version of a CustomResourceDefinition declares to be selectable, checked as upstream checks them when the
- *  definition is written. A definition that got into etcd in another way may declare anything: what is not valid is reported and
- *  ignored, the rest works. */
+/** The selectable fields of a version of a CustomResourceDefinition, checked as upstream checks them when the definition is written. A
+ *  definition that was written to etcd directly may declare anything: invalid fields are reported and ignored, the others work. */
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import { listOf, memberOf, objectOf, textOf } from '../../base/untyped.ts'
 
-/** As upstream's. */
+/** Upstream's limit. */
 const selectableFieldsMax = 8
 
 export interface SelectableFields {
@@ -20,10 +19,10 @@ export function metadataFields(isNamespaced: boolean): SelectableField[] {
   return labels.map(label => ({ label, paths: [label], fallback: '' }))
 }
 
-/** Stands for a schema where there is none: any path may lead to a field. */
+/** Used if there is no schema: any path may lead to a field. */
 export const anySchema: unique symbol = Symbol('any schema')
 
-/** The valid ones of `declared`, which is `selectableFields` as it stands in the definition. */
+/** The valid ones of `declared`, which is `selectableFields` as it is written in the definition. */
 export function selectableFields(declared: unknown, schema: unknown): SelectableFields {
   const fields: SelectableField[] = []
   const problems: string[] = []
@@ -71,7 +70,7 @@ function simplePath(jsonPath: string): string[] | undefined {
   return segments.length === 0 || !jsonPath.startsWith('.') ? undefined : segments
 }
 
-/** Paths of fields are written with dots; a name that has dots itself is escaped, as the field reader expects. */
+/** A field path with dots between names; dots in a name are escaped, as the field reader expects. */
 function pathText(segments: readonly string[]): string {
   return segments.map(segment => segment.replaceAll('.', '\\.')).join('.')
 }

@@ -1,5 +1,6 @@
-/** Which selectors are worth parsing for anybody who asks: a longer one costs more than the rest of its request, is put to the upstream
- *  many times as large in a review, and is kept for as long as its watch is open. Clients that generate selectors stay far below. */
+/** The size limit of selectors that are parsed for every caller. A longer one would cost more than the rest of its request, would be sent
+ *  to the upstream many times as large in a review, and would be kept as long as its watch is open. Generated selectors stay far below
+ *  the limit. */
 
 /** Characters. */
 export const selectorMaxLength: number = 4_096
@@ -14,7 +15,7 @@ export function isCheapSelector(text: string): boolean {
     const char = text[i]
     if (char === '(') depth++
     else if (char === ')') depth--
-    // Values of a set stand between parentheses.
+    // The values of a set are between parentheses.
     else if (char === ',' && depth <= 0) commas++
   }
   return commas < requirementsMax
