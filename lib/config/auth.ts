@@ -1,4 +1,4 @@
-/** Who may read: the options, which of them need each other, and the plan made from them. */
+/** The options of authentication and authorization, their dependencies, and the plan made from them. */
 
 import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
@@ -95,7 +95,7 @@ export const authOptions: readonly Option[] = [
   },
 ]
 
-/** Front proxies that are believed, as options name them. */
+/** The trusted front proxies, as options name them. */
 export interface FrontProxyPlan {
   /** A PEM file. */
   readonly authoritiesFile: string
@@ -116,17 +116,17 @@ export interface AuthPlan {
   readonly denyMs: number
   readonly passIdentity: 'headers' | 'impersonate' | undefined
   readonly frontProxies: FrontProxyPlan | 'config-map' | undefined
-  /** In which headers the upstream is told of users, and clients may tell nothing. With a ConfigMap, what that says. */
+  /** The identity headers: the upstream gets users in them, and clients cannot send them. With a ConfigMap, those that it names. */
   readonly identityHeaders: FrontProxyPlan['headers']
   /** Authorities of users' certificates: a PEM file. */
   readonly userAuthoritiesFile: string | undefined
-  /** Shown to the upstream with users whom we know. */
+  /** The certificate with which the upstream believes our identity headers. */
   readonly frontProxy: KeyPair | undefined
   readonly reviewServer: ReviewServerPlan | undefined
 }
 
-/** The plan that the options ask for; undefined when authentication is off. Throws when the options would let in more people
- *  than their author can have meant. */
+/** The plan that the options ask for; undefined if authentication is off. Throws if the options would give access to more users than
+ *  their author can have intended. */
 export function authPlanOf(values: OptionValues, host: string): AuthPlan | undefined {
   const hasUpstream = values.all('upstream').length > 0
   const mode = values.text('auth') ?? usualMode(hasUpstream, host)
@@ -221,7 +221,7 @@ function frontProxiesOf(values: OptionValues, mode: AuthPlan['mode']): AuthPlan[
   }
 }
 
-/** The headers in which front proxies name users, as the options say. */
+/** The headers in which front proxies name users, from the options. */
 export function identityHeadersOf(values: OptionValues): FrontProxyPlan['headers'] {
   return {
     user: namesOf(values, 'requestheader-username-headers'),
@@ -266,7 +266,7 @@ function reviewServerOf(values: OptionValues): ReviewServerPlan | undefined {
   }
 }
 
-/** True for addresses that only this machine reaches. */
+/** True for addresses that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }

@@ -7,7 +7,7 @@ import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
 import { upstreamOptions } from './upstream.ts'
 
-/** What generated clusters and their objects are like. */
+/** The options of generated clusters. */
 const clusterOptions: readonly Option[] = [
   {
     name: 'prefix',
@@ -106,7 +106,7 @@ const serveOptions: readonly Option[] = [
   },
 ]
 
-/** What `--etcd embedded` adds. */
+/** The options of `--etcd embedded`. */
 const embeddedOptions: readonly Option[] = [
   {
     name: 'generate',

@@ -5,7 +5,7 @@ import { authoritiesOf, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
 import type { OptionValues } from './option-values.ts'
 
-/** Where etcd is. A command that takes more than addresses has a row of its own. */
+/** The endpoints of etcd. A command that accepts more than addresses has its own row. */
 export const etcdOption: Option = {
   name: 'etcd',
   value: 'URL',
@@ -38,7 +38,7 @@ export const etcdCredentialOptions: readonly Option[] = [
   },
 ]
 
-/** What the client of etcd is made from. */
+/** What the etcd client is made from. */
 export interface EtcdConnection {
   readonly endpoints: readonly string[]
   readonly tls?: EtcdTls | undefined

@@ -6,7 +6,7 @@ import { commands } from './commands.ts'
 import { type Command, variableOf } from './option.ts'
 import { OptionValues } from './option-values.ts'
 
-/** What was asked for: one command, or help (of one command or of all), or the version. */
+/** What to do: run a command, show help (of one command or of all), or show the version. */
 export type Invocation =
   | { readonly kind: 'help'; readonly command: string | undefined }
   | { readonly kind: 'version' }

@@ -1,4 +1,4 @@
-/** What was given for the options of a command. */
+/** The values that were given for the options of a command. */
 
 /** The values of one command's options, with fallbacks applied. */
 export class OptionValues {

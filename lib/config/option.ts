@@ -1,7 +1,7 @@
 /** What a command and an option are: the rows of the table in commands.ts. */
 
 export interface Command {
-  /** What follows the command's name on the line, beside options. */
+  /** The arguments after the command's name, beside options. */
   readonly operands: string
   readonly summary: string
   readonly options: readonly Option[]
@@ -9,9 +9,9 @@ export interface Command {
 
 export interface Option {
   readonly name: string
-  /** What stands for the value in `--help`; none for a switch. */
+  /** The name of the value in `--help`; undefined for a switch. */
   readonly value?: string
-  /** The value when the option is absent, as it would be typed. */
+  /** The default, as it would be typed. */
   readonly fallback?: string
   /** May be given more than once. */
   readonly many?: boolean
@@ -19,7 +19,7 @@ export interface Option {
   readonly help: string
 }
 
-/** The environment variable that stands in for an option. */
+/** The environment variable of an option. */
 export function variableOf(option: Option): string {
   return `WATCHGLASS_${option.name.toUpperCase().replaceAll('-', '_')}`
 }

@@ -5,7 +5,7 @@ import { authoritiesOf, fileOf, type KeyPair, keyPairOf } from './files.ts'
 import type { OptionValues } from './option-values.ts'
 import type { Option } from './option.ts'
 
-/** Where the upstream is, and who we are to it. */
+/** The address of the upstream, and our credentials for it. */
 export const upstreamOptions: readonly Option[] = [
   {
     name: 'upstream',
@@ -128,7 +128,7 @@ function urlOf(text: string): URL {
   return url
 }
 
-/** The share of `--compare`, of 1. */
+/** The share of `--compare`, from 0 to 1. */
 export function compareShare(values: OptionValues): number {
   const text = values.text('compare') ?? ''
   const percent = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text)?.[1]

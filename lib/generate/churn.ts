@@ -1,13 +1,13 @@
-/** Changes at a steady rate: what happens next in a generated cluster, written as fast as asked for and no faster. */
+/** Writes changes of a generated cluster at a steady rate. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Cluster, GeneratedChange } from './cluster.ts'
 
-/** How often changes are made: more often than people can see, seldom enough to cost nothing. */
+/** The interval of steps: shorter than people can notice, and long enough to cost nothing. */
 const tickMs = 20
 
-/** What a stall (a pause of the process, a slow store) leaves undone beyond this is not made up for: a burst is not a rate. */
+/** After a stall (a pause of the process, a slow store), at most this much is made up for, so that it does not end in a burst. */
 const backlogMaxMs = 1_000
 
 export interface ChurnOptions {
@@ -53,7 +53,7 @@ export function startChurn({
       if (changes.length === 0) return
       due -= changes.length
       await write(changes).catch((error: unknown) => {
-        // What is under way when churn is stopped may well fail: the store goes away next.
+        // A write that is running when churn is stopped may fail, because the store is closed next.
         if (!isStopped) onFailure(CacheError.from(error, 'source_failed'))
       })
     }

@@ -1,5 +1,5 @@
-/** A generated cluster as stored objects, and how it changes: keys and bytes as kube-apiserver would have written them. Nothing is
- *  kept but the topology; bodies are made when they are asked for. */
+/** A generated cluster as stored objects, and its changes: keys and bytes as kube-apiserver would write them. Only the topology is kept;
+ *  bodies are made when they are needed. */
 
 import { type Key, keyFromText } from '../base/keys.ts'
 import { type Random, randomInt, randomItem } from '../base/random.ts'
@@ -37,7 +37,7 @@ export interface ClusterOptions {
 /** Folders under the prefix, where they are not the plural of the kind. */
 const folders = { nodes: 'minions', services: 'services/specs' } as const
 
-/** So that churn can go on for ever. */
+/** Bounds the events, so that churn can run for ever. */
 const eventsKeptOfChurn = 1_000
 
 export class Cluster {
@@ -56,7 +56,7 @@ export class Cluster {
     }
   }
 
-  /** How many objects there are, about: large services have more than one endpoint slice. */
+  /** The approximate number of objects: large services have more than one endpoint slice. */
   get size(): number {
     const { plan } = this.#options
     const { namespaces, nodes, workloads } = this.#topology
@@ -85,8 +85,8 @@ export class Cluster {
     yield* this.#firstEvents(this.#options.plan.events, nowMs)
   }
 
-  /** The next things that happen: one change, or the few that belong together. Most are lease renewals and status updates, as in
-   *  a real cluster. Never empty, as long as the cluster has a node or a pod. */
+  /** The next changes: one, or a few that belong together. Most are lease renewals and status updates, as in a real cluster. Never empty
+   *  if the cluster has a node or a pod. */
   step(nowMs: number): GeneratedChange[] {
     const { random } = this.#options
     const { nodes, workloads } = this.#topology
@@ -162,7 +162,7 @@ export class Cluster {
     return [this.#pod(pod)]
   }
 
-  /** An eviction: the pod goes, another comes on another node, and the endpoint slices follow. */
+  /** An eviction: the pod is deleted, a new one is created on another node, and the endpoint slices are updated. */
   #replacePod(pod: PodRecord, nowMs: number): GeneratedChange[] {
     const { workload } = pod
     this.#topology.removePod(pod)

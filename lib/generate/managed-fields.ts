@@ -1,12 +1,12 @@
-/** `metadata.managedFields` as server-side bookkeeping leaves them: who set which field, in the FieldsV1 form. They are a third
- *  of a real object's bytes, so generated objects without them would flatter every figure. */
+/** `metadata.managedFields` as the server writes them: which manager set which field, in the FieldsV1 form. They are a third of a real
+ *  object's bytes, so benches with generated objects without them would give figures that are too good. */
 
 /** Any JSON value that a builder makes. */
 export type Json =
   null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined }
 export type JsonObject = { readonly [name: string]: Json | undefined }
 
-/** Fields by which list items are known, in the order they are tried: what makes a list a map in the Kubernetes types. */
+/** The key fields of list items, in the order in which they are tried: Kubernetes' types declare such lists as maps. */
 const itemKeys: readonly (readonly string[])[] = [
   ['containerPort', 'protocol'],
   ['port', 'protocol'],

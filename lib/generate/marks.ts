@@ -1,22 +1,22 @@
-/** Marks for what differs between the objects of workloads of one shape, and the same of a workload: see stamp.ts. */
+/** Marks for the values that differ between similar workloads, and a workload with marks in their places: see stamp.ts. */
 
 import { imageOf } from './names.ts'
 import type { Variables } from './stamp.ts'
 import type { PodTemplate, Workload } from './topology.ts'
 
-/** A number that no generated object has by chance; several seconds before and after it are as rare. */
+/** A number that no generated object has by chance; nor the seconds just before and after it. */
 export function markNumber(index: number): number {
   return 1_500_000_000 + index * 1_000
 }
 
-/** In a regular expression, in JSON and in a path it stands for itself. */
+/** It needs no escaping in a regular expression, in JSON or in a path. */
 function markText(index: number): string {
   return `@${index}@`
 }
 
-/** Objects of workloads that are equal here have the same members. */
+/** Workloads with the same name here have objects with the same members. */
 export function shapeName({ environmentSize, hasSidecar, number }: Workload): string {
-  // The number decides about the resources that containers ask for, and a quantity is no text: it has a form of its own.
+  // The number decides the resources that containers request, and a quantity cannot hold a mark: it is not stored as text.
   return `${environmentSize} ${hasSidecar} ${number % 8}`
 }
 
@@ -36,7 +36,7 @@ export function markedWorkload(workload: Workload): Workload {
   }
 }
 
-/** The id has a dash, because there is a form of it without. */
+/** The id has a dash, because it is also written without dashes. */
 export const markedTemplate: PodTemplate = {
   hash: markText(4),
   replicaSetUid: '@5-5@',
@@ -44,7 +44,7 @@ export const markedTemplate: PodTemplate = {
   imageDigest: markText(7),
 }
 
-/** What the marks stand for, in their order: further marks come behind these. */
+/** The values for the marks, in their order; further marks come after these. */
 export function variablesOf(workload: Workload, template: PodTemplate): Variables {
   const { name, namespace, team, uid, createdMs, revision, replicas, port } = workload
   const { hash, replicaSetUid, image, imageDigest } = template
@@ -68,7 +68,7 @@ export function variablesOf(workload: Workload, template: PodTemplate): Variable
   }
 }
 
-/** How many replicas a rollout may have for a while. */
+/** The largest number of replicas during a rollout. */
 export function surgeOf(replicas: number): number {
   return Math.ceil(replicas * 1.25)
 }

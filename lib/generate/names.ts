@@ -14,7 +14,7 @@ const nouns =
     ' ',
   )
 
-/** Five letters, as the names of pods end in. */
+/** Five letters, like the end of a pod's name. */
 export function nameSuffix(random: Random, length = 5): string {
   let suffix = ''
   for (let i = 0; i < length; i++) {

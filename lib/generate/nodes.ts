@@ -1,4 +1,4 @@
-/** Nodes, and the leases by which they show that they live. */
+/** Nodes, and the leases that they renew. */
 
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { microTimeText, timeText } from './names.ts'

@@ -20,7 +20,7 @@ export type PlannedKind = (typeof plannedKinds)[number]
 /** A count for each kind. Replica sets come with deployments, endpoint slices with services, node leases with nodes. */
 export type Plan = Readonly<Record<PlannedKind, number>>
 
-/** The largest cluster of one kind that Kubernetes is tested with is well below; memory ends before this does. */
+/** Far more than the largest clusters that Kubernetes is tested with; memory runs out first. */
 const countMax = 5_000_000
 
 /** Reads `kind=count,kind=count`. */

@@ -20,7 +20,7 @@ export function storedPod(pod: PodRecord): Uint8Array {
   return stamp.fill(podVariables(pod))
 }
 
-/** By shape, of which there are some hundreds. */
+/** One stamp for all pods with the same members; there are some hundreds. */
 const stamps = new Map<string, Stamp>()
 
 function markedPod(pod: PodRecord): PodRecord {
@@ -59,7 +59,7 @@ function seconds(ms: number): number {
   return Math.floor(ms / 1_000)
 }
 
-/** How long before the last change of its status a container that crashed had begun, and ended. */
+/** When a crashed container had started and ended, before the last change of its status. */
 const restartedBeforeMs = 60_000
 const endedBeforeMs = 30_000
 
@@ -172,7 +172,7 @@ export function templateSpec(workload: Workload, { image }: PodTemplate): JsonOb
     terminationGracePeriodSeconds: 30,
     dnsPolicy: 'ClusterFirst',
     serviceAccountName: 'default',
-    // The old name of the same, which the server writes into every template, too.
+    // The old name of the same field, which the server also writes into every template.
     serviceAccount: 'default',
     securityContext: { runAsNonRoot: true, runAsUser: 1000, fsGroup: 1000 },
     schedulerName: 'default-scheduler',

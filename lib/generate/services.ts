@@ -4,7 +4,7 @@ import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { address, timeText } from './names.ts'
 import type { Workload } from './topology.ts'
 
-/** The endpoint slice controller puts no more into one slice. */
+/** The endpoint slice controller's limit for one slice. */
 const endpointsPerSlice = 100
 
 export interface ServiceRecord {

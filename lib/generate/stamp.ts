@@ -93,7 +93,7 @@ function nestingOf(type: string): Nesting {
   }
 }
 
-/** An encoded object with marks, taken apart. */
+/** Splits an encoded object at its marks. */
 class Marked {
   readonly #bytes: Uint8Array
   readonly #marks: Variables
@@ -105,7 +105,7 @@ class Marked {
     this.#texts = new RegExp(`(${marks.texts.join('|')})`)
   }
 
-  /** A message as parts; a single one of bytes if it has no mark. */
+  /** A message as parts; a single part of bytes if it has no mark. */
   partsOf(start: number, end: number, nesting: Exclude<Nesting, 'leaf'>): Part[] {
     const parts: Part[] = []
     let from = start

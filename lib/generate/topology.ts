@@ -1,5 +1,5 @@
-/** What exists in a generated cluster and how it hangs together: names, owners, nodes and addresses, but no object bodies. Small
- *  enough to keep for a million pods, because churn needs it. */
+/** The objects of a generated cluster and how they are related: names, owners, nodes and addresses, but no bodies. It is small enough to
+ *  keep for a million pods, because churn needs it. */
 
 import { imageOf } from './names.ts'
 import { type Random, randomInt, randomItem } from '../base/random.ts'
@@ -60,7 +60,7 @@ export interface PodRecord {
 
 const dayMs = 86_400_000
 
-/** Everything of a cluster, and the one place where chance decides about it. */
+/** A whole cluster, and the only place where random numbers decide about it. */
 export class Topology {
   readonly namespaces: readonly string[]
   readonly nodes: readonly NodeRecord[]

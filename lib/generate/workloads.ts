@@ -24,7 +24,7 @@ export function storedReplicaSet(workload: Workload, nowMs: number): Uint8Array 
   return stamp.fill(countedVariables(workload, countsOf(workload, own), nowMs))
 }
 
-/** By type and shape. */
+/** One stamp for each type and for all workloads with the same members. */
 const stamps = new Map<string, Stamp>()
 
 function stampOf(

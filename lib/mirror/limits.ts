@@ -9,52 +9,53 @@ export interface MirrorLimits {
   readonly waitingReadsMax: number
   /** How long a consistent read waits for an event, where progress marks cannot be trusted, before it goes elsewhere. */
   readonly untrustedWaitMs: number
-  /** What `retryAfterMs` says in refusals. */
+  /** The `retryAfterMs` of refusals. */
   readonly retryAfterMs: number
-  /** A revision probe without an answer is given up and asked again: the member may be paused. Above the second after which the
-   *  client holds a missing answer against the endpoint, so that the next attempt goes to another one. */
+  /** A revision probe without an answer is cancelled and repeated: the member may be paused. Longer than the second after which the client
+   *  avoids an endpoint that has not answered, so that the next attempt goes to another one. */
   readonly probeTimeoutMs: number
   readonly probeBackoff: BackoffBounds
-  /** Pauses between progress requests while somebody waits. The first is about the round trip of a loaded network. */
+  /** Pauses between progress requests while a read waits. The first is about the round trip of a loaded network. */
   readonly progressBackoff: BackoffBounds
-  /** How long the endpoints may take to say their version, and how soon those that did not are asked again. */
+  /** How long the endpoints may take to report their version, and how soon those that did not are asked again. */
   readonly statusTimeoutMs: number
   readonly versionRetryMs: number
-  /** Progress requests that may be on their way at once. */
+  /** Progress requests that may be in flight at once. */
   readonly progressRequestsMax: number
-  /** After so long without a first progress mark, a stream's marks are not relied upon. */
+  /** After this long without a first progress mark, a stream's marks are not trusted. */
   readonly firstProgressMaxMs: number
-  /** A stream on which nothing was heard for so long is asked for progress. */
+  /** A stream without a message for this long is asked for progress. */
   readonly quietMaxMs: number
-  /** A stream that answered before, and does not for so long, is given up. Below `readWaitMaxMs`, so that reads can still be saved. */
+  /** A stream that answered before and does not for this long is ended. Below `readWaitMaxMs`, so that a new stream can still answer
+   *  waiting reads. */
   readonly answerMaxMs: number
   /** How long etcd may take to accept a watcher. */
   readonly createMaxMs: number
-  /** A stream that never answers progress requests is given up after so long without an event. */
+  /** A stream that never answers progress requests is ended after this long without an event. */
   readonly unansweredSilenceMaxMs: number
-  /** A member whose marks stand still for so long below a revision that etcd is known to have is given up. */
+  /** A stream is ended if its marks have not risen for this long although etcd is known to have a newer revision. */
   readonly behindMaxMs: number
   readonly reconnectBackoff: BackoffBounds
-  /** What a page of a paged read aims at. A megabyte is decoded in 2 to 3 ms, far below the 10 ms that a slice may take, and is
-   *  large enough that the round trip and etcd's count of all that remains do not dominate (bench/mirror). */
+  /** The target size of a page. A megabyte is decoded in 2 to 3 ms, far below the 10 ms that a slice may take, and is large enough that
+   *  the round trip and etcd's count of the remaining keys do not dominate (bench/mirror). */
   readonly pageTargetBytes: number
   readonly pageMinEntries: number
   readonly pageMaxEntries: number
   /** Keys that a range may have before it is read in parts. A page costs etcd a count of what its range still has: with 20,000
    *  keys and pages of 800 that is 12 keys counted for each one read, about a seventh of what reading it costs. */
   readonly partMaxEntries: number
-  /** Parts that a bootstrap reads side by side: a member of etcd answers on several cores. */
+  /** Parts that a bootstrap reads in parallel: a member of etcd answers on several cores. */
   readonly partsAtOnce: number
-  /** Bytes of pages that may wait for those before them while parts are read side by side. */
+  /** Bytes of pages that may wait for earlier pages while parts are read in parallel. */
   readonly readAheadMaxBytes: number
-  /** Work in slices gives way after so long. */
+  /** Work in slices yields after this long. */
   readonly sliceMaxMs: number
   /** Keyspaces of a feed that are read at once to be joined. */
   readonly joinsMax: number
-  /** What may be kept of the stream while a keyspace is being joined; more, and the join starts over. */
+  /** How much of the stream may be kept while a keyspace is being joined. Beyond it the join starts over. */
   readonly joinBufferMaxChanges: number
   readonly selfCheckIntervalMs: number
-  /** Between two pages of a self-check, so that it takes no noticeable share of etcd. */
+  /** The pause between two pages of a self-check, so that its load on etcd is not noticeable. */
   readonly selfCheckPauseMs: number
   /** Keys without values are small: see `pageTargetBytes`. */
   readonly selfCheckPageEntries: number

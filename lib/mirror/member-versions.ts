@@ -14,7 +14,7 @@ export interface MemberVersionsOptions {
   readonly clock: Clock
   readonly limits: Pick<MirrorLimits, 'statusTimeoutMs'>
   readonly logger: Logger
-  /** False believes every version: only tests do that. */
+  /** False trusts every version: only tests do that. */
   readonly isCheckingVersions: boolean
 }
 
@@ -32,7 +32,7 @@ export class MemberVersions {
     return this.#report
   }
 
-  /** Whether progress marks that come from `endpoint` mean what they say; `undefined` while it has not answered. */
+  /** Whether progress marks from `endpoint` are correct; `undefined` while it has not answered. */
   isProgressSound(endpoint: string): boolean | undefined {
     if (!this.#options.isCheckingVersions) return true
     const report = this.#report
@@ -44,7 +44,7 @@ export class MemberVersions {
       : undefined
   }
 
-  /** Asks every endpoint. Never rejects; whoever asks while it is under way shares the answer. */
+  /** Asks every endpoint. Never rejects; concurrent calls share one round of questions. */
   refresh(signal: AbortSignal): Promise<void> {
     this.#refreshing ??= this.#refresh(signal).finally(() => {
       this.#refreshing = undefined
@@ -71,7 +71,7 @@ export class MemberVersions {
     }
   }
 
-  /** Says what changed, once: at start-up, and when a member has another version. */
+  /** Logs a change once: at start, and when a member has another version. */
   #say(report: VersionReport): void {
     const { logger } = this.#options
     const text = report.endpoints.map(one => `${one.endpoint}=${one.text ?? 'unknown'}`).join(' ')

@@ -1,11 +1,11 @@
-/** What the mirror counts. The numbers go to whatever implements this: the metrics registry, or a test. */
+/** What the mirror counts. The metrics registry implements this, and tests do. */
 
 import type { FreshnessType } from '../base/freshness.ts'
 import type { ViolationKind } from './feed/order.ts'
 
 export interface MirrorMetrics {
   violation(kind: ViolationKind): void
-  /** A revision probe is over, which so many reads shared. */
+  /** A revision probe has ended; `reads` is how many reads shared it. */
   probe(outcome: 'answered' | 'failed' | 'went-back', reads: number, tookMs: number): void
   progressRequest(): void
   /** A read is over. */
@@ -17,7 +17,7 @@ export interface MirrorMetrics {
   bootstrap(reason: BootstrapReason): void
   /** Entries that a bootstrap has loaded, and their bytes. */
   loaded(entries: number, bytes: number): void
-  /** A stream is over and another one is to come. */
+  /** A stream has ended, and a new one will be opened. */
   reconnect(reason: string): void
   selfCheck(outcome: 'agreed' | 'differed' | 'abandoned'): void
   newEpoch(): void

@@ -1,5 +1,5 @@
-/** Several mirrors as one: a Kubernetes cluster may keep some resources, usually events, in an etcd of their own, with revisions of
- *  their own. Each keyspace is mirrored by the first mirror that follows its range. */
+/** Several mirrors behind one interface: a Kubernetes cluster may have some resources, usually events, in another etcd with its own
+ *  revisions. Each keyspace is mirrored by the first mirror that follows its range. */
 
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'
 import { CacheError } from '../base/errors.ts'
@@ -76,7 +76,8 @@ export class MirrorSet {
     return this.of(name).proven(name)
   }
 
-  /** Asks every etcd that mirrors one of these how far it is, for bookmarks that are due. Those that are gone by now need none. */
+  /** Requests the progress of every etcd that holds one of these keyspaces, for bookmarks that are due. Keyspaces that are not mirrored
+   *  any more are ignored. */
   refresh(names: Iterable<string>): void {
     const wanted = [...names]
     for (const mirror of this.mirrors) {

@@ -1,7 +1,7 @@
-/** Keeps keyspaces equal to one etcd, and answers reads of them with the freshness that was asked for.
+/** Keeps keyspaces equal to one etcd, and answers reads of them with the freshness that the read asks for.
  *
- *  A mirror has one feed, and so one watch stream, for each range that it follows: usually a single one for the whole prefix, so
- *  that whatever is busy moves the revision for what is quiet. Everything it needs of the world is passed in. */
+ *  A mirror has one feed, and so one watch stream, for each range that it follows. Usually that is a single one for the whole prefix, so
+ *  that events of busy keyspaces raise the revision of quiet ones, too. The clock, the client and everything else is passed in. */
 
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'
 import type { Clock } from '../base/clock.ts'
@@ -43,10 +43,10 @@ export interface MirrorOptions {
   readonly ranges: readonly KeyRange[]
   /** Which keyspace a key belongs to. It must know a keyspace before `add` names it. */
   readonly keyspaceOf: KeyspaceOf
-  /** The key with etcd's compacted revision; absent: compactions are not followed. */
+  /** The key with etcd's compacted revision. If it is left out, compactions are not followed. */
   readonly compactRevisionKey?: Key | undefined
   readonly onLoad?: ((range: KeyRange, report: LoadReport) => void) | undefined
-  /** False believes progress marks of every etcd version: only tests do that. */
+  /** False trusts progress marks of every etcd version: only tests do that. */
   readonly isCheckingVersions?: boolean | undefined
 }
 
@@ -56,7 +56,7 @@ interface Place {
 }
 
 export class Mirror {
-  /** Reads past the mirror, within bounds. */
+  /** Reads from etcd itself, within bounds. */
   readonly directReads: DirectReads
   readonly #context: FeedContext
   readonly #stopped = new AbortController()
@@ -130,7 +130,7 @@ export class Mirror {
     feed.add(keyspace)
   }
 
-  /** Stops mirroring a keyspace and lets go of its contents. */
+  /** Stops mirroring a keyspace and drops its contents. */
   drop(name: string): void {
     const { feed } = this.#place(name)
     this.#places.delete(name)
@@ -174,17 +174,17 @@ export class Mirror {
     return joined > streamed ? joined : streamed
   }
 
-  /** Asks etcd how far it is, once for each stream, for bookmarks that are due. What comes of it goes to the sink. */
+  /** Requests a progress mark on each stream, for bookmarks that are due. The sink gets the result. */
   refresh(names: readonly string[]): void {
     for (const feed of new Set(names.map(name => this.#place(name).feed))) feed.refresh()
   }
 
-  /** True for a revision that an old epoch had and this one has not: a client that holds it must begin again (410, not 504). */
+  /** True for a revision that only an old epoch had: a client that holds it must list again (410, not 504). */
   isOfOldEpoch(revision: Revision): boolean {
     return revision > this.#epochs.witnessed && revision <= this.#epochs.expiredThrough
   }
 
-  /** How each keyspace is. */
+  /** The status of each keyspace. */
   statuses(): KeyspaceStatus[] {
     const nowMs = this.#context.clock.monotonicMs()
     return [...this.#places.values()].map(({ keyspace, feed }) =>

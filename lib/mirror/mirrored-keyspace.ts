@@ -1,5 +1,4 @@
-/** A keyspace of the store with what the mirror knows about it: its state, how it came to its contents, and the reads that wait
- *  until it is served. */
+/** A keyspace of the store with what the mirror knows about it: its state, its join, and the reads that wait until it is served. */
 
 import type { Clock } from '../base/clock.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
@@ -11,14 +10,14 @@ import type { HistoryBounds } from '../store/history.ts'
 import { Keyspace } from '../store/keyspace.ts'
 import { isServed, type KeyspaceEvent, type KeyspaceState, transition } from './state.ts'
 
-/** Why what was handed out of a keyspace so far cannot be continued. */
+/** Why watches and pages of the old contents of a keyspace cannot continue. */
 export type ResetReason = 'restored' | 'distrusted' | 'new epoch' | 'dropped'
 
 /** Where batches go: the hub. Called synchronously; must not throw. */
 export interface MirrorSink {
-  /** The keyspace has taken a batch. Each revision comes once, in order, until the next reset. */
+  /** The keyspace has applied a batch. Each revision comes once, in order, until the next reset. */
   applied(keyspace: string, batch: Batch): void
-  /** Nothing is missing up to `revision` in these keyspaces, though nothing was applied. */
+  /** These keyspaces are complete up to `revision`, without a change. */
   progressed(keyspaces: Iterable<string>, revision: Revision): void
   /** Positions from before this have expired: watches end, and clients list again. */
   reset(keyspace: string, reason: ResetReason): void
@@ -34,7 +33,7 @@ export interface ServedWaiter {
 
 export interface KeyspaceDescription {
   readonly name: string
-  /** Every key of the keyspace lies in it; not every key in it need belong to the keyspace. */
+  /** The range that contains all keys of the keyspace. Some keys in it may belong to other keyspaces. */
   readonly range: KeyRange
   readonly history: HistoryBounds
 }
@@ -52,9 +51,9 @@ export class MirroredKeyspace {
   #isDropped = false
   #isRestored = false
   #waiters: ServedWaiter[] = []
-  /** At so many waiters, those who are settled are let go of. */
+  /** At this many waiters, settled ones are removed. */
   #pruneAt = pruneMin
-  /** What the stream brought since a join began, and not yet applied. */
+  /** Events of the stream since a join began, which are not applied yet. */
   #joining: RevisionChanges[] | undefined = undefined
   #joiningChanges = 0
 
@@ -83,7 +82,7 @@ export class MirroredKeyspace {
     return this.#isDropped
   }
 
-  /** It has contents that follow the stream, whether or not they may be shown. */
+  /** It has contents that follow the stream, even if they may not be shown. */
   get isRestored(): boolean {
     return this.#isRestored
   }
@@ -98,7 +97,7 @@ export class MirroredKeyspace {
     if (this.isServed && !wasServed) this.#wakeWaiters()
   }
 
-  /** `waiter` is told when the keyspace is served, or gone. */
+  /** Adds a waiter, which is woken when the keyspace is served or removed. */
   whenServed(waiter: ServedWaiter): void {
     this.#waiters.push(waiter)
     if (this.#waiters.length < this.#pruneAt) return
@@ -115,7 +114,7 @@ export class MirroredKeyspace {
     if (isAgain) this.#sink.reset(this.name, 'restored')
   }
 
-  /** Lets go of all contents, which are not to be believed or not to be seen any more. */
+  /** Drops all contents: they are not trusted, or must not be served any more. */
   clear(reason: ResetReason): void {
     const hadContents = this.#isRestored
     this.#isRestored = false
@@ -130,8 +129,8 @@ export class MirroredKeyspace {
     this.#wakeWaiters()
   }
 
-  /** Applies the changes of one revision that concern this keyspace, unless they are part of its contents already. Fails with
-   *  `conflict` when they do not follow from them. */
+  /** Applies the changes of one revision to this keyspace, unless its contents include them already. Fails with `conflict` if they do not
+   *  fit the contents. */
   apply(revision: Revision, changes: readonly Change[]): void {
     if (this.#joining !== undefined) {
       this.#joining.push({ revision, changes })
@@ -142,14 +141,14 @@ export class MirroredKeyspace {
     this.#sink.applied(this.name, this.store.apply(revision, changes, this.#clock.monotonicMs()))
   }
 
-  /** From now on the stream's changes are kept, for `finishJoining`. The answer names this join. */
+  /** Starts to keep the stream's changes, for `finishJoining`. Returns an id of this join. */
   startJoining(): object {
     this.#joining = []
     this.#joiningChanges = 0
     return this.#joining
   }
 
-  /** Ends that join, or whichever there is, without contents. */
+  /** Ends that join, or any, without contents. */
   stopJoining(join: object | undefined = this.#joining): void {
     if (join !== this.#joining) return
     this.#joining = undefined
@@ -160,7 +159,7 @@ export class MirroredKeyspace {
     return this.#joining !== undefined
   }
 
-  /** That very join is still under way. */
+  /** True if that join is still running. */
   isInJoin(join: object): boolean {
     return this.#joining === join
   }
@@ -169,7 +168,7 @@ export class MirroredKeyspace {
     return this.#joiningChanges
   }
 
-  /** Takes contents that were read at `revision`, and then, in order, what the stream has brought above it. */
+  /** Takes contents that were read at `revision`, and then applies, in order, the stream's changes above it. */
   finishJoining(tree: BTree<KeyValue>, revision: Revision): void {
     const kept = this.#joining ?? []
     this.restore(tree, revision)

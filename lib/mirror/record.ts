@@ -1,9 +1,9 @@
-/** Records an etcd: everything that is there at one revision, and then every change, in order and without a gap, until it is
- *  stopped. A stream that is lost is opened again from the revision after the last; when etcd has compacted what was missed, the
- *  recording ends there and says so, because a recording with a gap is worth nothing.
+/** Records an etcd: all entries at one revision, and then every change, in order and without a gap, until it is stopped. A lost stream is
+ *  opened again from the revision after the last one. If etcd has compacted that revision, the recording ends there and reports it,
+ *  because a recording with a gap is useless.
  *
- *  Nothing is kept: pages and changes are written as they come, and a disk that is slower than etcd stops the stream until it has
- *  caught up. */
+ *  Nothing is kept in memory: pages and changes are written as they come, and a disk that is slower than etcd pauses the stream until it
+ *  has caught up. */
 
 import { Backoff } from '../base/backoff.ts'
 import { type Clock, sleep } from '../base/clock.ts'
@@ -33,7 +33,7 @@ export interface RecordReport {
   readonly entries: number
   /** Changes after it. */
   readonly changes: number
-  /** Nothing is missing up to here; `undefined` before the base has begun. */
+  /** The recording is complete up to here; `undefined` before the base has begun. */
   readonly revision: Revision | undefined
 }
 
@@ -44,20 +44,20 @@ export interface RecordOptions {
   readonly limits: MirrorLimits
   readonly logger: Logger
   readonly range: KeyRange
-  /** The revision to begin at; absent: the newest. */
+  /** The revision to begin at. If it is left out: the newest. */
   readonly revision?: Revision | undefined
-  /** Called for the base, and again when the base has to be read again: what was written before is void then. */
+  /** Called for the base, and again if the base has to be read again: what was written before is void then. */
   readonly createTarget: () => Promise<RecordingTarget>
   readonly onReport: (report: RecordReport) => void
-  /** Ends the recording, which is then whole up to its last revision. */
+  /** Ends the recording, which is then complete up to its last revision. */
   readonly signal: AbortSignal
 }
 
 /** Changes that may wait for the disk. */
 const waitingMaxChanges = 20_000
 
-/** Records until the signal is aborted. Fails with `expired` when etcd has compacted what comes next, and with `conflict` when etcd's
- *  history is another one or breaks its order; what is written by then is whole. */
+/** Records until the signal is aborted. Fails with `expired` if etcd has compacted the next revision, and with `conflict` if etcd has
+ *  another history or breaks its order; what was written until then is complete. */
 export async function record(options: RecordOptions): Promise<RecordReport> {
   const recorder = new Recorder(options)
   if (await recorder.writeBase()) await recorder.follow()
@@ -87,7 +87,7 @@ class Recorder implements StreamTarget {
     return { entries: this.#entries, changes: this.#changes, revision }
   }
 
-  /** Writes all that there is at one revision; false when the recording was stopped meanwhile. */
+  /** Writes all entries at one revision; false if the recording was stopped meanwhile. */
   async writeBase(): Promise<boolean> {
     const { signal, logger, revision } = this.#options
     for (;;) {
@@ -163,7 +163,7 @@ class Recorder implements StreamTarget {
       if (this.#epochs.isOtherCluster(page.header)) throw this.#anotherHistory()
       this.#epochs.witness(page.header)
       this.#progress ??= new Progress(page.revision)
-      // Not before: what it replaces may be all that somebody has.
+      // The old file is replaced only now: it may be the only recording that there is.
       target ??= await createTarget()
       await target.writeBase(page.revision, page.entries)
       this.#entries += page.entries.length
@@ -207,7 +207,7 @@ class Recorder implements StreamTarget {
     }
   }
 
-  /** A restored etcd must not be recorded behind the one that was there before. */
+  /** Checks that etcd was not restored: its changes must not be appended to those of another history. */
   async #checkEpoch(client: Client, signal: AbortSignal): Promise<void> {
     const { range } = this.#options
     for (let attempt = 1; ; attempt++) {
@@ -215,7 +215,7 @@ class Recorder implements StreamTarget {
       const request = { range: singleKey(range.start), countOnly: true }
       const { header } = await client.range(request, signal)
       if (this.#epochs.judge(mark, header) === 'same') return
-      // Before 3.5.28 one linearizable answer can be stale; two are believed.
+      // Before 3.5.28 one linearizable answer can be stale, so a second one must confirm it.
       if (attempt === 2) throw this.#anotherHistory()
     }
   }

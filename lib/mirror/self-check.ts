@@ -1,5 +1,5 @@
-/** Compares keyspaces with etcd, from time to time, one after the other: the same keys, each with the same mod revision, at one
- *  revision. A mirror that lost an event, or took one that never was, is found out; it is not served until a fresh read agrees.
+/** Compares keyspaces with etcd from time to time, one after the other: both sides must have the same keys with the same mod revisions, at
+ *  one revision. A keyspace that has lost an event, or has one too many, is found this way, and is not served until a new read agrees.
  *
  *  The pages hold no values. They are compared entry by entry as they come, which costs what hashing both sides would, has no
  *  collisions, and stops at the first difference. */

@@ -1,4 +1,4 @@
-/** The states of a mirrored keyspace, and the one function that leads from state to state.
+/** The states of a mirrored keyspace, and the function that computes the next state.
  *
  *  ```
  *               restored              caught-up

@@ -1,4 +1,4 @@
-/** What can be seen of a mirrored keyspace from outside: its state, and how far behind etcd it is. */
+/** The status of a mirrored keyspace: its state, and how far it is behind etcd. */
 
 import type { Revision } from '../base/revision.ts'
 import type { LoadReport } from './feed/bootstrap.ts'
@@ -12,18 +12,18 @@ export interface KeyspaceStatus {
   readonly state: KeyspaceState
   /** For how long it has been in that state. */
   readonly stateMs: number
-  /** Nothing is missing up to here. */
+  /** The keyspace is complete up to here. */
   readonly revision: Revision
   readonly oldest: Revision
   readonly entries: number
   /** How many revisions etcd is known to be ahead. */
   readonly lagRevisions: number
-  /** For how long the mirror has not been known to be level with etcd; while it is connected and level, 0. */
+  /** For how long the mirror has not been known to be up to date with etcd; 0 while it is. */
   readonly lagMs: number
   /** Whether consistent reads are decided by progress marks. */
   readonly trust: ProgressTrust
   readonly endpoint: string | undefined
-  /** How far the last bootstrap of its feed is or was. */
+  /** The progress of the last bootstrap of its feed. */
   readonly load: LoadReport | undefined
 }
 

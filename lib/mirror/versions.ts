@@ -1,4 +1,4 @@
-/** Which etcd versions can be believed in what.
+/** Which guarantees each etcd version keeps.
  *
  *  | below | what is wrong there | etcd issues |
  *  |---|---|---|
@@ -29,7 +29,7 @@ const soundQuorumReads: FirstGood = new Map([
   [6, 9],
 ])
 
-/** Reads `3.5.13`, `3.6.0-rc.1` or `3.5.13+k3s1`; `undefined` when it is none of that form. */
+/** Parses `3.5.13`, `3.6.0-rc.1` or `3.5.13+k3s1`; `undefined` for any other text. */
 export function etcdVersionFromText(text: string): EtcdVersion | undefined {
   const match = /^v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(-[^+]+)?(\+.*)?$/.exec(text)
   if (match === null) return undefined
@@ -42,17 +42,17 @@ export function etcdVersionFromText(text: string): EtcdVersion | undefined {
   }
 }
 
-/** A progress mark of this version means what it says. */
+/** True if progress marks of this version are correct. */
 export function isProgressSound(version: EtcdVersion): boolean {
   return isFrom(version, soundProgress)
 }
 
-/** A linearizable read of this version is never stale. */
+/** True if a linearizable read of this version is never stale. */
 export function areQuorumReadsSound(version: EtcdVersion): boolean {
   return isFrom(version, soundQuorumReads)
 }
 
-/** What the endpoints that answered have said of themselves, together. */
+/** What is known of all endpoints together. */
 export interface VersionReport {
   readonly endpoints: readonly EndpointVersion[]
   /** At least one endpoint answered, and none that did has unsound progress marks. */
@@ -62,13 +62,13 @@ export interface VersionReport {
 
 export interface EndpointVersion {
   readonly endpoint: string
-  /** As the endpoint gives it; `undefined` when it did not answer. */
+  /** As the endpoint reports it; `undefined` if it did not answer. */
   readonly text: string | undefined
   readonly isProgressSound: boolean
   readonly areQuorumReadsSound: boolean
 }
 
-/** Judges each endpoint, and all together. What cannot be read as a version counts as unsound. */
+/** Evaluates each endpoint, and all together. A text that is not a version counts as unsound. */
 export function judgeVersions(statuses: readonly MemberStatus[]): VersionReport {
   const endpoints = statuses.map(endpointVersion)
   const answered = endpoints.filter(({ text }) => text !== undefined)

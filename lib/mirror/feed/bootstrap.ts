@@ -1,5 +1,5 @@
-/** Loads keyspaces from a paged read: sorts the entries of each page into the trees under construction, in slices, and reports how
- *  far it is. Nothing is published until the last page is there, and beyond the data itself only two pages are in memory. */
+/** Loads keyspaces from a paged read: sorts the entries of each page into the trees under construction, in slices, and reports its
+ *  progress. Nothing is published before the last page, and beside the data itself only two pages are in memory. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -38,15 +38,15 @@ export interface LoadOptions {
   readonly probe: RevisionProbe
   readonly keyspaceOf: KeyspaceOf
   readonly signal: AbortSignal
-  /** Told after each page. */
+  /** Called after each page. */
   readonly onReport: (report: LoadReport) => void
 }
 
 export interface LoadRequest {
   readonly range: KeyRange
-  /** The keyspaces to load, each with contents that it has already and that are true, so that unchanged entries are not kept twice. */
+  /** The keyspaces to load, each with the correct contents that it has already, so that unchanged entries are not stored twice. */
   readonly keyspaces: ReadonlyMap<string, Snapshot | undefined>
-  /** Called between pages; true gives the load up with `overloaded`. */
+  /** Called between pages; true ends the load with `overloaded`. */
   readonly isTooMuch?: () => boolean
 }
 
@@ -58,7 +58,7 @@ export interface Loaded {
   readonly unmatched: number
 }
 
-/** Enough entries that asking the time between them costs nothing. */
+/** The clock is read once for this many entries. */
 const clockCheckEntries = 256
 
 const logIntervalMs = 5000
@@ -74,7 +74,7 @@ export async function loadKeyspaces(options: LoadOptions, request: LoadRequest):
   for await (const page of pages) {
     const verdict = options.epochs.judge(mark, page.header)
     if (verdict !== 'same') {
-      // Whether the epoch is over is for the probe to find out.
+      // The probe will find out whether the epoch is over.
       options.probe.ask({ isSettled: false, delayed: () => {}, probed: () => {} })
       throw new CacheError('conflict', `page is of an epoch that is ${verdict}`)
     }

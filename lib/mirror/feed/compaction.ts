@@ -1,8 +1,8 @@
 /** Follows etcd's compactions. Kubernetes writes the revision that it is about to compact to the key `compact_rev_key`, which lies
  *  outside of every prefix, so it has a stream of its own.
  *
- *  From then on an exact read below that revision is refused as expired, as the upstream refuses it. The history of events is not
- *  cut: the upstream goes on answering a watch from a compacted revision out of its memory, and so do we. */
+ *  After that an exact read below that revision is refused as expired, as the upstream refuses it. The history of events is kept: the
+ *  upstream still answers a watch from a compacted revision from its memory, and so do we. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type CancelTimer, sleep } from '../../base/clock.ts'
@@ -16,7 +16,7 @@ import type { FeedContext } from './feed-context.ts'
 /** Where Kubernetes keeps the compacted revision. */
 export const compactRevisionKey: Key = keyFromText('compact_rev_key')
 
-/** The key is read again this often, should its stream be open and dead. */
+/** The key is read again this often, in case its stream is open but dead. */
 const rereadMs = 300_000
 
 export class CompactionFollower {
@@ -29,12 +29,12 @@ export class CompactionFollower {
     this.#key = key
   }
 
-  /** The revision below which the upstream reads nothing any more; 0 when none was compacted. */
+  /** The revision below which the upstream refuses reads; 0 if nothing was compacted. */
   get revision(): Revision {
     return this.#revision
   }
 
-  /** The history is another one now. */
+  /** etcd has another history now. */
   startEpoch(): void {
     this.#revision = revision(0)
   }

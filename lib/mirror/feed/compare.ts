@@ -9,7 +9,7 @@ import type { FeedContext } from './feed-context.ts'
 import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
 import { readPages } from './pages.ts'
 
-/** `abandoned`: etcd could not be read at that revision, so that nothing was found out. */
+/** `abandoned`: etcd could not be read at that revision, so there is no result. */
 export type SelfCheckOutcome = 'agreed' | 'differed' | 'abandoned'
 
 /** Compares the newest contents of a keyspace with what etcd has at their revision. */

@@ -1,6 +1,6 @@
-/** An epoch is the time in which one etcd history grows. Restoring a backup starts another one: under another cluster id, or
- *  with the same id and a revision or a raft term that goes back. Nothing of an old epoch is served again, and a revision that
- *  only an old epoch had has expired: it is not one to wait for.
+/** An epoch is the lifetime of one etcd history. Restoring a backup starts a new one: with another cluster id, or with the same id and a
+ *  revision or a raft term that goes back. Nothing of an old epoch is served again. A revision that only an old epoch had has expired:
+ *  no read waits for it.
  *
  *  Only linearizable answers are judged for going back, and only against what was known when their request began: a member may
  *  lag, and answers may overtake each other. Before etcd 3.4.42, 3.5.28 and 3.6.9 such an answer can itself be stale, so one
@@ -9,15 +9,15 @@
 import { type Revision, revision } from '../../base/revision.ts'
 import type { ResponseHeader } from '../../etcd/client.ts'
 
-/** What was known when a request began. */
+/** What was known of the epoch when a request began. */
 export interface EpochMark {
   readonly epoch: number
   readonly revision: Revision
   readonly raftTerm: bigint
 }
 
-/** What a linearizable answer says of the epoch: as it should be; of an epoch that is over, so that it means nothing; of
- *  another cluster; or behind what was known. */
+/** How a linearizable answer relates to the epoch: it belongs to it; the epoch is over, so the answer means nothing; it is from another
+ *  cluster; or its revision is behind what was known. */
 export type EpochVerdict = 'same' | 'over' | 'another cluster' | 'went back'
 
 export class Epochs {
@@ -27,7 +27,7 @@ export class Epochs {
   #witnessed: Revision = revision(0)
   #expiredThrough: Revision = revision(0)
 
-  /** Counts up; whoever began something under another number must not finish it. */
+  /** Rises with each epoch. Work that began under another number must not be finished. */
   get number(): number {
     return this.#number
   }
@@ -41,12 +41,12 @@ export class Epochs {
     return this.#witnessed
   }
 
-  /** The highest revision of any epoch that is over; 0 when there is none. */
+  /** The highest revision of all past epochs; 0 if there is none. */
   get expiredThrough(): Revision {
     return this.#expiredThrough
   }
 
-  /** To be kept beside a request, for `judge`. */
+  /** The present state, to be kept with a request for `judge`. */
   mark(): EpochMark {
     return { epoch: this.#number, revision: this.#witnessed, raftTerm: this.#raftTerm }
   }
@@ -65,8 +65,8 @@ export class Epochs {
     return this.#clusterId !== undefined && header.clusterId !== this.#clusterId
   }
 
-  /** Takes note of any header of this epoch's cluster: its member has applied that revision, so the cluster has committed it. Its
-   *  term means nothing: a member that is cut off counts it up alone. */
+  /** Notes any header of this epoch's cluster: its member has applied that revision, so the cluster has committed it. The term is
+   *  ignored: a member that is cut off raises it alone. */
   witness(header: ResponseHeader): void {
     this.#clusterId ??= header.clusterId
     if (header.revision > this.#witnessed) this.#witnessed = header.revision

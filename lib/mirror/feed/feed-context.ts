@@ -25,7 +25,7 @@ export interface FeedContext {
   readonly probe: RevisionProbe
   readonly versions: MemberVersions
   readonly keyspaceOf: KeyspaceOf
-  /** Told how far a bootstrap is, after each page. */
+  /** Called with the progress of a bootstrap after each page. */
   readonly onLoad: (range: KeyRange, report: LoadReport) => void
   /** Aborted when the mirror is stopped. */
   readonly signal: AbortSignal

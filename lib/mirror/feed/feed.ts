@@ -36,16 +36,16 @@ export class Feed implements StreamTarget {
   readonly #joins: Joins
   readonly #reconnects: Backoff
   #stream: FeedStream | undefined = undefined
-  /** Why everything is to be read again; `undefined` when contents are there that follow the stream. */
+  /** Why everything must be read again; `undefined` if there are contents that follow the stream. */
   #mustLoad: BootstrapReason | undefined = 'start'
-  /** Ends what is under way when its epoch does, or the mirror. */
+  /** Aborted when the epoch, or the mirror, ends. */
   #epoch: LinkedAbort
-  /** Grows while violations follow each other, so that a broken etcd is not read without pause. */
+  /** The pause after a violation. It grows while violations repeat, so that a broken etcd is not read all the time. */
   readonly #distrusts: Backoff
   /** The revision that etcd had when the stream was opened. */
   #target: Revision = revision(0)
   #isCaughtUp = false
-  /** When progress was last level with everything that etcd is known to have. */
+  /** When progress last equalled the newest revision that etcd is known to have. */
   #levelAtMs: number
   #report: LoadReport | undefined = undefined
 
@@ -67,7 +67,7 @@ export class Feed implements StreamTarget {
     return this.#stream?.trust ?? 'unknown'
   }
 
-  /** Whether contents are there that follow the stream. */
+  /** Whether there are contents that follow the stream. */
   get isRestored(): boolean {
     return this.#mustLoad === undefined
   }
@@ -84,13 +84,13 @@ export class Feed implements StreamTarget {
     return this.#stream?.endpoint
   }
 
-  /** For how long the feed has not been known to be level with etcd. */
+  /** For how long the feed has not been known to be up to date with etcd. */
   lagMs(nowMs: number): number {
     const isLevel = this.progress.revision >= this.#context.epochs.witnessed
     return this.isConnected && isLevel ? 0 : Math.max(0, nowMs - this.#levelAtMs)
   }
 
-  /** How far the last bootstrap is or was. */
+  /** The progress of the last bootstrap. */
   get loadReport(): LoadReport | undefined {
     return this.#report
   }
@@ -100,7 +100,7 @@ export class Feed implements StreamTarget {
     return this.#epoch.signal
   }
 
-  /** Takes in a keyspace: the next bootstrap loads it, or, when there was one already, it is joined. */
+  /** Adds a keyspace: the next bootstrap loads it, or, after the first bootstrap, it is joined. */
   add(keyspace: MirroredKeyspace): void {
     this.#keyspaces.set(keyspace.name, keyspace)
     if (this.isRestored) this.#joins.add(keyspace)
@@ -113,7 +113,7 @@ export class Feed implements StreamTarget {
     this.wakeReads()
   }
 
-  /** Somebody waits for `revision`. */
+  /** A read waits for `revision`. */
   need(revision: Revision): void {
     this.#stream?.need(revision)
   }
@@ -139,7 +139,7 @@ export class Feed implements StreamTarget {
     }
   }
 
-  /** The epoch is over: whatever is here is not to be seen any more. */
+  /** The epoch is over: its contents must not be served any more. */
   startEpoch(): void {
     this.#epoch.abort()
     this.#epoch = new LinkedAbort(this.#context.signal)
@@ -150,7 +150,7 @@ export class Feed implements StreamTarget {
     this.progress.restart(revision(0))
   }
 
-  /** What one keyspace holds is not what etcd holds. */
+  /** The contents of one keyspace differ from etcd. */
   distrust(keyspace: MirroredKeyspace): void {
     keyspace.handle('distrusted')
     keyspace.clear('distrusted')
@@ -158,7 +158,7 @@ export class Feed implements StreamTarget {
     if (this.isRestored) this.#joins.add(keyspace)
   }
 
-  /** etcd did what it must never do: nothing that came from it is served until everything has been read again. */
+  /** etcd broke a guarantee: nothing is served until everything has been read again. */
   violated({ kind, got, known }: Violation, endpoint: string | undefined = this.endpoint): void {
     const { logger, metrics } = this.#context
     metrics.violation(kind)
@@ -200,7 +200,7 @@ export class Feed implements StreamTarget {
     this.wakeReads()
   }
 
-  /** Lets every waiting read look again at what it waits for. */
+  /** Makes every waiting read check its condition again. */
   wakeReads(): void {
     for (const waiter of this.progress.takeWaiting()) waiter.reached()
   }
@@ -223,7 +223,7 @@ export class Feed implements StreamTarget {
     for (const [name, part] of parts) this.#keyspaces.get(name)?.apply(revision, part)
   }
 
-  /** Reads everything at one revision; true when it is in place. */
+  /** Reads everything at one revision; true if it succeeded. */
   async #load(reason: BootstrapReason): Promise<boolean> {
     const context = this.#context
     const known = [...this.#keyspaces.values()]
@@ -247,7 +247,7 @@ export class Feed implements StreamTarget {
       )
       context.metrics.events(0, loaded.unmatched)
       this.#mustLoad = undefined
-      // What an etcd that is not to be believed may have proven counts for nothing from here on.
+      // Progress that was proven by an etcd which broke its guarantees is void from here on.
       this.progress.restart(revision(0))
       for (const keyspace of known) {
         const tree = loaded.trees.get(keyspace.name)
@@ -255,7 +255,7 @@ export class Feed implements StreamTarget {
         keyspace.restore(tree, loaded.revision)
         keyspace.handle('restored')
       }
-      // Whoever waits for this revision must find the contents that go with it.
+      // Reads that wait for this revision must find its contents.
       this.progress.restart(loaded.revision)
       for (const keyspace of this.#keyspaces.values()) {
         if (!keyspace.isRestored) this.#joins.add(keyspace)
@@ -323,7 +323,7 @@ export class Feed implements StreamTarget {
         this.#mustLoad = 'compacted'
         return
       case 'another cluster':
-        // The probe that comes before the next stream begins the new epoch.
+        // The probe before the next stream begins the new epoch.
         logger.warn('a watch stream answered for another cluster', { endpoint: end.endpoint })
         break
       case 'silent':

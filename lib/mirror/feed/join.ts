@@ -1,5 +1,5 @@
-/** Joins one keyspace with a stream that runs already: reads it at one revision, and puts behind it, in order, what the stream
- *  brought meanwhile. Used for a keyspace that is added later, and to replace one that was found to differ from etcd.
+/** Joins one keyspace with a stream that is already running: reads it at one revision, and then applies, in order, the events that the
+ *  stream delivered meanwhile. Used for a keyspace that is added later, and to replace one that differs from etcd.
  *
  *  ```
  *  stream:    ── progress P ── e1 ── e2 ── e3 ── e4 ──▶      e1 to e4 are kept from the start of the join
@@ -7,7 +7,7 @@
  *  contents:                       restored at R, then e3 and e4
  *  ```
  *
- *  When R is ahead of the stream, the stream's events up to R are part of the contents already, and are passed over. */
+ *  If R is ahead of the stream, the contents already include the stream's events up to R, which are skipped. */
 
 import { compareWithEtcd } from './compare.ts'
 import { Backoff } from '../../base/backoff.ts'
@@ -42,8 +42,7 @@ export class Joins {
     this.#feed = feed
   }
 
-  /** Reads and joins `keyspace`, however many attempts it takes, unless its feed's own bootstrap or the end of the epoch comes
-   *  first. */
+  /** Reads and joins `keyspace`, in as many attempts as it takes, unless the feed's own bootstrap or the end of the epoch comes first. */
   add(keyspace: MirroredKeyspace): void {
     this.#waiting.push(keyspace)
     if (this.#running < this.#context.limits.joinsMax) void this.#run()
@@ -75,7 +74,7 @@ export class Joins {
   }
 }
 
-/** One attempt; why it failed, or `undefined` when the keyspace is joined or no longer to be. */
+/** One attempt. Returns why it failed; `undefined` if the keyspace is joined, or does not need to be any more. */
 async function attempt(
   context: FeedContext,
   feed: JoinedFeed,
@@ -122,7 +121,7 @@ async function readAndJoin(
   await admit(context, feed, keyspace)
 }
 
-/** Lets a joined keyspace be served; one that was suspect only once etcd agrees with its new contents. */
+/** Serves a joined keyspace; one that was suspect only after a self-check of its new contents. */
 async function admit(
   context: FeedContext,
   feed: JoinedFeed,

@@ -1,10 +1,10 @@
-/** Order is checked, not assumed. One `OrderCheck` goes with one watch stream and sees everything that the stream delivers before
- *  it is applied. A violation means that the stream cannot be believed any more: wrong data is never served. */
+/** Checks the order of events instead of assuming it. Each watch stream has its own `OrderCheck`, which sees everything that the stream
+ *  delivers before it is applied. After a violation the stream is not trusted any more: wrong data is never served. */
 
 import type { Revision } from '../../base/revision.ts'
 import type { ResponseHeader, RevisionChanges } from '../../etcd/client.ts'
 
-/** What etcd did that it must never do. */
+/** The guarantee that etcd broke. */
 export type ViolationKind =
   | 'revision-went-back' // an event below one that this stream delivered before
   | 'revision-repeated' // a revision in two responses: split, or delivered twice
@@ -19,7 +19,7 @@ export interface Violation {
   readonly kind: ViolationKind
   /** The revision that was delivered. */
   readonly got: Revision
-  /** The revision that it contradicts. */
+  /** The known revision that it contradicts. */
   readonly known: Revision
 }
 
@@ -50,7 +50,7 @@ export class OrderCheck {
     return undefined
   }
 
-  /** Whether a progress mark may follow. One below `progress` but above this stream's events only tells of a lagging member. */
+  /** Whether a progress mark may follow. One below `progress` but above this stream's events only means that its member lags. */
   checkProgress(header: ResponseHeader): Violation | undefined {
     if (this.#lastEvent === undefined || header.revision >= this.#lastEvent) return undefined
     return { kind: 'progress-went-back', got: header.revision, known: this.#lastEvent }

@@ -1,5 +1,5 @@
-/** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the one that is being used and the one that
- *  is on its way, unless parts of the range are read side by side. */
+/** Paged reads: a range of any size, all at one revision. Only two pages are in memory, the current one and the next one, unless parts of
+ *  the range are read in parallel. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -28,16 +28,16 @@ export interface RangePage {
 
 export interface PagesRequest {
   readonly range: KeyRange
-  /** Absent: whatever is newest when the first page is read. */
+  /** If it is left out: the newest revision when the first page is read. */
   readonly revision?: Revision | undefined
   readonly keysOnly?: boolean | undefined
-  /** Entries of a page; absent: as many as have the bytes that the limits aim at. */
+  /** Entries of a page. If it is left out: as many as fit the target size of the limits. */
   readonly pageEntries?: number | undefined
-  /** Only the first page is wanted. */
+  /** Only the first page is read. */
   readonly isSinglePage?: boolean | undefined
-  /** Parts of a large range that are read side by side; absent: one, and only one page is read ahead. */
+  /** Parts of a large range that are read in parallel. If it is left out: one, with one page read ahead. */
   readonly partsAtOnce?: number | undefined
-  /** How often a page is asked for again when etcd fails, with growing pauses. */
+  /** How often a failed page is retried, with growing pauses. */
   readonly attemptsMax: number
 }
 
@@ -76,7 +76,7 @@ export async function* readPages(
   }
 }
 
-/** Asks for the pages of one read: all at one revision, each with as many entries as the last ones suggest. */
+/** Requests the pages of one read: all at one revision, each with a number of entries that is estimated from the last ones. */
 class PageAsker {
   readonly #options: PagesOptions
   readonly #request: PagesRequest
@@ -90,7 +90,7 @@ class PageAsker {
     this.#entriesMax = request.pageEntries ?? options.limits.pageMinEntries
   }
 
-  /** The first page of a range, after which the read has `after` keys in other ranges; and where the next page begins. */
+  /** The first page of a range, and where the next page begins. The read has `after` more keys in other ranges. */
   async ask(range: KeyRange, after: number): Promise<{ page: RangePage; next: Key | undefined }> {
     const { limits } = this.#options
     const { header, entries, more, count } = await this.#range(range, this.#entriesMax)
@@ -112,7 +112,7 @@ class PageAsker {
     return { page, next: more && last !== undefined ? keyAfter(last.key) : undefined }
   }
 
-  /** What is left after the first page. */
+  /** The pages after the first one. */
   readRest({ range, count }: RangePart): PartReads<RangePage> {
     const { limits } = this.#options
     const parts = new RangeParts({ range, count }, limits.partMaxEntries, async upper => {
@@ -168,8 +168,8 @@ async function askPage(
   }
 }
 
-/** As many entries as would have the bytes that are aimed at, if they were like those of a page; growing no more than four times
- *  at once, since the next ones may be larger. */
+/** How many entries have the target size, if they are as large as those of a page. It grows at most fourfold at once, because the next
+ *  entries may be larger. */
 function nextPageEntries(entries: number, bytes: number, limits: MirrorLimits): number {
   const aimed = Math.floor((limits.pageTargetBytes * entries) / (bytes + 1))
   const grown = Math.min(aimed, entries * 4)

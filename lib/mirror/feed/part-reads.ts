@@ -1,20 +1,20 @@
-/** Reads the parts of a range side by side and hands out their pages in key order.
+/** Reads the parts of a range in parallel and returns their pages in key order.
  *
- *  The first part that is not finished is read as fast as its pages are taken. Parts behind it are read ahead, up to a bound in
- *  bytes over all of them, so that etcd and the decoder have work while a page is being used. */
+ *  The first unfinished part is read as fast as its pages are taken. The parts after it are read ahead, up to a bound in bytes over all of
+ *  them, so that etcd and the decoder have work while a page is being used. */
 
 import type { NextPart } from './range-parts.ts'
 
-/** A page of a part, with what it weighs. */
+/** A page of a part, with its size. */
 export interface SizedPage {
   readonly bytes: number
 }
 
 export interface PartReadsOptions<Page extends SizedPage> {
-  /** The next part in key order; `undefined` after the last one. Asked again only when it has answered. */
+  /** The next part in key order; `undefined` after the last one. Called again only after it has resolved. */
   readonly nextPart: () => Promise<NextPart | undefined>
   readonly readPart: (part: NextPart) => AsyncIterable<Page>
-  /** Parts that are read at once. */
+  /** Parts that are read at the same time. */
   readonly partsAtOnce: number
   /** Bytes of pages that may wait to be taken. */
   readonly aheadMaxBytes: number
@@ -27,13 +27,13 @@ interface PartRead<Page> {
 
 export class PartReads<Page extends SizedPage> {
   readonly #options: PartReadsOptions<Page>
-  /** In key order: those that are read, or have pages that nobody has taken. */
+  /** The parts that are being read, or have pages that are not taken, in key order. */
   readonly #reads: PartRead<Page>[] = []
   #waitingBytes = 0
   #readers = 0
   #isStopped = false
   #failure: { readonly error: unknown } | undefined
-  /** Parts are asked for one after the other, so that they begin in their order. */
+  /** Parts are requested one after the other, so that they begin in order. */
   #asking: Promise<NextPart | undefined> = Promise.resolve(undefined)
   #wakeAll: () => void = () => {}
   #change: Promise<void> = Promise.resolve()
@@ -43,18 +43,18 @@ export class PartReads<Page extends SizedPage> {
     this.#awaitChange()
   }
 
-  /** Begins to read, before anybody takes a page. */
+  /** Begins to read before the first page is taken. */
   begin(): void {
     for (let i = 0; i < this.#options.partsAtOnce; i++) void this.#readOn()
   }
 
-  /** Reads no more, whatever is left. */
+  /** Stops reading. */
   stop(): void {
     this.#isStopped = true
     this.#changed()
   }
 
-  /** The next page in key order; `undefined` after the last one. Throws what any of the parts failed with. */
+  /** The next page in key order; `undefined` after the last one. Throws the failure of any part. */
   async next(): Promise<Page | undefined> {
     for (;;) {
       if (this.#failure !== undefined) throw this.#failure.error
@@ -106,7 +106,7 @@ export class PartReads<Page extends SizedPage> {
     return true
   }
 
-  /** One is asked for after the other, and put in line at once, so that the parts stay in their order. */
+  /** Requests one part after the other and queues each at once, so that the parts stay in order. */
   #nextPart(read: PartRead<Page>): Promise<NextPart | undefined> {
     this.#asking = this.#asking.then(async () => {
       const part = await this.#options.nextPart()
@@ -118,7 +118,7 @@ export class PartReads<Page extends SizedPage> {
 
   #mayGoOn(read: PartRead<Page>): boolean {
     if (this.#isStopped || this.#waitingBytes < this.#options.aheadMaxBytes) return true
-    // Whatever waits behind it cannot be taken before its pages are.
+    // Pages of later parts cannot be taken before those of this one.
     return this.#reads[0] === read && read.pages.length === 0
   }
 

@@ -1,6 +1,6 @@
-/** When to ask a stream for a progress mark: at once when somebody begins to wait for a revision that has not been asked for, and
- *  again with growing pauses until it arrives, because a mark speaks only for the member that sends it, and that one may lag.
- *  All who wait share the requests. */
+/** Decides when to ask a stream for a progress mark: at once when a read begins to wait for a new revision, and again with growing pauses
+ *  until the revision is reached, because a mark is valid only for the member that sends it, and that member may lag. All waiting reads
+ *  share the requests. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -10,7 +10,7 @@ export interface ProgressRequestsOptions {
   readonly clock: Clock
   readonly limits: Pick<MirrorLimits, 'progressBackoff' | 'progressRequestsMax'>
   readonly send: () => void
-  /** Somebody still waits. */
+  /** A read is still waiting. */
   readonly isAwaited: () => boolean
 }
 
@@ -18,7 +18,7 @@ export class ProgressRequests {
   readonly #options: ProgressRequestsOptions
   #askedFor: Revision | undefined = undefined
   #unanswered = 0
-  /** Somebody came while too many requests were on their way. */
+  /** A read has come while too many requests were in flight. */
   #isOwed = false
   #pauseMs: number
   #cancelTimer: CancelTimer | undefined = undefined
@@ -29,7 +29,7 @@ export class ProgressRequests {
     this.#pauseMs = options.limits.progressBackoff.firstMs
   }
 
-  /** Somebody waits for `revision`. */
+  /** A read waits for `revision`. */
   need(revision: Revision): void {
     if (this.#isStopped) return
     if (this.#askedFor !== undefined && revision <= this.#askedFor && this.#isAsking) return
@@ -43,14 +43,14 @@ export class ProgressRequests {
     this.#schedule()
   }
 
-  /** Asks once, whoever waits. */
+  /** Asks once, even if no read waits. */
   ask(): void {
     if (this.#isStopped) return
     this.#unanswered++
     this.#options.send()
   }
 
-  /** A mark has come. It may be less than what is needed: the pauses go on then. */
+  /** A mark has come. If it is below the revision that is needed, the requests continue. */
   answered(): void {
     this.#unanswered = Math.max(0, this.#unanswered - 1)
     if (!this.#options.isAwaited()) {
@@ -74,7 +74,7 @@ export class ProgressRequests {
     this.#cancelTimer?.()
     this.#cancelTimer = this.#options.clock.setTimer(this.#pauseMs, () => {
       this.#cancelTimer = undefined
-      // What was not answered by now is taken as lost, so that it does not count against the bound for ever.
+      // Requests that are unanswered by now count as lost, so that they do not use up the bound for ever.
       this.#unanswered = 0
       if (this.#isStopped || !this.#options.isAwaited()) {
         this.#rest()

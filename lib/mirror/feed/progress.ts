@@ -1,25 +1,25 @@
-/** How far a stream is proven complete, and who waits for more.
+/** The revision up to which a stream is proven complete, and the reads that wait for more.
  *
  *  Progress is the highest revision R such that every event up to R has been applied. An event's batch moves it to its own
  *  revision, a progress mark to the revision of its header; the header of a response with events does not, because it may be
  *  far ahead of them.
  *
- *  Whoever waits for a revision lies in a heap, so that a step of progress costs nothing to those who wait for more. */
+ *  Waiters are in a heap by revision, so that a step of progress touches only those whose revision is reached. */
 
 import { Heap } from '../../base/heap.ts'
 import type { Revision } from '../../base/revision.ts'
 
 export interface ProgressWaiter {
-  /** The revision to be reached; does not change while waiting. */
+  /** The revision to reach; it does not change while waiting. */
   readonly awaited: Revision
-  /** Decides among those who wait for the same revision: the lowest is woken first. */
+  /** The order among waiters for the same revision: the lowest is woken first. */
   readonly sequence: number
-  /** No longer interested. */
+  /** It does not wait any more. */
   readonly isSettled: boolean
   reached(): void
 }
 
-/** Settled waiters are let go of when there are more than this, and they are the majority. */
+/** Settled waiters are removed when there are more than this, and they are the majority. */
 const settledMin = 64
 
 export class Progress {
@@ -37,7 +37,7 @@ export class Progress {
     return this.#revision
   }
 
-  /** Somebody waits for a revision that is not reached. */
+  /** True if a waiter's revision is not reached. */
   get isAwaited(): boolean {
     return this.#firstWaiting() !== undefined
   }
@@ -46,7 +46,7 @@ export class Progress {
     return this.#waiting.size
   }
 
-  /** Moves on to `revision`, unless it is there already, and wakes who waited for it, in order. True if it moved. */
+  /** Raises the progress to `revision`, and wakes the waiters that it reaches, in order. True if it rose. */
   advance(revision: Revision): boolean {
     if (revision <= this.#revision) return false
     this.#revision = revision
@@ -60,12 +60,12 @@ export class Progress {
     this.#wake()
   }
 
-  /** `waiter` is told once its revision is reached; it must be above the present one. */
+  /** Adds a waiter, which is woken when its revision is reached. The revision must be above the present one. */
   wait(waiter: ProgressWaiter): void {
     this.#waiting.add(waiter)
   }
 
-  /** A waiter has been settled otherwise. */
+  /** Notes that a waiter was settled in another way. */
   abandoned(): void {
     this.#settled++
     if (this.#settled <= settledMin || this.#settled * 2 <= this.#waiting.size) return
@@ -73,7 +73,7 @@ export class Progress {
     this.#settled = 0
   }
 
-  /** Lets go of all waiters: what they wait for has lost its meaning. */
+  /** Removes and returns all waiters: their revisions belong to an old epoch. */
   takeWaiting(): ProgressWaiter[] {
     this.#settled = 0
     return this.#waiting

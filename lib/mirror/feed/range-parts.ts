@@ -17,7 +17,7 @@ export interface RangePart {
   readonly count: number
 }
 
-/** A part that is to be read now. */
+/** The part to read next. */
 export interface NextPart extends RangePart {
   /** How many keys the parts after it have. */
   readonly after: number
@@ -33,7 +33,7 @@ const fruitlessMax = 200
 export class RangeParts {
   readonly #countFrom: CountFrom
   readonly #partMaxEntries: number
-  /** What has not been handed out, the first part last. */
+  /** The parts that are not returned yet; the first one is last. */
   readonly #left: RangePart[]
 
   constructor(whole: RangePart, partMaxEntries: number, countFrom: CountFrom) {
@@ -58,7 +58,7 @@ export class RangeParts {
     return { range, count, after }
   }
 
-  /** The first part of `part` that is small enough; what comes after it is put back. */
+  /** The first small enough part of `part`; the rest is put back. */
   async #split(part: RangePart): Promise<RangePart> {
     let { range, count } = part
     for (let fruitless = 0; count > this.#partMaxEntries && fruitless < fruitlessMax; fruitless++) {

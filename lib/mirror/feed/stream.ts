@@ -1,5 +1,5 @@
-/** One watch stream of a feed, from its opening to its end: checks order, decides whether progress marks can be trusted, asks for
- *  them, and gives up a stream that is of no use. What passed the checks goes to the feed. */
+/** One watch stream of a feed, from its opening to its end: checks order, decides whether progress marks can be trusted, requests them,
+ *  and ends a stream that is dead or too far behind. Events that pass the checks go to the feed. */
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
@@ -33,13 +33,13 @@ export type StreamEnd =
 
 /** What a stream delivers to. */
 export interface StreamTarget {
-  /** Applies what passed the order check. What does not follow from what is there is a violation. */
+  /** Applies a batch that passed the order check. One that does not fit the contents is a violation. */
   apply(batch: RevisionChanges): Violation | undefined
   /** Every event up to `revision` has been delivered. */
   prove(revision: Revision): void
-  /** etcd did what it must never do: what it delivered so far is not to be believed. The stream ends right after. */
+  /** etcd broke a guarantee: nothing that it delivered is trusted any more. The stream ends right after. */
   violated(violation: Violation, endpoint: string | undefined): void
-  /** The watcher is in place, or its marks are trusted now, or not any more. */
+  /** The watcher was created, or the trust in its marks has changed. */
   streamChanged(): void
 }
 
@@ -122,7 +122,7 @@ export class FeedStream implements WatchSink {
     return this.#ended
   }
 
-  /** Somebody waits for `revision`. */
+  /** A read waits for `revision`. */
   need(revision: Revision): void {
     if (this.#isCreated && !this.#isOver) this.#requests.need(revision)
   }
@@ -184,7 +184,7 @@ export class FeedStream implements WatchSink {
     this.end(failure.code === 'expired' ? { reason: 'compacted' } : { reason: 'failed', failure })
   }
 
-  /** In the same breath, so that nobody reads what is wrong. */
+  /** Reports the violation synchronously, so that no read can see wrong data. */
   #violated(violation: Violation): void {
     this.#options.target.violated(violation, this.endpoint)
     this.end({ reason: 'violation' })
@@ -228,7 +228,7 @@ export class FeedStream implements WatchSink {
     this.#judgeTrust()
   }
 
-  /** Takes note of what the header says; ends the stream if it is not of the cluster that the contents came from. */
+  /** Notes the revision of a header; ends the stream if it comes from another cluster than the contents. */
   #isKnownCluster(header: ResponseHeader): boolean {
     const { epochs } = this.#options
     if (epochs.isOtherCluster(header)) {
@@ -250,7 +250,7 @@ export class FeedStream implements WatchSink {
     else this.#trust = this.#isMarkOverdue ? 'unanswered' : 'unknown'
     if (this.#trust === before) return
     target.streamChanged()
-    // A mark that came before it could be trusted was not used.
+    // A mark that came before it was trusted was not used.
     if (this.#trust === 'trusted') this.#requests.need(nextRevision(progress.revision))
   }
 }

@@ -1,6 +1,6 @@
-/** Notices a stream that is open but of no use: one on which neither event nor progress mark comes, though one was asked for, and
- *  one whose member stands still below a revision that etcd is known to have. The stream is then opened again, elsewhere. TCP and
- *  HTTP/2 keepalives do not see a member that is partitioned or stuck. */
+/** Notices a stream that is open but dead: no event or progress mark comes although one was requested, or its member does not advance
+ *  although etcd is known to have a newer revision. The stream is then opened again at another endpoint. TCP and HTTP/2 keepalives do
+ *  not notice a member that is partitioned or stuck. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -13,11 +13,11 @@ export interface WatchdogOptions {
   readonly limits: MirrorLimits
   /** Asks for a progress mark. */
   readonly ask: () => void
-  /** The stream is to be given up. Called once. */
+  /** Ends the stream. Called once. */
   readonly giveUp: (verdict: WatchdogVerdict) => void
   readonly progress: () => Revision
-  /** The highest revision that etcd is known to have; `undefined` while marks are not relied upon, so that standing still
-   *  says nothing. */
+  /** The highest revision that etcd is known to have; `undefined` while marks are not trusted, because a member that does not advance
+   *  means nothing then. */
   readonly known: () => Revision | undefined
   /** The watch begins above every revision that etcd is known to have: since 3.4.38, 3.5.22 and 3.6.2 it answers no progress request
    *  before it gets there, which on an idle etcd is never. Silence says nothing then. */
@@ -35,7 +35,7 @@ export class Watchdog {
   readonly #tickMs: number
   #cancelTimer: CancelTimer
   #lastHeardMs: number
-  /** When progress was first asked for since something was heard, and when last. */
+  /** When progress was first requested since the last message, and when it was last requested. */
   #askedAtMs: number | undefined = undefined
   #lastAskedMs = -Infinity
   #isCreated = false
@@ -49,7 +49,7 @@ export class Watchdog {
     this.#cancelTimer = options.clock.setTimer(this.#tickMs, this.#tick)
   }
 
-  /** Anything at all has arrived. */
+  /** A message has arrived. */
   heard(what: 'created' | 'events' | 'progress'): void {
     this.#lastHeardMs = this.#options.clock.monotonicMs()
     this.#askedAtMs = undefined
@@ -57,7 +57,7 @@ export class Watchdog {
     if (what === 'progress') this.#hasAnswered = true
   }
 
-  /** A progress mark has been asked for. */
+  /** A progress mark was requested. */
   asked(): void {
     this.#lastAskedMs = this.#options.clock.monotonicMs()
     this.#askedAtMs ??= this.#lastAskedMs
@@ -83,7 +83,7 @@ export class Watchdog {
     const silentMs = nowMs - this.#lastHeardMs
     if (!this.#isCreated) return silentMs >= limits.createMaxMs ? 'silent' : 'fine'
     if (this.#options.isStartAhead()) {
-      // What was not answered until now need not have been.
+      // Requests before now did not have to be answered.
       this.#askedAtMs = undefined
       this.#lastHeardMs = Math.max(this.#lastHeardMs, nowMs - limits.quietMaxMs)
       return nowMs - this.#lastAskedMs < limits.quietMaxMs ? 'fine' : 'quiet'
@@ -101,8 +101,8 @@ export class Watchdog {
     return silentMs >= limits.quietMaxMs && !isAsked ? 'quiet' : 'fine'
   }
 
-  /** A mark that does not reach what was known when the standstill began says that the member lags; one that moves, that it
-   *  catches up. */
+  /** A mark below the revision that was known when the standstill began means that the member lags; a mark that rises means that it is
+   *  catching up. */
   #judgeStandstill(nowMs: number): 'behind' | 'quiet' | 'fine' {
     const progress = this.#options.progress()
     const known = this.#options.known()

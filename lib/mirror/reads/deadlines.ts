@@ -1,9 +1,8 @@
-/** Things that all have the same time to live, in the order in which they will run out of it: one timer for all of them, and
- *  O(1) to add or remove one. */
+/** Items that all have the same timeout, in the order in which they expire: one timer for all of them, and O(1) to add or remove one. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 
-/** What can lie in a list: the list writes these fields, nobody else. */
+/** An item of the list. Only the list writes these fields. */
 export interface Perishable {
   deadlineMs: number
   listed: boolean
@@ -30,7 +29,7 @@ export class DeadlineList<T extends Perishable> {
     return this.#size
   }
 
-  /** Gives the item its time from now on. */
+  /** Adds the item, whose timeout begins now. */
   add(item: T): void {
     item.deadlineMs = this.#clock.monotonicMs() + this.#liveMs
     item.listed = true
@@ -43,7 +42,7 @@ export class DeadlineList<T extends Perishable> {
     this.#schedule()
   }
 
-  /** Takes the item out, if it is in. */
+  /** Removes the item, if it is in the list. */
   remove(item: T): void {
     if (!item.listed) return
     const previous = item.previous as T | undefined
@@ -58,7 +57,7 @@ export class DeadlineList<T extends Perishable> {
     this.#size--
   }
 
-  /** Takes all items out, in order. */
+  /** Removes all items, in order. */
   takeAll(task: (item: T) => void): void {
     for (let item = this.#first; item !== undefined; item = this.#first) {
       this.remove(item)
@@ -68,7 +67,7 @@ export class DeadlineList<T extends Perishable> {
     this.#cancelTimer = undefined
   }
 
-  /** The timer is not moved when its item leaves early: it fires once for nothing, and is set for the first one left. */
+  /** The timer is not changed when its item is removed early: it then fires in vain, and is set for the first remaining item. */
   #schedule(): void {
     if (this.#cancelTimer !== undefined || this.#first === undefined) return
     const delayMs = Math.max(0, this.#first.deadlineMs - this.#clock.monotonicMs())

@@ -1,5 +1,5 @@
-/** Reads that the mirror cannot answer and nobody else is there to answer: etcd itself, in pages that are streamed straight out, a
- *  few at a time, and counted. A limit that is reached refuses at once: many big reads are what brings an etcd down. */
+/** Reads that neither the mirror nor an upstream can answer: they are read from etcd itself, in pages that are streamed to the client. Only
+ *  a few may run at once, and further ones are refused at once, because many large reads overload etcd. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -14,9 +14,9 @@ import { type RangePage, readPages } from '../feed/pages.ts'
 
 export interface DirectReadRequest {
   readonly range: KeyRange
-  /** Absent: the newest. */
+  /** If it is left out: the newest. */
   readonly revision?: Revision | undefined
-  /** At most so many entries: the read is a small one then, of a single page. Absent: all of the range. */
+  /** At most this many entries, in a single page: the read counts as small. If it is left out: the whole range. */
   readonly limit?: number | undefined
   readonly signal: AbortSignal
 }
@@ -39,8 +39,8 @@ export class DirectReads {
     this.#options = options
   }
 
-  /** Pages of etcd's own answer, all at one revision. Fails with `overloaded` when too many are under way, with `expired` when etcd
-   *  has compacted the revision, and as etcd fails. */
+  /** Pages that etcd returns, all at one revision. Fails with `overloaded` if too many such reads are running, with `expired` if etcd has
+   *  compacted the revision, and with etcd's own failures. */
   async *read(request: DirectReadRequest): AsyncGenerator<RangePage, void, undefined> {
     const size = request.limit === undefined ? 'whole' : 'small'
     this.#begin(size)
@@ -71,7 +71,7 @@ export class DirectReads {
     else this.#smallReads++
   }
 
-  /** What another attempt may heal says when. */
+  /** Adds Retry-After to failures that another attempt may avoid. */
   #toTryAgain(failure: CacheError): CacheError {
     if (failure.code !== 'source_failed' || failure.details.retryAfterMs !== undefined) {
       return failure

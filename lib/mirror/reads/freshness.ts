@@ -1,4 +1,4 @@
-/** The freshness gate: turns what a read asks for into a snapshot, now or as soon as it can be proven.
+/** The freshness gate: answers a read with a snapshot as soon as its freshness is proven.
  *
  *  ```
  *  any              the newest contents
@@ -7,9 +7,9 @@
  *  exact N          wait until progress >= N, the contents at N
  *  ```
  *
- *  Nothing is polled. A read lies in exactly one place: with the keyspace until it is served, with the probe, or in the heap of
- *  who waits for progress; each wakes it, and it then looks again at everything from the start. A read that has waited for its
- *  limit is refused, and not sent to etcd: big reads from an etcd that is slow already are how API servers have fallen over. */
+ *  Nothing is polled. A read waits in exactly one place: at the keyspace until it is served, at the probe, or in the heap of waiters for
+ *  progress. Each wakes it, and it then checks everything again from the start. A read that has waited for its limit is refused and not
+ *  sent to etcd: large reads from an etcd that is already slow have made API servers fail. */
 
 import type { GateFeed, ReadOptions, ReadOutcome } from './read.ts'
 import type { Freshness } from '../../base/freshness.ts'
@@ -30,7 +30,7 @@ export interface GateOptions {
   readonly metrics: MirrorMetrics
   readonly epochs: Epochs
   readonly probe: RevisionProbe
-  /** etcd's compacted revision, as `compact_rev_key` has it. */
+  /** etcd's compacted revision, from `compact_rev_key`. */
   readonly compactRevision: () => Revision
 }
 
@@ -47,13 +47,13 @@ export class FreshnessGate {
     })
   }
 
-  /** Reads that wait now. */
+  /** How many reads are waiting. */
   get waiting(): number {
     return this.#deadlines.size
   }
 
-  /** Answers from the mirror, or says that somebody else must; fails with `expired`, `future_revision`, `not_ready`, `overloaded`,
-   *  `source_failed` or `closed`. */
+  /** Answers from the mirror, or returns that the read must go elsewhere. Fails with `expired`, `future_revision`, `not_ready`,
+   *  `overloaded`, `source_failed` or `closed`. */
   read(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
     const { clock, limits, metrics, epochs } = this.#options
     if (this.#isClosed) return Promise.reject(stopping())
@@ -102,7 +102,7 @@ export class FreshnessGate {
     })
   }
 
-  /** Answers the read, or leaves it where it will be woken. The one place where a read's fate is decided. */
+  /** Answers the read, or leaves it in the place that will wake it. All decisions about a read are made here. */
   readonly #look = (read: PendingRead): void => {
     if (read.isSettled) return
     const { keyspace, options } = read
@@ -135,7 +135,7 @@ export class FreshnessGate {
     }
   }
 
-  /** A read that names its revision. */
+  /** Advances a read that names its revision. */
   #lookAtNamed(read: PendingRead, revision: Revision): void {
     const { epochs, probe, compactRevision } = this.#options
     const isExact = read.options.freshness.type === 'exact'
@@ -144,7 +144,7 @@ export class FreshnessGate {
       else read.answerExactly(revision, compactRevision())
       return
     }
-    // A revision that only an old epoch had will never come. etcd's revision of now tells it from one that is about to.
+    // A revision that only an old epoch had will never come. etcd's current revision tells it from one that is about to come.
     if (revision <= epochs.expiredThrough) {
       if (!read.isProbed) {
         probe.ask(read)
@@ -173,7 +173,7 @@ export class FreshnessGate {
     read.waitFor(revision)
   }
 
-  /** What a read is told that has waited for too long. */
+  /** The failure of a read that has waited for too long. */
   #refusal(read: PendingRead): CacheError {
     const { limits, probe } = this.#options
     const { keyspace, options } = read

@@ -1,4 +1,4 @@
-/** A read on its way through the freshness gate: what it asks for, what it has learnt, and how it ends, exactly once. */
+/** A read in the freshness gate: what it asks for, what is known for it, and how it ends, exactly once. */
 
 import type { ElsewhereReason, GateFeed, ReadOptions, ReadOutcome } from './read.ts'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
@@ -14,7 +14,7 @@ export interface PendingReadHooks {
   readonly sequence: number
   /** The number of the present epoch. */
   readonly epoch: () => number
-  /** Looks again at what the read waits for. */
+  /** Checks again what the read waits for. */
   readonly look: (read: PendingRead) => void
   readonly settled: (outcome: ReadOutcome | CacheError) => void
 }
@@ -104,8 +104,8 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     this.#hooks.look(this)
   }
 
-  /** Fails when its caller gives it up. A signal is dear, and most reads need only one short probe: so it is asked for only when
-   *  the read has to wait for something else. */
+  /** Fails when its caller cancels it. A signal is expensive, and most reads need only one short probe, so it is requested only when the
+   *  read has to wait for something else. */
   listen(): void {
     if (this.#stopListening !== undefined) return
     const { signal } = this.options
@@ -135,7 +135,7 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     this.#answer(this.keyspace.store.latest())
   }
 
-  /** Answers with the contents at a revision that is proven, unless they are not kept any more. */
+  /** Answers with the contents at a proven revision; fails if they are not kept any more. */
   answerExactly(wanted: Revision, compactRevision: Revision): void {
     const { store } = this.keyspace
     this.keyspace.advance(this.proven)

@@ -1,4 +1,4 @@
-/** What a read of the mirror asks for, and how it can end. */
+/** A read of the mirror: what it asks for, and how it can end. */
 
 import type { Freshness } from '../../base/freshness.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -6,27 +6,27 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import type { Progress } from '../feed/progress.ts'
 import type { ProgressTrust } from '../feed/stream.ts'
 
-/** Why the mirror does not answer a read that somebody else may. */
+/** Why the mirror does not answer a read, which may be answered elsewhere. */
 export type ElsewhereReason =
   | 'not-ready' // not restored yet
-  | 'suspect' // restored, and not to be believed
-  | 'progress-untrusted' // what is here may be new enough, but nothing proves it
+  | 'suspect' // restored, but not trusted
+  | 'progress-untrusted' // the contents may be new enough, but nothing proves it
   | 'revision-not-kept' // older than the history, though perhaps not for etcd
 
 export type ReadOutcome =
   | {
       readonly from: 'mirror'
       readonly snapshot: Snapshot
-      /** The mirror was cut off: there may be newer contents, which the read did not ask for. */
+      /** The mirror is cut off: there may be newer contents, but the read does not require them. */
       readonly isStale: boolean
     }
   | { readonly from: 'elsewhere'; readonly reason: ElsewhereReason }
 
 export interface ReadOptions {
   readonly freshness: Freshness
-  /** There is an upstream, or the read is small enough for etcd itself: it need not wait for what may take long. */
+  /** There is an upstream, or the read is small enough for etcd itself: it does not have to wait for long. */
   readonly canGoElsewhere: boolean
-  /** Asked for only if the read has to wait: it may be made then. */
+  /** Called only if the read has to wait, so that a signal is made only then. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -34,6 +34,6 @@ export interface ReadOptions {
 export interface GateFeed {
   readonly progress: Progress
   readonly trust: ProgressTrust
-  /** Somebody waits for `revision`. */
+  /** A read waits for `revision`. */
   need(revision: Revision): void
 }

@@ -1,8 +1,8 @@
-/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is on its way at a time; who asks
- *  meanwhile shares the next, never the one in flight, which may have been answered before a write that the asker has seen.
+/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is in flight at a time. Reads that come
+ *  meanwhile share the next probe, never the one in flight, which etcd may have answered before a write that the reader has seen.
  *
- *  It is also the one authority on epochs: an answer from another cluster, or one that goes back and is confirmed by a second,
- *  begins a new epoch. */
+ *  Only the probe begins epochs: an answer from another cluster, or one that goes back and is confirmed by a second, begins a new
+ *  epoch. */
 
 import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
@@ -17,9 +17,9 @@ import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
 
 export interface RevisionAsker {
-  /** No longer interested. */
+  /** It does not wait any more. */
   readonly isSettled: boolean
-  /** The probe was not answered; the next one will be made after a pause. */
+  /** The probe was not answered; the next one comes after a pause. */
   delayed(): void
   /** etcd had `revision` at some moment after the asker asked. */
   probed(revision: Revision): void
@@ -37,7 +37,7 @@ export interface RevisionProbeOptions {
   readonly signal: AbortSignal
   /** A linearizable answer went back and the next one did not: etcd's own read was stale. */
   readonly onStaleAnswer: (got: Revision, known: Revision) => void
-  /** Called before anybody is told a revision of the new epoch. */
+  /** Called before any asker gets a revision of the new epoch. */
   readonly onNewEpoch: () => void
 }
 
@@ -58,13 +58,13 @@ export class RevisionProbe {
     return this.#lastFailure
   }
 
-  /** Tells `asker` the revision, however many attempts it takes, until it is settled. */
+  /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. */
   ask(asker: RevisionAsker): void {
     this.#next.push(asker)
     if (!this.#isRunning) void this.#run()
   }
 
-  /** The revision now; `undefined` when the signal is aborted before etcd says. */
+  /** The current revision; `undefined` if the signal is aborted before etcd answers. */
   revisionNow(signal: AbortSignal): Promise<Revision | undefined> {
     return new Promise(resolve => {
       if (signal.aborted) {
@@ -92,7 +92,7 @@ export class RevisionProbe {
     const { signal, clock } = this.#options
     this.#isRunning = true
     while (this.#next.length > 0 && !signal.aborted) {
-      // Whoever asks in this turn of the event loop shares the probe: with an etcd in process, each would have its own otherwise.
+      // All askers of this turn of the event loop share the probe: with an etcd in this process each would have its own otherwise.
       await clock.yield('first')
       const askers = this.#next
       this.#next = []
@@ -111,7 +111,7 @@ export class RevisionProbe {
     this.#isRunning = false
   }
 
-  /** The revision, confirmed if it is lower than it should be; `undefined` when etcd did not answer. */
+  /** The revision, confirmed if it went back; `undefined` if etcd did not answer. */
   async #probe(reads: number): Promise<Revision | undefined> {
     const { epochs, metrics, clock, onStaleAnswer } = this.#options
     const mark = epochs.mark()
