@@ -70,6 +70,7 @@ export function listenForAdmin(
     metrics,
     version: versionBody(schema),
     readSwitch: upstreamSide?.readSwitch,
+    resources: upstreamSide && (() => upstreamSide.report.all()),
     onFault,
   })
   // Of loopback addresses a web page in a browser here could read and switch as well.

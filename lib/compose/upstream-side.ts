@@ -31,6 +31,7 @@ import type { Declared } from '../upstream/aggregated/aggregated-resource.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Held } from '../upstream/evidence/compare.ts'
 import { Evidence } from '../upstream/evidence/evidence.ts'
+import { type ReportOptions, ResourceReport } from '../upstream/knowledge/report.ts'
 import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
@@ -81,6 +82,8 @@ export class UpstreamSide implements Follower {
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
   readonly evidence: Evidence
+  /** What is answered here, for people. */
+  readonly report: ResourceReport
   readonly #servers: BalancedUpstream
 
   constructor(options: UpstreamOptions, parts: UpstreamParts) {
@@ -125,13 +128,16 @@ export class UpstreamSide implements Follower {
       knowledge.upstreamIsBack()
       evidence.look()
     })
+    const isExcluded = ({ storage }: Resource): boolean =>
+      storage !== undefined && !isKept(keyFromText(storage.prefix))
+    this.report = reportOf({ knowledge, evidence, aggregated, isExcluded }, parts)
     const { readSwitch } = this
     const policy: ReturnType<ProxyOptions['policy']> = {
       hasUpstream: true,
       get isSwitchedOff() {
         return readSwitch.isSwitchedOff
       },
-      isExcluded: ({ storage }) => storage !== undefined && !isKept(keyFromText(storage.prefix)),
+      isExcluded,
       objection: knowledge.objection,
     }
     this.comparison = comparisonOf(options, metrics)
@@ -162,11 +168,13 @@ export class UpstreamSide implements Follower {
     this.#servers.start()
     this.knowledge.start()
     this.evidence.start()
+    this.report.start()
   }
 
   async stop(): Promise<void> {
     this.knowledge.stop()
     this.evidence.stop()
+    this.report.stop()
     await this.#servers.stop()
   }
 
@@ -243,4 +251,24 @@ function aggregatedOf(
     onChanged: () => registry.setAggregated(aggregated.resources),
   })
   return aggregated
+}
+
+function reportOf(
+  { knowledge, evidence, ...rest }: ReportParts,
+  { registry, clock, logger }: UpstreamParts,
+): ResourceReport {
+  return new ResourceReport({
+    ...rest,
+    resources: () => registry.state.registry.resources,
+    listed: () => knowledge.listed,
+    objection: knowledge.objection,
+    differences: () => evidence.differences(),
+    clock,
+    logger,
+  })
+}
+
+interface ReportParts extends Pick<ReportOptions, 'aggregated' | 'isExcluded'> {
+  readonly knowledge: UpstreamKnowledge
+  readonly evidence: Evidence
 }

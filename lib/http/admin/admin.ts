@@ -4,6 +4,7 @@
  *  ```
  *  GET /pass-through              {"passThrough":false}
  *  PUT /pass-through?state=on     all reads pass from now on; off: they are answered from the mirror again
+ *  GET /resources                 which resources are answered here, and why others are not
  *  ```
  *
  *  There is no authorization here: the address that it listens on decides who can connect. The switch needs a PUT, which a web page
@@ -23,6 +24,8 @@ export interface AdminOptions {
   readonly version: string
   /** Undefined without an upstream, to which reads could pass. */
   readonly readSwitch: ReadSwitch | undefined
+  /** Undefined without an upstream: then all are answered here. */
+  readonly resources: (() => readonly object[]) | undefined
   readonly onFault: OnFault
 }
 
@@ -58,6 +61,8 @@ async function answer(options: AdminOptions, exchange: Exchange): Promise<void> 
   if (health !== undefined) send(exchange, health.status, text, health.body)
   else if (path === '/metrics') {
     send(exchange, 200, options.metrics.contentType, await options.metrics.text())
+  } else if (path === '/resources' && options.resources !== undefined) {
+    send(exchange, 200, json, `${JSON.stringify({ resources: options.resources() }, null, 2)}\n`)
   } else if (path === '/version') send(exchange, 200, json, options.version)
   else send(exchange, 404, text, '404 page not found\n')
 }

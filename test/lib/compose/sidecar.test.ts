@@ -96,3 +96,22 @@ t.test('readiness follows the server', async t => {
   await answeredHere(proxied, 'wardle.example.com', 'v1', 'flunders')
   t.equal(originOf(await proxied.get(flunders)), 'mirror; revision=N')
 })
+
+t.test('GET /resources says what is answered here, and why the rest is not', async t => {
+  const proxied = await start(t, { service: { configured: [flunder], adminListen } })
+  await answeredHere(proxied, 'wardle.example.com', 'v1', 'flunders')
+  const { body } = await ask(proxied.service.adminPort, { path: '/resources' })
+  const { resources } = JSON.parse(body.toString()) as { resources: Record<string, unknown>[] }
+  const found = (name: string): unknown => resources.find(one => one['resource'] === name)
+  t.match(found('flunders'), {
+    groupVersion: 'wardle.example.com/v1',
+    isAnsweredHere: true,
+    storedUnder: '/registry/wardle.example.com/flunders/',
+    storedAs: 'wardle.example.com/v1 Flunder (json)',
+  })
+  t.match(found('secrets'), {
+    isAnsweredHere: false,
+    reason: 'unproven',
+    why: /nothing can be compared/,
+  })
+})

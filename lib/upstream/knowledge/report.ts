@@ -1,0 +1,160 @@
+/** Says of each resource whether it is answered here, and if not, why, and what would change that: for people, at GET /resources and in
+ *  one line of the log when it changes. */
+
+import { type CancelTimer, type Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { groupVersionText } from '../../kube/resources/resource.ts'
+import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
+import type { UpstreamResources } from '../../kube/resources/upstream-resources.ts'
+
+export interface ReportOptions {
+  readonly resources: () => readonly Resource[]
+  readonly listed: () => UpstreamResources | undefined
+  readonly isExcluded: (resource: Resource) => boolean
+  readonly objection: (resource: Resource) => PassReason | undefined
+  readonly aggregated: AggregatedResources
+  /** Where the upstream was seen to show a resource in another way. */
+  readonly differences: () => readonly { resource: Resource; form: string; at: string }[]
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** One resource in one version. */
+export interface ReportedResource {
+  readonly groupVersion: string
+  readonly resource: string
+  readonly isAnsweredHere: boolean
+  readonly storedUnder: string | undefined
+  readonly storedAs: string | undefined
+  readonly reason: PassReason | undefined
+  readonly why: string | undefined
+  readonly whatWouldChangeThat: string | undefined
+  /** Where the upstream's discovery and its etcd say different things. */
+  readonly remark: string | undefined
+  /** Forms that pass all the same, because the upstream writes them in another way. */
+  readonly formsThatDiffer: readonly string[]
+}
+
+const lookIntervalMs = 5_000
+/** So many are named in the log; all are in the report. */
+const namedMax = 20
+
+interface Words {
+  readonly why: string
+  readonly remedy: string
+}
+
+/** Of resources of which nobody else knows better. */
+const words: Partial<Record<PassReason, Words>> = {
+  excluded: {
+    why: 'it is excluded here',
+    remedy: 'take it out of --exclude or --never-cache, or add it to --cache-only',
+  },
+  'not-stored': { why: 'it is computed, and never stored', remedy: 'nothing' },
+  'not-listed': {
+    why: 'the upstream does not list it with the verbs get, list and watch',
+    remedy: 'switch the API on in the upstream, if it is wanted',
+  },
+  version: {
+    why: 'there is no data of the upstream’s version, or its servers are of different versions',
+    remedy: 'wait until all servers are of one version, or use --compatible-with',
+  },
+  conversion: {
+    why: 'objects are stored in another version, and only the upstream can convert them',
+    remedy: 'ask for the version that is stored',
+  },
+  'not-ready': { why: 'it is being read from etcd', remedy: 'nothing: wait' },
+  unproven: {
+    why: 'the upstream was not seen yet to have the same objects; where neither side has one, nothing can be compared',
+    remedy:
+      'create an object; if there is one, give --etcd, --prefix and --etcd-for what the upstream stores it with',
+  },
+}
+
+export class ResourceReport {
+  readonly #options: ReportOptions
+  #cancel: CancelTimer = () => {}
+  #said = ''
+  #seen = ''
+
+  constructor(options: ReportOptions) {
+    this.#options = options
+  }
+
+  /** Looks from time to time whether there is something to say. */
+  start(): void {
+    this.#cancel = this.#options.clock.setTimer(lookIntervalMs, () => {
+      this.#look()
+      this.start()
+    })
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+
+  all(): readonly ReportedResource[] {
+    return this.#options.resources().filter(this.#isShown).map(this.#reported)
+  }
+
+  /** What is built in and not listed is no news: an aggregated server has none of it. */
+  readonly #isShown = (resource: Resource): boolean => {
+    const { aggregated, listed } = this.#options
+    return aggregated.has(resource) || listed()?.find(resource) !== undefined
+  }
+
+  readonly #reported = (resource: Resource): ReportedResource => {
+    const { objection, isExcluded, aggregated, differences } = this.#options
+    const { group, version, storage } = resource
+    const reason = isExcluded(resource)
+      ? 'excluded'
+      : (this.#alwaysPasses(resource) ?? objection(resource))
+    const standing = aggregated.has(resource) ? aggregated.standingOf(resource) : undefined
+    const known = reason === undefined || reason === 'excluded' ? undefined : standing
+    const said = reason === undefined ? undefined : words[reason]
+    const differing = differences().filter(one => isSame(one.resource, resource))
+    return {
+      groupVersion: groupVersionText(group, version),
+      resource: resource.resource,
+      isAnsweredHere: reason === undefined,
+      storedUnder: storage?.prefix,
+      storedAs:
+        storage === undefined
+          ? undefined
+          : `${groupVersionText(storage.group, storage.version)} ${storage.kind} (${storage.encoding})`,
+      reason,
+      why: known?.why ?? said?.why,
+      whatWouldChangeThat: known?.remedy ?? said?.remedy,
+      remark: aggregated.remarkOf(resource),
+      formsThatDiffer: differing.map(({ form, at }) => `${form}: ${at}`),
+    }
+  }
+
+  #alwaysPasses({ storage }: Resource): PassReason | undefined {
+    return storage?.conversion === 'webhook' ? 'conversion' : undefined
+  }
+
+  /** Says what has changed, once it has stayed so for a while. */
+  #look(): void {
+    if (this.#options.listed() === undefined) return
+    const all = this.all()
+    const passing = all.filter(one => !one.isAnsweredHere)
+    const names = passing.map(one => `${one.resource}.${one.groupVersion}: ${one.reason}`)
+    const now = names.join('; ')
+    const isSettled = now === this.#seen
+    this.#seen = now
+    if (!isSettled || now === this.#said) return
+    this.#said = now
+    this.#options.logger.info('resources that are answered here have changed: see GET /resources', {
+      answered: all.length - passing.length,
+      passing: passing.length,
+      which: names.slice(0, namedMax).join('; '),
+    })
+  }
+}
+
+function isSame(a: Resource, b: Resource): boolean {
+  return a.group === b.group && a.version === b.version && a.resource === b.resource
+}
