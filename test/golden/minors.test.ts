@@ -14,7 +14,6 @@ const exceptions: readonly (readonly [of: (recorded: Recorded) => boolean, reaso
     ({ request }) => request.path.startsWith('/api/v1/componentstatuses'),
     'computed by asking other processes how they are',
   ],
-  [({ area }) => area === 'foreign' || area === 'watch-foreign', 'objects that others stored'],
   [
     ({ area, request }) =>
       area === 'watch' && String(request.headers['Accept']).endsWith('as=Table;v=v1;g=meta.k8s.io'),
