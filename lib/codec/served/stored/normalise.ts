@@ -56,7 +56,8 @@ const normal = new ByteWriter()
 const scratch = new ByteWriter()
 const message = new ByteWriter()
 
-function fromJson(value: StoredValue, { schema, kind: wanted }: ServedKind): OfStoredVersion {
+function fromJson(value: StoredValue, served: ServedKind): OfStoredVersion {
+  const { schema, kind: wanted } = served
   const document = parseDocument(value.bytes, value.start, value.end)
   const object = document?.value
   if (document === undefined || !(object instanceof Map)) return giveUp('object is malformed')
@@ -71,7 +72,7 @@ function fromJson(value: StoredValue, { schema, kind: wanted }: ServedKind): OfS
   if (found === undefined) return giveUp('no schema of the stored version')
   const raw = new RawTexts(document)
   pruneToType(object, found.type, raw)
-  const storage = storageVersionOf({ schema, apiVersion, kind }) ?? apiVersion
+  const storage = storageVersionOf(served) ?? apiVersion
   const isSame = isSameUnderOtherName(schema, kind, { from: apiVersion, to: storage })
   const read = isSame ? schema.findKind(storage, kind) : found
   if (read === undefined) return giveUp('no schema of the storage version')

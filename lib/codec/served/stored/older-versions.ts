@@ -3,7 +3,8 @@
  *
  *  Known, and not here, because Go converts something: policy/v1beta1 (an empty selector means nothing there),
  *  certificates.k8s.io/v1beta1, discovery.k8s.io/v1beta1, networking.k8s.io/v1beta1 Ingress, flowcontrol priority levels,
- *  resource.k8s.io/v1beta1 claims and slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. */
+ *  resource.k8s.io/v1beta1 claims and slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. Alpha
+ *  versions lack defaults that the others have. */
 
 import { type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 
@@ -32,10 +33,10 @@ const olderVersions: Readonly<Record<string, readonly string[]>> = {
   'scheduling.k8s.io PriorityClass': ['v1beta1'],
   'storage.k8s.io CSIDriver': ['v1beta1'],
   'storage.k8s.io CSINode': ['v1beta1'],
-  'storage.k8s.io CSIStorageCapacity': ['v1alpha1', 'v1beta1'],
+  'storage.k8s.io CSIStorageCapacity': ['v1beta1'],
   'storage.k8s.io StorageClass': ['v1beta1'],
-  'storage.k8s.io VolumeAttachment': ['v1alpha1', 'v1beta1'],
-  'storage.k8s.io VolumeAttributesClass': ['v1alpha1', 'v1beta1'],
+  'storage.k8s.io VolumeAttachment': ['v1beta1'],
+  'storage.k8s.io VolumeAttributesClass': ['v1beta1'],
 }
 
 /** True if an object of the kind that is stored as `from` is one of `to` under another name. */

@@ -1,5 +1,5 @@
-/** The defaults on read that read-defaults.json has in words. Those that are not here (of services, limit ranges, claims) are noticed by
- *  the checks of the view afterwards: then the object is not exact. */
+/** The defaults on read that read-defaults.json has in words, and what Go's conversions to its internal types change. What is not here
+ *  (the addresses of services) is noticed by the checks of the view afterwards: then the object is not exact. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
 import { giveUp } from '../../not-exact.ts'
@@ -22,11 +22,17 @@ const byType: Readonly<Record<string, Apply>> = {
   'core/v1.Container': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
   'core/v1.EphemeralContainerCommon': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
   'core/v1.ImageVolumeSource': object => addPullPolicy(object, 'pullPolicy', 'reference'),
+  'core/v1.LimitRangeItem': addLimits,
   'core/v1.Namespace': addNameLabel,
+  'core/v1.NodeSpec': mirrorPodRange,
   'core/v1.NodeStatus': addAllocatable,
-  'core/v1.Pod': addRequests,
-  'core/v1.PodSpec': mirrorServiceAccount,
+  'core/v1.PersistentVolumeClaim': mirrorDataSource,
+  'core/v1.Pod': completePod,
+  'core/v1.PodSpec': completePodSpec,
+  'core/v1.PodStatus': mirrorPodAddress,
+  'core/v1.PodTemplateSpec': dropInitAnnotations,
   'core/v1.ReplicationController': takeTemplateLabels,
+  'core/v1.Secret': mergeTexts,
   'core/v1.VolumeSource': addEmptyDir,
   'networking/v1.NetworkPolicySpec': addPolicyTypes,
   'rbac/v1.Subject': addApiGroup,
@@ -99,26 +105,91 @@ function addEmptyDir(object: JsonObject, _place: Place, type: MessageType): void
   }
 }
 
-function mirrorServiceAccount(spec: JsonObject): void {
+/** An old name of the service account; and in pods, not in templates, the ports of the host's network. */
+function completePodSpec(spec: JsonObject, { root }: Place): void {
   const [name, old] = [spec.get('serviceAccountName'), spec.get('serviceAccount')]
   if (isText(name)) spec.set('serviceAccount', name)
   else if (isText(old)) spec.set('serviceAccountName', old)
+  if (spec.get('hostNetwork') !== true || root !== 'v1 Pod') return
+  for (const port of containersOf(spec).flatMap(container => listIn(container, 'ports'))) {
+    const own = port.get('hostPort')
+    const isOpen = own instanceof JsonNumber && own.text !== '0'
+    if (!isOpen) port.set('hostPort', port.get('containerPort') ?? null)
+  }
 }
 
-/** What a pod's containers, and the pod as a whole, ask for where only limits are given; ports of the host. Not in templates. */
-function addRequests(pod: JsonObject, _place: Place, { schema }: MessageType): void {
+function containersOf(spec: JsonObject): readonly JsonObject[] {
+  return [...listIn(spec, 'containers'), ...listIn(spec, 'initContainers')]
+}
+
+/** How Kubernetes 1.5 kept init containers. */
+const initAnnotations = ['alpha', 'beta'].flatMap(stage =>
+  ['containers', 'container-statuses'].map(what => `pod.${stage}.kubernetes.io/init-${what}`),
+)
+
+function dropInitAnnotations(object: JsonObject): void {
+  const annotations = memberOf(object.get('metadata'), 'annotations')
+  if (annotations instanceof Map) for (const name of initAnnotations) annotations.delete(name)
+}
+
+/** The first of a pod's addresses is its address; where they differ, that one counts. */
+function mirrorPodAddress(status: JsonObject): void {
+  const own = status.get('podIP')
+  const first = memberOf(listIn(status, 'podIPs')[0], 'ip')
+  if (!isText(own) && isText(first)) status.set('podIP', first)
+  else if (isText(own) && own !== first) status.set('podIPs', [new Map([['ip', own]])])
+}
+
+function mirrorPodRange(spec: JsonObject): void {
+  const [own, all] = [spec.get('podCIDR'), spec.get('podCIDRs')]
+  const first = Array.isArray(all) ? all[0] : undefined
+  if (!isText(own) && isText(first)) spec.set('podCIDR', first)
+  else if (isText(own) && own !== first) spec.set('podCIDRs', [own])
+}
+
+/** Texts of a secret that nobody has turned into bytes yet. */
+function mergeTexts(secret: JsonObject): void {
+  const texts = secret.get('stringData')
+  if (!(texts instanceof Map)) return
+  for (const [name, text] of texts) {
+    const value = typeof text === 'string' ? text : giveUp('a text of a secret is none')
+    objectIn(secret, 'data').set(name, Buffer.from(value).toString('base64'))
+  }
+  secret.delete('stringData')
+}
+
+function addLimits(item: JsonObject): void {
+  if (item.get('type') !== 'Container') return
+  const fill = (to: string, from: string): void => {
+    const values = item.get(from)
+    if (!(values instanceof Map) || values.size === 0) return
+    const filled = objectIn(item, to)
+    for (const [name, value] of values) if (!filled.has(name)) filled.set(name, value)
+  }
+  fill('default', 'max')
+  fill('defaultRequest', 'default')
+  fill('defaultRequest', 'min')
+}
+
+function mirrorDataSource(claim: JsonObject): void {
+  const spec = claim.get('spec')
+  if (!(spec instanceof Map)) return
+  const [source, reference] = [spec.get('dataSource'), spec.get('dataSourceRef')]
+  if (source instanceof Map && isAbsent(reference)) spec.set('dataSourceRef', new Map(source))
+  else if (reference instanceof Map && isAbsent(source)) {
+    if (!isText(reference.get('namespace'))) spec.set('dataSource', new Map(reference))
+  }
+}
+
+/** What a pod's containers, and the pod as a whole, ask for where only limits are given. Not in templates. */
+function completePod(pod: JsonObject, _place: Place, { schema }: MessageType): void {
+  dropInitAnnotations(pod)
   const spec = pod.get('spec')
   if (!(spec instanceof Map)) return
-  const containers = [...listIn(spec, 'containers'), ...listIn(spec, 'initContainers')]
+  const containers = containersOf(spec)
   for (const container of containers) {
     const resources = container.get('resources')
     if (resources instanceof Map) copyLimits(resources, () => true)
-    if (spec.get('hostNetwork') !== true) continue
-    for (const port of listIn(container, 'ports')) {
-      const own = port.get('hostPort')
-      const isOpen = own instanceof JsonNumber && own.text !== '0'
-      if (!isOpen) port.set('hostPort', port.get('containerPort') ?? null)
-    }
   }
   const whole = spec.get('resources')
   if (!(whole instanceof Map) || !schema.has('podLevelRequests')) return

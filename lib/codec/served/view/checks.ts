@@ -169,6 +169,13 @@ const isOtherAddress = (out: DecodeState, address: Window, start: number, end: n
 }
 const addresses = new WireReader()
 
+/** The range of a node's pods, where it is not the first of its ranges. */
+const isOtherRange: Predicate = (out, start, end) => {
+  const [one = 0, all = 0] = numbers('core/v1.NodeSpec', 'podCIDR', 'podCIDRs')
+  const [first] = windowsOf(out, { start, end }, all)
+  return textOf(out, windowOf(out, { start, end }, one)) !== textOf(out, first)
+}
+
 /** A daemon set without the annotation that counts its templates. `start` to `end` is its metadata. */
 const lacksTemplateGeneration: Predicate = (out, start, end) => {
   const annotations = numberOf('meta/v1.ObjectMeta', 'annotations')
@@ -210,6 +217,7 @@ export const checkFunctions: Readonly<Record<string, unknown>> = {
   lacksTargetPort,
   lacksAffinityTimeout,
   isOtherAddress,
+  isOtherRange,
   lacksTemplateGeneration,
   hasAutoscalingAnnotation,
   hasNoNamespace,
@@ -270,8 +278,10 @@ export const checks: readonly Check[] = [
     source: type => `${set(type, 'resources')} && lacksPodRequests(O, s, e)`,
   },
   {
+    // Of templates only behind a feature gate that has been off since 1.28, and is gone by now.
     id: 'hostNetworkPorts',
     type: 'core/v1.PodSpec',
+    roots: ['v1 Pod'],
     source: type => {
       const a = `a${fieldOf(type, 'hostNetwork').number}`
       return `${a} !== -1 && isNonZero64(O, ${a}) && lacksHostPort(O, s, e)`
@@ -294,6 +304,9 @@ export const checks: readonly Check[] = [
     source: () => 'takesTemplateLabels(O, s, e)',
   },
   { id: 'service', type: 'core/v1.ServiceSpec', source: serviceSource },
+  // What follows is no default: Go's internal types hold it once only.
+  { id: 'podCIDRs', type: 'core/v1.NodeSpec', source: () => 'isOtherRange(O, s, e)' },
+  { id: 'stringData', type: 'core/v1.Secret', source: type => set(type, 'stringData') },
   {
     id: 'service',
     type: 'core/v1.LoadBalancerIngress',

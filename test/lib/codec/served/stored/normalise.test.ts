@@ -55,6 +55,65 @@ t.test('stored JSON is the same object in protobuf', async t => {
   t.ok(bytes.equals(protobuf({ ...object, metadata, type: 'Opaque' })))
 })
 
+t.test(
+  'defaults in words are filled in, and what Go keeps once only is the same in both places',
+  async t => {
+    const pod = { apiVersion: 'v1', kind: 'Pod' }
+    const annotations = { a: 'b', 'pod.beta.kubernetes.io/init-containers': 'x' }
+    const spec = {
+      hostNetwork: true,
+      serviceAccount: 'old',
+      containers: [
+        {
+          name: 'c',
+          image: 'i',
+          ports: [{ containerPort: 80 }],
+          resources: { limits: { cpu: 0.5 } },
+        },
+        { name: 'd', image: 'r.example.com:5000/i:1' },
+      ],
+      volumes: [{ name: 'v' }],
+    }
+    const status = { podIPs: [{ ip: '10.0.0.1' }] }
+    const json = shown(JSON.stringify({ ...pod, metadata: { annotations }, spec, status }), pod)
+    for (const text of [
+      '"annotations":{"a":"b"}',
+      '"serviceAccountName":"old","serviceAccount":"old"',
+      '"ports":[{"hostPort":80,"containerPort":80,"protocol":"TCP"}]',
+      '"limits":{"cpu":"500m"},"requests":{"cpu":"500m"}',
+      '"imagePullPolicy":"Always"',
+      '"imagePullPolicy":"IfNotPresent"',
+      '"volumes":[{"name":"v","emptyDir":{}}]',
+      '"podIP":"10.0.0.1","podIPs":[{"ip":"10.0.0.1"}]',
+    ]) {
+      t.match(json, text)
+    }
+    t.match(
+      shown(
+        '{"kind":"Secret","apiVersion":"v1","data":{"a":"MQ=="},"stringData":{"a":"é"}}',
+        secret,
+      ),
+      '"data":{"a":"w6k="},"type":"Opaque"}',
+    )
+    const node = { apiVersion: 'v1', kind: 'Node' }
+    t.match(
+      shown('{"kind":"Node","apiVersion":"v1","spec":{"podCIDR":"a","podCIDRs":["b"]}}', node),
+      '"podCIDR":"a","podCIDRs":["a"]',
+    )
+    const claim = { apiVersion: 'v1', kind: 'PersistentVolumeClaim' }
+    t.match(
+      shown(JSON.stringify({ ...claim, spec: { dataSource: { kind: 'K', name: 'n' } } }), claim),
+      '"dataSource":{"apiGroup":null,"kind":"K","name":"n"},"dataSourceRef":{"apiGroup":null,"kind":"K","name":"n"}',
+    )
+    const range = { apiVersion: 'v1', kind: 'LimitRange' }
+    const limits = [{ type: 'Container', max: { cpu: '1' }, min: { memory: '1Mi' } }]
+    t.match(
+      shown(JSON.stringify({ ...range, spec: { limits } }), range),
+      '"default":{"cpu":"1"},"defaultRequest":{"cpu":"1","memory":"1Mi"}',
+    )
+  },
+)
+
 t.test('raw JSON inside an object keeps its text', async t => {
   const revision = '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"}'
   const data = '{ "b":1.0,"a" : "<\\u003c" }'

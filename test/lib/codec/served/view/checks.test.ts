@@ -88,7 +88,39 @@ const cases: readonly (readonly [
         containers: [{ ...container, ports: [{ containerPort: 1, hostPort: 1 }] }],
       }),
       podSpec({ containers: [{ ...container, ports: [{ containerPort: 1 }] }] }),
+      {
+        apiVersion: 'v1',
+        kind: 'PodTemplate',
+        metadata: {},
+        template: {
+          spec: {
+            hostNetwork: true,
+            containers: [{ ...container, ports: [{ containerPort: 1 }] }],
+          },
+        },
+      },
     ],
+  ],
+  [
+    'podCIDRs',
+    [
+      { apiVersion: 'v1', kind: 'Node', metadata: {}, spec: { podCIDR: '10.0.0.0/24' } },
+      { apiVersion: 'v1', kind: 'Node', metadata: {}, spec: { podCIDRs: ['10.0.0.0/24'] } },
+    ],
+    [
+      { apiVersion: 'v1', kind: 'Node', metadata: {} },
+      {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: {},
+        spec: { podCIDR: 'a', podCIDRs: ['a', 'b'] },
+      },
+    ],
+  ],
+  [
+    'stringData',
+    [{ apiVersion: 'v1', kind: 'Secret', metadata: {}, stringData: { a: 'b' } }],
+    [{ apiVersion: 'v1', kind: 'Secret', metadata: {}, data: { a: 'MQ==' } }],
   ],
   [
     'resourceListRounding',
