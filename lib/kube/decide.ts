@@ -211,8 +211,8 @@ const patchTypes: ReadonlySet<string> = new Set([
 function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
   const { resource, verb, subresource } = route
   if (!readVerbs.has(verb)) return verb
-  const isObject = verb === 'get' && readsAsObject(resource, subresource)
-  if (subresource !== '' && !isObject) return 'subresource'
+  const isMade = readsAsObject(resource, subresource) || subresource === 'scale'
+  if (subresource !== '' && (verb !== 'get' || !isMade)) return 'subresource'
   if (resource.storage === undefined) return verb
   return resource.storage.conversion === 'webhook' ? 'conversion' : undefined
 }

@@ -53,6 +53,8 @@ export interface GetPlan {
   readonly keyspace: Key
   readonly key: Key
   readonly name: string
+  /** `status` is shown as the whole object, `scale` as a Scale. */
+  readonly subresource: string
   readonly resourceVersion: string
   readonly freshness: Freshness
 }
@@ -79,11 +81,11 @@ export type ReadPlan = ListPlan | GetPlan | WatchPlan
 
 /** The plan of a get, list or watch; refuses what upstream refuses, with its Status. */
 export function planRead(
-  { schema, resource, verb, namespace, name }: ResourceRoute,
+  { schema, resource, verb, namespace, name, subresource }: ResourceRoute,
   query: Query,
   encryption?: TokenEncryption,
 ): ReadPlan {
-  if (verb === 'get') return planGet({ resource, namespace, name }, query)
+  if (verb === 'get') return planGet({ resource, namespace, name, subresource }, query)
   const options = parseListOptions(query, schema)
   const fields = fieldsOf(resource, options, name)
   const isWatch = verb === 'watch' || options.watch
@@ -98,7 +100,12 @@ export function isWatchRequest({ verb }: ResourceRoute, query: Query): boolean {
 }
 
 function planGet(
-  { resource, namespace, name }: Pick<ResourceRoute, 'resource' | 'namespace' | 'name'>,
+  {
+    resource,
+    namespace,
+    name,
+    subresource,
+  }: Pick<ResourceRoute, 'resource' | 'namespace' | 'name' | 'subresource'>,
   query: Query,
 ): GetPlan {
   // Any other text than 0 and false is a yes, but for none.
@@ -109,7 +116,7 @@ function planGet(
   const key = objectKey(resource, namespace, name)
   const resourceVersion = query.text('resourceVersion')
   const freshness = freshnessOfObject(resourceVersion)
-  return { type: 'get', resource, keyspace, key, name, resourceVersion, freshness }
+  return { type: 'get', resource, keyspace, key, name, subresource, resourceVersion, freshness }
 }
 
 /** Keys are built from names in the path, so a name must be a single segment. */

@@ -8,7 +8,6 @@ import { replayWatches } from './watch-replay.ts'
 
 /** What is not answered as it was recorded, and why that is right. */
 const exceptions: readonly (readonly [of: (recorded: Recorded) => boolean, reason: string])[] = [
-  [({ request }) => request.path.includes('/scale'), 'a subresource, which needs an upstream'],
   [({ request }) => request.path.includes('/log?'), 'a subresource, which needs an upstream'],
   [
     ({ request }) => request.path.startsWith('/api/v1/componentstatuses'),

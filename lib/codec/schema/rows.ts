@@ -50,6 +50,15 @@ export interface Subresource {
   /** Only when the body is of another group and version. */
   readonly group?: string | undefined
   readonly version?: string | undefined
+  /** Of the scale of custom resources. */
+  readonly scale?: ScalePaths | undefined
+}
+
+/** Where a custom resource has its numbers, as `.spec.replicas`; without a path, there is no selector. */
+export interface ScalePaths {
+  readonly specReplicas: string
+  readonly statusReplicas: string
+  readonly labelSelector: string
 }
 
 /** Where and how a resource is kept in etcd. */

@@ -51,6 +51,7 @@ import { directList, directSnapshot } from './direct-contents.ts'
 import { beginList, type ListAnswer, type ListBeginning, sendList, type ShownAs } from './list.ts'
 import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
+import { scaleBody } from './scale.ts'
 
 /** What reads are answered with. */
 export type ReadServices = Pick<
@@ -263,7 +264,10 @@ async function answerGet(
   if (entry === undefined) throw objectNotFound(resource, name)
   const { encoder, shown } = shownAs(context, plan, mediaType, services)
   const { isPretty } = mediaType
-  const body = keptObjectBody(encoder, entry, { shown, isPretty }, segments)
+  const body =
+    plan.subresource === 'scale'
+      ? scaleBody(resource, mediaType, { encoder, shown, entry })
+      : keptObjectBody(encoder, entry, { shown, isPretty }, segments)
   if (body instanceof NotExact) throw notShown(resource, body)
   holdFor(context, fairness, { bytes: body.length, kind: 'small' })
   await reply.body(reply.response(200, contentType(mediaType.encoding)), body)

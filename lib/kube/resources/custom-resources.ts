@@ -126,8 +126,14 @@ function subresourcesOf(declared: unknown, kind: string): Subresource[] {
   if (isObject(memberOf(declared, 'status'))) {
     found.push({ name: 'status', kind, verbs: readVerbs })
   }
-  if (isObject(memberOf(declared, 'scale'))) {
+  const scale = memberOf(declared, 'scale')
+  if (isObject(scale)) {
     found.push({
+      scale: {
+        specReplicas: textOf(scale['specReplicasPath']),
+        statusReplicas: textOf(scale['statusReplicasPath']),
+        labelSelector: textOf(scale['labelSelectorPath']),
+      },
       name: 'scale',
       kind: 'Scale',
       verbs: readVerbs,

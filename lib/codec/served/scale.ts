@@ -1,0 +1,71 @@
+/** The subresource `scale` of what can be scaled, made of the object as it is served. */
+
+import { goJsonString } from '../../go/text.ts'
+import { NotExact } from '../not-exact.ts'
+import type { ScalePaths } from '../schema/rows.ts'
+import { type LabelSelector, selectorText } from '../table/format.ts'
+
+/** The compact JSON of the Scale of an object, whose JSON has its resourceVersion. `paths` are those of a custom resource. */
+export function scaleJson(object: Uint8Array, paths: ScalePaths | undefined): string | NotExact {
+  const parsed: unknown = JSON.parse(
+    Buffer.from(object.buffer, object.byteOffset, object.length).toString(),
+  )
+  const wanted = numberAt(parsed, paths?.specReplicas ?? '.spec.replicas')
+  const counted = numberAt(parsed, paths?.statusReplicas ?? '.status.replicas') ?? 0
+  const selector =
+    paths === undefined ? builtInSelector(parsed) : textAt(parsed, paths.labelSelector)
+  if (wanted === undefined) return new NotExact('the object has no number of replicas')
+  if (selector === undefined) return new NotExact('the selector is none')
+  const metadata = ['name', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp'].flatMap(
+    name => {
+      const value = valueAt(parsed, `.metadata.${name}`)
+      return typeof value === 'string' ? [`"${name}":${goJsonString(value)}`] : []
+    },
+  )
+  const spec = wanted === 0 ? '' : `"replicas":${wanted}`
+  const status = `"replicas":${counted}${selector === '' ? '' : `,"selector":${goJsonString(selector)}`}`
+  const names = '"kind":"Scale","apiVersion":"autoscaling/v1"'
+  return `{${names},"metadata":{${metadata.join(',')}},"spec":{${spec}},"status":{${status}}}\n`
+}
+
+/** Replication controllers have labels in place of a selector. */
+function builtInSelector(object: unknown): string | undefined {
+  const selector = valueAt(object, '.spec.selector')
+  if (typeof selector !== 'object' || selector === null) return ''
+  const isPlain = !('matchLabels' in selector) && !('matchExpressions' in selector)
+  const { matchLabels = {}, matchExpressions = [] } = (
+    isPlain ? { matchLabels: selector } : selector
+  ) as { matchLabels?: Record<string, string>; matchExpressions?: Expression[] }
+  return selectorText({
+    matchLabels: Object.entries(matchLabels),
+    matchExpressions: matchExpressions.map(({ values = [], ...expression }) => ({
+      ...expression,
+      values,
+    })),
+  })
+}
+
+type Expression = Omit<LabelSelector['matchExpressions'][number], 'values'> & {
+  readonly values?: readonly string[]
+}
+
+function numberAt(object: unknown, path: string): number | undefined {
+  const value = valueAt(object, path)
+  return Number.isSafeInteger(value) ? (value as number) : undefined
+}
+
+function textAt(object: unknown, path: string): string {
+  const value = path === '' ? '' : valueAt(object, path)
+  return typeof value === 'string' ? value : ''
+}
+
+/** What stands at a path of names, each behind a dot. */
+function valueAt(object: unknown, path: string): unknown {
+  let value = object
+  for (const name of path.split('.').slice(1)) {
+    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
+    if (!isThere) return undefined
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value
+}

@@ -1,0 +1,47 @@
+import t from 'tap'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { scaleJson } from '../../../../lib/codec/served/scale.ts'
+
+const metadata = { name: 'a<b', namespace: 'n', uid: 'u', resourceVersion: '7', labels: { x: 'y' } }
+const head =
+  '{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a\\u003cb","namespace":"n","uid":"u","resourceVersion":"7"}'
+
+function scaleOf(object: object, paths?: Parameters<typeof scaleJson>[1]): string {
+  const json = scaleJson(Buffer.from(JSON.stringify({ metadata, ...object })), paths)
+  return json instanceof NotExact ? json.reason : json
+}
+
+t.test('the scale of a built-in object has its numbers and its selector as a text', async t => {
+  const selector = {
+    matchLabels: { b: '2', a: '1' },
+    matchExpressions: [
+      { key: 'c', operator: 'NotIn', values: ['z', 'y'] },
+      { key: 'aa', operator: 'DoesNotExist' },
+    ],
+  }
+  t.equal(
+    scaleOf({ spec: { replicas: 0, selector }, status: { replicas: 2 } }),
+    `${head},"spec":{},"status":{"replicas":2,"selector":"a=1,!aa,b=2,c notin (y,z)"}}\n`,
+  )
+  t.equal(
+    scaleOf({ spec: { replicas: 3, selector: { b: '2', a: '1' } } }),
+    `${head},"spec":{"replicas":3},"status":{"replicas":0,"selector":"a=1,b=2"}}\n`,
+  )
+})
+
+t.test('a custom resource says where its numbers are', async t => {
+  const paths = {
+    specReplicas: '.spec.size',
+    statusReplicas: '.status.have',
+    labelSelector: '.status.labels',
+  }
+  t.equal(
+    scaleOf({ spec: { size: 4 }, status: { have: 1, labels: 'a in (b)' } }, paths),
+    `${head},"spec":{"replicas":4},"status":{"replicas":1,"selector":"a in (b)"}}\n`,
+  )
+  t.equal(scaleOf({ spec: {} }, paths), 'the object has no number of replicas')
+  t.equal(
+    scaleOf({ spec: { size: 4 } }, { ...paths, labelSelector: '' }),
+    `${head},"spec":{"replicas":4},"status":{"replicas":0}}\n`,
+  )
+})
