@@ -1,13 +1,13 @@
-/** How long V8's garbage collector waits between full collections, and how gently it goes about them.
+/** Sets how often V8's garbage collector makes full collections.
  *
- *  By itself it lets a heap of 50 MB grow by a tenth to a half, and expects to take 3 % of the time so. A history keeps what is new for
- *  a while and then lets go of it, so that most of what grows old is garbage soon after: at 2,000 changes a second there were two full
- *  collections a second, which took a fifth of the processor. What one costs goes with what is alive and not with what is found dead,
- *  so with more room there are fewer at the same price.
+ *  By default V8 lets a heap of 50 MB grow by a tenth to a half, and plans 3 % of the time for collections. But the history keeps every
+ *  change for a while and then drops it, so most objects of the old generation soon become garbage: at 2,000 changes a second there were
+ *  two full collections a second, which took a fifth of the processor. The cost of a collection depends on live objects, not on garbage,
+ *  so with more room there are fewer collections at the same cost each.
  *
- *  Too much room is no good either. What is allocated outside of the heap, which values and frames are, has a limit of its own: 64 MB
- *  after the last collection V8 begins to mark for 5 to 10 ms at every such allocation, and events waited for 100 to 200 ms. So the room
- *  is such that marking has begun before, in steps of less than a millisecond (bench/watch, November 2026). */
+ *  Too much room is bad, too. Memory outside of the heap, where values and frames are, has its own limit: 64 MB after the last collection
+ *  V8 begins to mark for 5 to 10 ms at every such allocation, and events waited for 100 to 200 ms. So the room is chosen such that
+ *  marking has begun before that, in steps of less than a millisecond (bench/watch, November 2026). */
 
 import {
   constants,
@@ -17,15 +17,15 @@ import {
 } from 'node:perf_hooks'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 
-/** A heap may grow by so much, with what belongs to it outside, or by a tenth if that is more. */
+/** The heap may grow by this much, memory outside of it included, or by a tenth if that is more. */
 const roomBytes = 128 * 1024 ** 2
 const roomMinShare = 0.1
-/** But not by more: what is alive may have multiplied since it was last known, and V8 reads the figure of then. */
+/** The most that it may grow in percent: live memory may have multiplied since V8 last read the figure. */
 const roomMaxShare = 2
-/** Marking begins when so much of the room is used. */
+/** Marking begins when this share of the room is used. */
 const markingPercent = 50
 
-/** From now on the collector has room. The answer ends that. */
+/** Starts to adjust the collector. Call the returned function to stop. */
 export function giveCollectorRoom(): () => void {
   setFlagsFromString(`--incremental-marking-hard-trigger=${markingPercent}`)
   giveRoom()
@@ -36,13 +36,13 @@ export function giveCollectorRoom(): () => void {
   return () => observer.disconnect()
 }
 
-/** The percentage by which a heap with so much alive may grow. In a process with little memory the room is small, too. */
+/** The percentage by which a heap with this much live memory may grow. In a process with little memory the room is small, too. */
 export function growthPercent(aliveBytes: number, limitBytes: number): number {
   const share = Math.min(roomBytes, limitBytes / 8) / aliveBytes
   return Math.round(100 * Math.min(Math.max(share, roomMinShare), roomMaxShare))
 }
 
-/** V8 reads the flag when a full collection ends: the next one comes when what was alive then has grown so. */
+/** V8 reads the flag when a full collection ends: the next one comes when the memory that was live then has grown by that percentage. */
 function giveRoom(): void {
   const { used_heap_size: aliveBytes, heap_size_limit: limitBytes } = getHeapStatistics()
   setFlagsFromString(`--heap-growing-percent=${growthPercent(aliveBytes, limitBytes)}`)

@@ -1,4 +1,4 @@
-/** The hash functions of Node, for layers that import nothing of it. */
+/** Node's hash functions, for layers that must not import from Node. */
 
 import { createHash } from 'node:crypto'
 import type { Digests } from '../base/digests.ts'

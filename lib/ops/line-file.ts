@@ -1,7 +1,7 @@
-/** Lines that are appended to a file, behind everybody's back: nobody waits for the disk, and a disk that is full or gone loses lines,
- *  which are counted, and nothing else.
+/** Appends lines to a file in the background. Callers never wait for the disk. If the disk is full or missing, lines are lost and counted;
+ *  nothing else fails.
  *
- *  The file is opened anew for each piece, so that whoever rotates it need not tell. */
+ *  The file is opened again for each write, so that it can be rotated without notice. */
 
 import { appendFile } from 'node:fs/promises'
 import { write } from 'node:fs'
@@ -10,14 +10,14 @@ import { type Clock, sleep } from '../base/clock.ts'
 export interface LineFileOptions {
   readonly append: Append
   readonly clock: Clock
-  /** So many lines could not be written. */
+  /** Called with the number of lines that could not be written. */
   readonly onLost: (lines: number) => void
 }
 
-/** Appends, all or, when it fails, maybe a part. */
+/** Appends bytes. If it fails, a part may have been written. */
 export type Append = (bytes: Buffer) => Promise<void>
 
-/** What waits for the disk at most. A second of a busy service; a disk that is slower than that loses lines. */
+/** The most bytes that wait for the disk: about a second of a busy service. Beyond it lines are lost. */
 const waitingMaxBytes = 16 * 1024 * 1024
 
 /** Lines that come together are written together. */
@@ -28,7 +28,7 @@ export class LineFile {
   #waiting: string[] = []
   #waitingBytes = 0
   #writing: Promise<void> | undefined
-  /** A line may have been cut off in its middle. */
+  /** The last line may have been written only in part. */
   #isTorn = false
 
   constructor(options: LineFileOptions) {
@@ -75,7 +75,7 @@ export function appendTo(file: string): Append {
   return bytes => appendFile(file, bytes, { mode: 0o600 })
 }
 
-/** Appends to standard output without ever holding the process, which Node's own stream does on a pipe that nobody reads. */
+/** Appends to standard output without blocking. Node's own stream blocks the process on a pipe that is not read. */
 export function appendToStandardOutput(clock: Clock): Append {
   return async bytes => {
     for (let start = 0; start < bytes.length;) {

@@ -1,5 +1,5 @@
-/** Every metric, with its name and help: the only file that knows prom-client. What counts is given interfaces that this implements
- *  by shape (the mirror's is `MirrorMetrics`); what can be looked up when somebody asks is looked up then.
+/** Every metric, with its name and help: the only file that knows prom-client. Code that counts gets interfaces that this class implements
+ *  (the mirror's is `MirrorMetrics`). Values that can be looked up are read when metrics are scraped.
  *
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
@@ -28,10 +28,10 @@ export interface MemoryFacts {
   readonly droppedKeyspaces: number
 }
 
-/** From a tenth of a millisecond, an etcd on the same machine, to the 3 s after which a read is refused. */
+/** From 0.1 ms, for an etcd on the same machine, to the 3 s after which a read is refused. */
 const waitBuckets = [0.0001, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 3]
 
-/** From a millisecond to the slowest answer that clients wait for. */
+/** From 1 ms to the slowest answer that clients wait for. */
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** Open watches, as their metrics need them. */
@@ -41,7 +41,7 @@ export interface WatchFigures {
   readonly frameBytes: number
 }
 
-/** What a request was, as far as it is counted. Nothing of it is what a client made up. */
+/** The labels of a request. None of them is text that a client chose. */
 export interface RequestLabels {
   readonly verb: string
   readonly group: string
@@ -59,9 +59,9 @@ export class Metrics {
   readonly mirror: MirrorCounts
   /** For the API. */
   readonly requests: RequestCounts
-  /** For authorization, the audit log and what bounds requests. */
+  /** For authorization, the audit log and the limits of requests. */
   readonly access: AccessCounts
-  /** For what stands in front of an upstream. */
+  /** For the upstream. */
   readonly upstream: UpstreamCounts
   readonly #registry = new Registry()
 
@@ -72,19 +72,19 @@ export class Metrics {
     this.requests = new RequestCounts()
   }
 
-  /** Shows the process itself, too: memory, and how long its event loop is held. Called once a process. */
+  /** Adds metrics of the process: memory, and how long its event loop is held. Called once in a process. */
   watchProcess(): void {
     collectDefaultMetrics({ register: this.#registry })
   }
 
-  /** Shows what encoded segments take when somebody asks. Called once. */
+  /** Adds metrics of encoded segments. Called once. */
   watchSegments(segments: { readonly bytes: number; readonly count: number }): void {
     const kept = 'of encoded objects that are kept.'
     this.#gauge('watchglass_segments_bytes', `Bytes ${kept}`, () => segments.bytes)
     this.#gauge('watchglass_segments', `Runs ${kept}`, () => segments.count)
   }
 
-  /** Shows what the memory budget is spent on when somebody asks. Called once. */
+  /** Adds metrics of the memory budget. Called once. */
   watchMemory(figures: () => MemoryFacts): void {
     const held = 'Bytes that count against the memory budget, in'
     const name = 'watchglass_memory'
@@ -99,7 +99,7 @@ export class Metrics {
     )
   }
 
-  /** Shows open watches when somebody asks. Called once. */
+  /** Adds metrics of open watches. Called once. */
   watchWatches(figures: () => WatchFigures): void {
     const lagging = 'Open watches whose clients are behind in the history.'
     const frames = 'Bytes of encoded events that are kept.'
@@ -119,26 +119,26 @@ export class Metrics {
     return `${others}\n${this.requests.text()}\n${this.mirror.text()}`
   }
 
-  /** Shows keyspaces as they are when somebody asks. Called once, with what gives those of every mirror. */
+  /** Adds metrics of keyspaces. Called once, with a function that returns those of every mirror. */
   watchKeyspaces(keyspaces: () => readonly KeyspaceFacts[]): void {
     const gauges = keyspaceGauges(keyspaces)
     for (const gauge of gauges) this.#registry.registerMetric(gauge)
   }
 
-  /** Shows requests under way when somebody asks. Called once. */
+  /** Adds the metric of requests under way. Called once. */
   watchExchanges(exchanges: () => number): void {
     const help =
       'Requests under way, with open watches and connections that have changed their protocol.'
     this.#gauge('watchglass_exchanges', help, exchanges)
   }
 
-  /** Shows how many questions about callers are under way when somebody asks. Called once. */
+  /** Adds the metric of access reviews under way. Called once. */
   watchReviews(reviews: () => number): void {
     const help = 'Questions about callers that are put to the upstream, or wait for it.'
     this.#gauge('watchglass_reviews_under_way', help, reviews)
   }
 
-  /** Shows how many reads wait for mirrors when somebody asks. Called once. */
+  /** Adds the metric of reads that wait for mirrors. Called once. */
   watchWaitingReads(waiting: () => number): void {
     this.#gauge('watchglass_mirror_waiting_reads', 'Reads that wait for the mirror now.', waiting)
   }
@@ -288,7 +288,7 @@ export class MirrorCounts {
     this.#waitSeconds.observe([freshness], waitedMs / 1000)
   }
 
-  /** What is not in the registry, in the Prometheus text format. */
+  /** The metrics that are not in the registry, in the Prometheus text format. */
   text(): string {
     return `${this.#reads.text()}\n${this.#waitSeconds.text()}`
   }

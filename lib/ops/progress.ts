@@ -1,4 +1,4 @@
-/** How far long work is, on one line of a terminal that is rewritten; nothing where nobody watches. */
+/** Shows the progress of long work on one line of a terminal, which is rewritten. Writes nothing if the stream is not a terminal. */
 
 /** A stream that may be a terminal. */
 export interface TerminalStream {
@@ -13,7 +13,7 @@ export interface ProgressLine {
   clear(): void
 }
 
-/** More often than this, people see flicker. */
+/** The shortest interval of updates: faster ones flicker. */
 const redrawMs = 100
 
 /** A line on `stream`. */

@@ -1,4 +1,4 @@
-/** The real clock and the real chance: the only place where time and randomness enter the program. */
+/** The real clock and the real random source: the only place where time and randomness enter the program. */
 
 import { performance } from 'node:perf_hooks'
 import type { Clock } from '../base/clock.ts'
@@ -16,7 +16,7 @@ export const systemClock: Clock = {
       clearTimeout(timer)
     }
   },
-  // One queue for all of the process, so that nobody holds the loop, however many there are.
+  // One queue for the whole process, so that the loop is not held however many tasks there are.
   yield: place => turns.next(place),
 }
 

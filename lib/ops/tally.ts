@@ -1,14 +1,14 @@
 /** Counters and histograms for what happens with every request: prom-client checks and hashes labels anew for each observation,
  *  which costs as much as a tenth of a small answer. These find their series by one text, and write the same format. */
 
-/** What a metric says of itself. */
+/** The name, help and labels of a metric. */
 export interface TallyOptions {
   readonly name: string
   readonly help: string
   readonly labelNames: readonly string[]
 }
 
-/** Counts by the values of labels. Who counts gives the values in the order of the names, and sees to it that there are few. */
+/** Counts by the values of labels. The caller gives values in the order of the names, and ensures that there are few combinations. */
 export class CountTally {
   readonly #options: TallyOptions
   readonly #counts = new Map<string, { readonly labels: string; count: number }>()
@@ -66,7 +66,7 @@ export class BucketTally {
     series.sum += value
   }
 
-  /** In the Prometheus text format: buckets count what is in those before them, too. */
+  /** In the Prometheus text format: each bucket includes the counts of those before it. */
   text(): string {
     const { name } = this.#options
     let text = headText(this.#options, 'histogram')

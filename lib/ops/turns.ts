@@ -1,22 +1,22 @@
-/** Work in slices, in turns: whoever has worked for a while lets everybody else who waits have a slice first, and between slices the
- *  event loop attends to its sockets.
+/** Runs long work in slices, in turns: after a slice a task waits until all other waiting tasks have had one, and between slices the event
+ *  loop serves its sockets.
  *
- *  An immediate for each would not do: all immediates that are due run before the loop looks at a socket again, so that a thousand
- *  streams with slices of 4 ms each would hold it for 4 s. Here slices are given out for a few milliseconds, one to each who waits,
- *  and what is left of the queue waits until the loop has been round. Those few whom everybody waits for come first: news must not
- *  stand in line behind a thousand lists. At least one of the others has a slice all the same, each time. */
+ *  A setImmediate for each task is not enough: all immediates that are due run before the loop serves a socket again, so a thousand
+ *  streams with slices of 4 ms would hold it for 4 s. Here tasks run for a few milliseconds in total, one slice each, and the rest of
+ *  the queue waits for the next turn of the loop. A few tasks go first, because all clients wait for them: events of watches must not
+ *  wait behind a thousand lists. In each turn at least one of the other tasks runs, too. */
 
-/** Short slices share a turn of the loop up to this long; with one of 4 ms that began just before, the loop is held for 8 ms. */
+/** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 8 ms. */
 const turnMs = 4
 
 export class Turns {
   readonly #nowMs: () => number
   #waiting: (() => void)[] = []
-  /** Those that go before all others, from the next turn of the loop on. */
+  /** Tasks that go before all others in the next turn of the loop. */
   #first: (() => void)[] = []
-  /** How many of these lead those who wait. */
+  /** How many such tasks are at the head of `#waiting`. */
   #leading = 0
-  /** How many of those who wait had their slice in this turn. */
+  /** How many of `#waiting` have had their slice in this turn. */
   #served = 0
   #atBegin = 0
   #isServing = false
@@ -26,7 +26,7 @@ export class Turns {
     this.#nowMs = nowMs
   }
 
-  /** Resolves when it is the caller's turn to work for a slice; never before the loop has been round. */
+  /** Resolves when the caller may run a slice; never before the loop's next turn. */
   next(place?: 'first'): Promise<void> {
     return new Promise(resolve => {
       if (place === 'first') this.#first.push(resolve)
@@ -53,7 +53,7 @@ export class Turns {
     const hasTime = this.#served <= this.#leading || this.#nowMs() < this.#endMs
     if (this.#served < this.#atBegin && hasTime) {
       this.#waiting[this.#served++]?.()
-      // A tick comes after all that the slice does in promises, however many of them.
+      // The tick runs after all promise callbacks of the slice.
       queueMicrotask(this.#tick)
     } else if (this.#served < this.#waiting.length || this.#first.length > 0) {
       setImmediate(this.#begin)

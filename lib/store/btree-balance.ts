@@ -1,5 +1,5 @@
-/** Keeps the nodes of a tree within their bounds: an over-full child becomes two, and a child that is too small is joined with a
- *  neighbour. Makes new nodes, as everything here does. */
+/** Keeps the nodes of a tree within their bounds: splits an over-full child, and joins a child that is too small with a neighbour. It makes
+ *  new nodes and never changes old ones. */
 
 import type { Key } from '../base/keys.ts'
 import {
@@ -22,13 +22,13 @@ interface Halves<E extends Keyed> {
   readonly right: Node<E>
 }
 
-/** The range that the keys of a node lie in, as far as its parent knows. */
+/** The range of a node's keys, as far as its parent knows it. */
 interface Bounds {
   readonly lower: Key | undefined
   readonly upper: Key | undefined
 }
 
-/** The root above an over-full root, which becomes two. */
+/** Splits an over-full root: a new root with two children. */
 export function splitRoot<E extends Keyed>(root: Node<E>, height: number): Inner<E> {
   const { left, separator, right } = split(root, height, { lower: undefined, upper: undefined })
   return createInner({ keys: [separator], skip: 0, children: [left, right] }, height + 1)
@@ -47,8 +47,8 @@ export function withSplitChild<E extends Keyed>(
   return createInner({ keys: keys.toSpliced(index, 0, halves.separator), skip, children }, level)
 }
 
-/** The node with `child`, which is too small, in place of its child at `index` and joined with a neighbour: as one child when both
- *  fit into one, as two halves of both when not. */
+/** The node with `child`, which is too small, in place of its child at `index`, joined with a neighbour: as one child if both fit into one,
+ *  otherwise as two halves. */
 export function withJoinedChild<E extends Keyed>(
   inner: Inner<E>,
   index: number,
@@ -114,7 +114,7 @@ function entriesOf<E extends Keyed>(leaf: Leaf<E>): E[] {
   return leaf.slice(0, leafSize(leaf)) as E[]
 }
 
-/** What all keys between two bounds have in common; `atLeast` when a bound is not known. */
+/** How many leading bytes all keys between two bounds share; `atLeast` if a bound is not known. */
 function skipBetween(lower: Key | undefined, upper: Key | undefined, atLeast: number): number {
   return lower === undefined || upper === undefined ? atLeast : sharedBytes(lower, upper)
 }

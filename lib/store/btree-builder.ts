@@ -13,7 +13,7 @@ import {
   sharedBytes,
 } from './btree-nodes.ts'
 
-/** How full nodes are made: not quite, so that the first inserts after a load do not split every node they meet. */
+/** How full nodes are made. Not completely, so that the first inserts after a load do not split every node. */
 const loadEntries = 21
 const loadChildren = 18
 
@@ -24,8 +24,8 @@ class Level<E extends Keyed> {
   isFirstNode = true
 }
 
-/** Takes entries in key order. Every `add` costs O(1) on average and `finish` O(log n), so a caller that gives way between adds
- *  never holds anybody up. */
+/** Takes entries in key order. Every `add` costs O(1) on average and `finish` O(log n), so a caller that yields between adds never holds the
+ *  event loop. */
 export class BTreeBuilder<E extends Keyed> {
   readonly #entries: E[] = []
   readonly #levels: Level<E>[] = []
@@ -49,11 +49,11 @@ export class BTreeBuilder<E extends Keyed> {
     this.#last = entry.key
     this.#size++
     this.#entries.push(entry)
-    // What stays behind is always enough for a node, so that the last one is not too small.
+    // The remaining entries always suffice for a node, so that the last one is not too small.
     if (this.#entries.length >= loadEntries + maxEntries / 2) this.#addLeaf(loadEntries)
   }
 
-  /** The tree of everything that was added. The builder is used up. */
+  /** The tree of everything that was added. The builder must not be used afterwards. */
   finish(): BTree<E> {
     if (this.#size === 0) return BTree.empty()
     for (const size of lastSizes(this.#entries.length, maxEntries)) this.#addLeaf(size)

@@ -1,6 +1,5 @@
-/** Changes to a persistent B+tree. The tree that a change begins with stays as it is: nodes on the path to the change are
- *  copied, all others are shared. A node that a change leaves over-full or too small is put right by its parent, and the root by
- *  the edit (btree-balance.ts). */
+/** Changes to a persistent B+tree. The tree before a change is not modified: nodes on the path to the change are copied, all others are
+ *  shared. A node that becomes over-full or too small is fixed by its parent, and the root by the edit (btree-balance.ts). */
 
 import type { Key } from '../base/keys.ts'
 import { splitRoot, withJoinedChild, withSplitChild } from './btree-balance.ts'
@@ -22,11 +21,11 @@ import {
 } from './btree-nodes.ts'
 import { BTree } from './btree.ts'
 
-/** A tree under change, for one batch of changes. Nothing of it is seen before it is asked for. */
+/** A tree that is being changed, for one batch of changes. Readers see nothing of it before `tree` is read. */
 export class TreeEdit<E extends Keyed> {
   #root: Node<E>
   #height: number
-  /** What the change under way found at its key. */
+  /** The entry that the current change found at its key. */
   #before: E | undefined = undefined
 
   constructor(tree: BTree<E>) {

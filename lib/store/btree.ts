@@ -24,7 +24,7 @@ import type { SegmentHolder } from './segments.ts'
 export interface LeafSlice<E extends Keyed> {
   /** What is derived from the entries is kept with it. */
   readonly leaf: SegmentHolder
-  /** Those from index `from` up to, not including, `to`: what lies beyond is none. */
+  /** The entries from index `from` up to, not including, `to`. */
   readonly entries: readonly E[]
   readonly from: number
   readonly to: number
@@ -114,15 +114,14 @@ export class BTree<E extends Keyed> {
     }
   }
 
-  /** The leaves that hold the range, in key order or from the end, with the part of each that lies in it; never an empty part.
-   *  Lazy: what is not asked for is not visited, but for the next two leaves. In a large tree each step to an array and into it waits
-   *  for memory; so what comes next is fetched while whoever asks is busy with what there is (at a million entries a scan takes a
-   *  quarter less). */
+  /** The leaves of the range, in key order or from the end, with the part of each that is in the range; never an empty part. Lazy: leaves
+   *  are visited only when they are needed, except for the next two. In a large tree each access to another array waits for memory, so
+   *  the next leaves are fetched while the caller works on the present one (at a million entries a scan takes a quarter less). */
   *leaves(range: KeyRange, reverse = false): Iterable<LeafSlice<E>> {
     if (isEmptyRange(range)) return
     const { start, end } = range
     const walk = new LeafWalk(this)
-    // A leaf occurs once in a tree, so the one at the far end is known when it is met, and no key in between is looked at.
+    // A leaf occurs once in a tree, so the last one is recognised, and no keys of the leaves before it are compared.
     const first = reverse ? walk.seekBefore(end) : walk.seek(start)
     const last = reverse ? new LeafWalk(this).seek(start) : new LeafWalk(this).seekBefore(end)
     const lowest = reverse ? last : first
@@ -135,7 +134,7 @@ export class BTree<E extends Keyed> {
     let next = after(leaf)
     let afterNext = after(next)
     while (leaf !== undefined) {
-      // Looking is what fetches them: where one is, and what is in the other.
+      // Reading fetches them into the cache: the place of the one after next, and the contents of the next.
       assert(afterNext === undefined || afterNext.length > 0, 'a leaf is an array')
       assert(next === undefined || next[0] !== undefined, 'no leaf of several is empty')
       const from = leaf === lowest ? entryIndex(leaf, start) : 0
@@ -152,7 +151,7 @@ export class BTree<E extends Keyed> {
 
 const emptyTree = new BTree<Keyed>(createLeaf<Keyed>([], 0), 0)
 
-/** A place among the leaves of one tree. Trees that share nodes have no links between leaves, so a walk keeps its path. */
+/** A position among the leaves of one tree. Trees that share nodes have no links between leaves, so a walk keeps its path. */
 class LeafWalk<E extends Keyed> {
   readonly #tree: BTree<E>
   /** The inner nodes from the root down, and which child of each the path takes. */

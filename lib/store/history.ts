@@ -1,5 +1,5 @@
-/** A bounded window of batches, oldest first: what came after revision n, and the contents at revision n, or that n has left the
- *  window.
+/** A bounded window of batches, oldest first. It answers which batches came after revision n and what the contents were at revision n, or
+ *  that n is no longer in the window.
  *
  *  ```
  *  step | step | step | step | step | step | latest      a step is a batch
@@ -7,14 +7,13 @@
  *             at  ->|
  *  ```
  *
- *  Every so many changes it keeps a snapshot. The contents at any other revision are those of the next snapshot after it with what
- *  came between undone, which takes 20 to 150 microseconds. Were one kept for every batch, as it could be,
- *  the nodes that a change copies would be most of what it leaves on the heap, and of what the collector moves and marks, for revisions
- *  of which next to none are ever read (lib/ARCHITECTURE.md).
+ *  It keeps a snapshot every few changes. The contents at any other revision are made from the next snapshot after it by undoing the
+ *  changes in between, which takes 20 to 150 microseconds. With a snapshot for every batch, the copied nodes would be most of what a
+ *  change leaves on the heap, and most of the collector's work, although almost none of these revisions is ever read
+ *  (lib/ARCHITECTURE.md).
  *
- *  Revisions rise but are not contiguous. It holds references, never copies, and knows nothing of its readers: a reader is a
- *  revision. A step is not looked at when it leaves, with each new batch, because by then it is far from every cache. Leaves ordering
- *  checks to `Keyspace`. */
+ *  Revisions rise but are not contiguous. The history holds references, never copies, and does not know its readers: a reader is only a
+ *  revision. An old step is dropped without reading it, because it is no longer in any processor cache. `Keyspace` checks the order. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
@@ -25,18 +24,18 @@ import type { IndexTrees } from './index-snapshot.ts'
 import { Ring } from './ring.ts'
 import { Snapshot, type SnapshotParts } from './snapshot.ts'
 
-/** When the oldest batches leave: as soon as one of these is exceeded. */
+/** The bounds of the window. The oldest batches are dropped as soon as one is exceeded. */
 export interface HistoryBounds {
   readonly maxBatches: number
   readonly maxAgeMs: number
-  /** Of what only history keeps alive: see `bytesOf`. */
+  /** Bytes that only the history keeps alive: see `bytesOf`. */
   readonly maxBytes: number
 }
 
-/** The indexes that were complete at a revision, as of then. */
+/** The indexes that were complete at a revision, with their contents at that revision. */
 type IndexesAt = Pick<SnapshotParts, 'revision' | 'indexes'>
 
-/** A batch, and the indexes as it left them. Most changes leave them as they are, so that keeping them costs nothing. */
+/** A batch, and the indexes after it. Most changes do not change the indexes, so keeping them costs nothing. */
 export class Step implements Batch {
   readonly revision: Revision
   readonly #events: Event | readonly Event[]
@@ -62,28 +61,28 @@ interface Kept {
   readonly tree: BTree<KeyValue>
 }
 
-/** Between two snapshots that are kept lie at most so many changes, or one batch. With 512 a change leaves 200 bytes less, and reading at
+/** At most this many changes, or one batch, are between two snapshots. With 512 a change leaves 200 bytes less on the heap, and reading at
  *  an old revision takes a millisecond. */
 const changesBetween = 32
 
 export class History {
   readonly #bounds: HistoryBounds
   readonly #steps = new Ring<Step>()
-  /** What each step weighs. */
+  /** The size of each step. */
   readonly #weights = new Ring<number>()
-  /** What is kept of the snapshots that the steps left, but for the newest. */
+  /** The snapshots that are kept, except for the newest. */
   readonly #kept = new Ring<Kept>()
-  /** What the last step left. */
+  /** The snapshot after the last step. */
   #newest: BTree<KeyValue>
-  /** How many changes came since the last snapshot that is kept. */
+  /** How many changes came since the last kept snapshot. */
   #changes = 0
-  /** What came before the first step. */
+  /** The revision before the first step. */
   #base: IndexesAt
   #compacted: Revision
   #bytes = 0
-  /** No step is too old before. */
+  /** No step is too old before this time. */
   #youngUntilMs = -Infinity
-  /** How many batches have left, which is the number of the first step. */
+  /** How many batches were dropped, which is the number of the first step. */
   #shifted = 0
 
   constructor(bounds: HistoryBounds, base: Snapshot) {
@@ -105,12 +104,12 @@ export class History {
     return this.#steps.size
   }
 
-  /** What the batches weigh: see `bytesOf`. */
+  /** The size of the batches: see `bytesOf`. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Takes the next batch, and the snapshot that it left. */
+  /** Adds the next batch, and the snapshot after it. */
   append(step: Step, left: BTree<KeyValue>): void {
     const { events } = step
     if (this.#changes + events.length > changesBetween) {
@@ -125,7 +124,7 @@ export class History {
     this.#bytes += bytes
   }
 
-  /** Gives the newest contents other indexes. */
+  /** Replaces the indexes of the newest contents. */
   replaceNewest(indexes: IndexTrees): void {
     const { last } = this.#steps
     if (last === undefined) this.#base = { revision: this.#base.revision, indexes }
@@ -135,7 +134,7 @@ export class History {
     }
   }
 
-  /** Lets go of what exceeds the bounds at `nowMs`. */
+  /** Drops the batches that exceed the bounds at `nowMs`. */
   trim(nowMs: number): void {
     const { maxBatches, maxBytes } = this.#bounds
     for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
@@ -151,7 +150,7 @@ export class History {
     return nowMs > this.#youngUntilMs
   }
 
-  /** Lets go of the oldest batches until at most `bytes` are left. */
+  /** Drops the oldest batches until at most `bytes` are left. */
   trimTo(bytes: number): void {
     for (let first = this.#steps.first; first !== undefined; first = this.#steps.first) {
       if (this.#bytes <= bytes) return
@@ -187,7 +186,7 @@ export class History {
     return edit.tree()
   }
 
-  /** The first that is kept of those before the step of that number and of those after. O(log n). */
+  /** The first kept snapshot at or after the step of that number. O(log n). */
   #keptFrom(step: number): Kept | undefined {
     return this.#kept.at(indexOfFirst(this.#kept, ({ before }) => before >= step))
   }
@@ -198,8 +197,8 @@ export class History {
     return this.#steps.at(this.#indexAfter(revision))
   }
 
-  /** The batches above `revision`, those that arrive meanwhile included, or `'expired'` once any of them may be missing. O(log n),
-   *  then O(1) a batch. Whoever pauses may lose the rest: the walk then fails with `expired`, never skips. */
+  /** The batches above `revision`, including those that arrive meanwhile, or `'expired'` if any of them may be missing. O(log n), then O(1)
+   *  for each batch. A walk that pauses for too long fails with `expired`; it never skips a batch. */
   since(revision: Revision): Iterable<Batch> | 'expired' {
     if (revision < this.oldest) return 'expired'
     return this.#walk(this.#shifted + this.#indexAfter(revision))
@@ -218,7 +217,7 @@ export class History {
   }
 
   #shift(first: Step): void {
-    // The step itself is not looked at.
+    // The step itself is not read.
     if (this.#kept.first?.before === this.#shifted) this.#kept.shift()
     this.#steps.shift()
     this.#shifted++
@@ -239,7 +238,7 @@ function undo(edit: TreeEdit<KeyValue>, { events }: Batch): void {
   }
 }
 
-/** The index of the first item for which it is so, as it is for all after it; their number when there is none. O(log n). */
+/** The index of the first item for which the condition holds, as it does for all after it; their number if there is none. O(log n). */
 function indexOfFirst<T>(items: Ring<T>, isSo: (item: T) => boolean): number {
   let low = 0
   let high = items.size
@@ -251,11 +250,11 @@ function indexOfFirst<T>(items: Ring<T>, isSo: (item: T) => boolean): number {
   return low
 }
 
-/** What a change costs beyond values and key: the copied path, the entry, the event, the batch, the snapshot. Measured by
- *  bench/store at 1,000,000 keys. */
+/** The memory of a change beside values and key: the copied path, the entry, the event, the batch, the snapshot. Measured by bench/store at
+ *  1,000,000 keys. */
 const changeBytes = 1100
 
-/** What a batch keeps alive: the state before it, which the latest contents do not have, and for each change what was copied. */
+/** The memory that a batch keeps alive: the values before it, which the latest contents do not have, and the copies of each change. */
 function bytesOf(events: readonly Event[]): number {
   let bytes = 0
   for (const { key, before } of events) {

@@ -8,7 +8,7 @@ import { type Key, type KeyRange, keyFromText, prefixEnd } from '../base/keys.ts
 import type { BTree, RangeOptions } from './btree.ts'
 import type { KeyValue } from './event.ts'
 
-/** That an entry has a term. */
+/** One term of one entry. */
 export class IndexEntry {
   /** The place of (term, key) in the index. */
   readonly key: Key
@@ -63,7 +63,7 @@ function termRange(term: string, range: KeyRange): KeyRange {
   return { start: (prefix + range.start) as Key, end }
 }
 
-/** The term as bytes that no other term's begin with: a zero in it is followed by a one, and two zeros end it. */
+/** The term in a prefix-free form: a zero byte in it is followed by a one, and two zero bytes end it. */
 function termPrefix(term: string): Key {
   return (keyFromText(term).replaceAll('\0', '\0\u0001') + '\0\0') as Key
 }

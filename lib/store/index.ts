@@ -1,13 +1,13 @@
-/** The secondary indexes of one keyspace: made known, built in slices, kept up with every batch, dropped.
+/** The secondary indexes of one keyspace: they are added, built in slices, updated with every batch, and dropped.
  *
  *  ```
  *  keys:   a ......... position ......... z
  *          indexed    |  not yet
  *  ```
  *
- *  Building walks the latest contents in key order. A batch that arrives meanwhile is indexed as far as its keys lie before the
- *  position; the rest will be met by the walk. So no old snapshot is held and nothing is replayed, and when the walk is through,
- *  the index is complete for the latest revision, and from there on for every later one. */
+ *  Building walks the latest contents in key order. Of a batch that arrives meanwhile, the keys before the position are indexed; the walk
+ *  will reach the others. So no old snapshot is held and nothing is replayed. When the walk ends, the index is complete for the latest
+ *  revision and for every later one. */
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, keyAfter, minKey } from '../base/keys.ts'
@@ -16,12 +16,12 @@ import { TreeEdit } from './btree-edit.ts'
 import type { Event, KeyValue } from './event.ts'
 import { IndexEntry, indexKey, type IndexTrees } from './index-snapshot.ts'
 
-/** The terms that an entry is found by. Must follow from the entry alone, and must not throw. */
+/** The terms of an entry. They must depend on the entry alone, and the function must not throw. */
 export type TermsOf = (entry: KeyValue) => readonly string[]
 
 interface IndexState {
   readonly termsOf: TermsOf
-  /** Where the walk goes on; `undefined` when the index is complete. */
+  /** Where the walk continues; `undefined` when the index is complete. */
   position: Key | undefined
   tree: BTree<IndexEntry>
 }
@@ -43,7 +43,7 @@ export class Indexes {
     return false
   }
 
-  /** Makes an index known; `build` completes it. */
+  /** Adds an index; `build` completes it. */
   add(name: string, termsOf: TermsOf): void {
     if (this.#states.has(name)) {
       throw new CacheError('invalid_request', `there is an index ${name} already`)
@@ -51,14 +51,14 @@ export class Indexes {
     this.#states.set(name, { termsOf, position: minKey, tree: BTree.empty() })
   }
 
-  /** Forgets an index. False when there was none of that name. */
+  /** Drops an index. False if there was none of that name. */
   drop(name: string): boolean {
     const isKnown = this.#states.delete(name)
     if (this.#trees.has(name)) this.#publish()
     return isKnown
   }
 
-  /** Starts all over, for new contents. */
+  /** Starts again, for new contents. */
   reset(): void {
     for (const state of this.#states.values()) {
       state.position = minKey
@@ -88,7 +88,7 @@ export class Indexes {
     return isChanged
   }
 
-  /** Follows the events of one batch. Throws, if `termsOf` does, before anything has changed. */
+  /** Applies the events of one batch. If `termsOf` throws, nothing has changed. */
   apply(events: readonly Event[]): void {
     if (this.#states.size === 0) return
     const changed: [IndexState, BTree<IndexEntry>][] = []

@@ -1,8 +1,8 @@
 /** The entries and history under one etcd prefix: takes batches in order, gives snapshots and positions.
  *
- *  Everything is validated before anything changes, the change is made beside what readers see, and the new revision is published
- *  last, so a refused batch leaves no trace. Readers hold snapshots and revisions, never locks. Time is passed in; waking whoever
- *  waits for a revision is left to the caller. */
+ *  Everything is validated before anything changes, the change is made in new nodes that readers do not see, and the new revision is
+ *  published last, so a refused batch leaves no trace. Readers hold snapshots and revisions, never locks. Time is passed in; the caller
+ *  wakes those that wait for a revision. */
 
 import { CacheError } from '../base/errors.ts'
 import { type Key, textFromKey } from '../base/keys.ts'
@@ -43,13 +43,13 @@ export class Keyspace {
     return this.#history.size
   }
 
-  /** What the history weighs, of what the latest contents do not hold. */
+  /** The size of the history, without what the latest contents hold. */
   get historyBytes(): number {
     return this.#history.bytes
   }
 
-  /** Replaces all contents by `base` at a revision, which may be below the latest: history starts again, and so does every index.
-   *  `base` is a tree that was fed in slices (`BTreeBuilder`), or entries in key order. Snapshots that are held stay readable. */
+  /** Replaces all contents by `base` at a revision, which may be below the latest: the history and every index start again. `base` is a
+   *  tree that was built in slices (`BTreeBuilder`), or entries in key order. Snapshots that are held stay readable. */
   restore(base: BTree<KeyValue> | Iterable<KeyValue>, revision: Revision): void {
     checkedRevision(revision)
     const tree = base instanceof BTree ? base : treeFromEntries(base)
@@ -58,9 +58,9 @@ export class Keyspace {
     this.#history = new History(this.#bounds, this.#latest)
   }
 
-  /** Applies all changes of one revision. Refuses, changing nothing, with `conflict` what does not follow from what is there: a
-   *  revision that is not above the latest, a delete of a missing key, an entry of another revision, two changes of one key (etcd
-   *  makes none), no changes at all (that is `advance`). O(log n) for each change. */
+  /** Applies all changes of one revision. Fails with `conflict`, and changes nothing, if they do not fit the contents: a revision that is
+   *  not above the latest, a delete of a missing key, an entry of another revision, two changes of one key (etcd makes none), no changes
+   *  at all (that is `advance`). O(log n) for each change. */
   apply(revision: Revision, changes: readonly Change[], nowMs: number): Batch {
     this.#checkFollows(revision, changes)
     const edit = new TreeEdit<KeyValue>(this.#latest)
@@ -73,8 +73,8 @@ export class Keyspace {
     return step
   }
 
-  /** States that nothing has changed up to `revision`. Does nothing when it is the latest already; refuses, with `conflict`, to go
-   *  back. O(1). */
+  /** Notes that nothing has changed up to `revision`. Does nothing if it is the latest already; fails with `conflict` if it is below.
+   *  O(1). */
   advance(revision: Revision, nowMs: number): void {
     checkedRevision(revision)
     const { revision: latest } = this.#latest
@@ -90,7 +90,7 @@ export class Keyspace {
     return this.#latest
   }
 
-  /** The contents at `revision`. Refuses one below the oldest with `expired`, and one above the latest with `future_revision`. */
+  /** The contents at `revision`. Fails with `expired` below the oldest, and with `future_revision` above the latest. */
   at(revision: Revision): Snapshot {
     checkedRevision(revision)
     const { oldest, revision: latest } = this
@@ -106,8 +106,8 @@ export class Keyspace {
     return this.#history.snapshotAt(revision)
   }
 
-  /** The batches above `revision`, or `'expired'` once any of them may be missing. A reader is nothing but a revision, so readers
-   *  cost nothing here. O(log n), then O(1) a batch. Whoever pauses may lose the rest: the walk then fails with `expired`. */
+  /** The batches above `revision`, or `'expired'` if any of them may be missing. A reader is only a revision, so readers cost nothing here.
+   *  O(log n), then O(1) for each batch. A walk that pauses for too long fails with `expired`. */
   since(revision: Revision): Iterable<Batch> | 'expired' {
     return this.#history.since(revision)
   }
@@ -117,12 +117,12 @@ export class Keyspace {
     return this.#history.next(revision)
   }
 
-  /** Lets go of the oldest history until it weighs at most `bytes`. */
+  /** Drops the oldest history until its size is at most `bytes`. */
   trimHistory(bytes: number): void {
     this.#history.trimTo(bytes)
   }
 
-  /** Makes `revision` the oldest that can be read, unless it is already; refuses one above the latest. */
+  /** Makes `revision` the oldest that can be read, unless it is already; fails for one above the latest. */
   compact(revision: Revision): void {
     checkedRevision(revision)
     const { revision: latest } = this
@@ -134,12 +134,12 @@ export class Keyspace {
     this.#history.compact(revision)
   }
 
-  /** Makes an index known. It answers once `buildIndexes` has completed it, from the revision of that moment on. */
+  /** Adds an index. It is used after `buildIndexes` has completed it, from the revision of that moment on. */
   addIndex(name: string, termsOf: TermsOf): void {
     this.#indexes.add(name, termsOf)
   }
 
-  /** Forgets an index; snapshots that are held keep it. False when there was none of that name. */
+  /** Drops an index; snapshots that are held keep it. False if there was none of that name. */
   dropIndex(name: string): boolean {
     const isKnown = this.#indexes.drop(name)
     this.#publishIndexes()
@@ -151,14 +151,14 @@ export class Keyspace {
     return this.#indexes.isBuilding
   }
 
-  /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries, and says whether some is left. The caller gives
-   *  way between slices; batches may come meanwhile. */
+  /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries. True if work is left. The caller yields between slices;
+   *  batches may come meanwhile. */
   buildIndexes(maxEntries: number): boolean {
     if (this.#indexes.build(this.#latest, maxEntries)) this.#publishIndexes()
     return this.#indexes.isBuilding
   }
 
-  /** The contents did not change since the newest batch, so an index of them holds from there on. */
+  /** The contents have not changed since the newest batch, so an index of them is valid from there on. */
   #publishIndexes(): void {
     this.#history.replaceNewest(this.#indexes.trees)
     this.#latest = this.#snapshotOf(this.#latest.revision, this.#latest)

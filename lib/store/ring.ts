@@ -1,5 +1,5 @@
-/** A queue over one array that is used round and round: append at the end, take from the front, read anywhere, all in O(1). It
- *  doubles when full and halves when a quarter is used, so that its memory follows its size. */
+/** A queue in a ring buffer: append at the end, take from the front, read anywhere, all in O(1). The buffer doubles when it is full and
+ *  halves when a quarter is used. */
 
 const minSlots = 16
 

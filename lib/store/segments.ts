@@ -1,9 +1,9 @@
-/** Derived data kept with the leaves: what is expensive to make from the entries of a leaf, such as their encoded bytes.
+/** Derived data that is kept with the leaves and is expensive to make from their entries, such as encoded bytes.
  *
- *  A leaf never changes, so what was made from it is never stale: a change makes a new leaf, which has no segments yet, and every
- *  snapshot that shares a leaf shares its segments. All segments of a process live under one budget. When it is exceeded, those
- *  that were not asked for the longest are dropped; a leaf that no snapshot holds any more is not asked for, so its segments go
- *  first. The cache holds segments, never leaves, so that it keeps no entry alive. */
+ *  A leaf never changes, so its segments are never stale: a change makes a new leaf, which has no segments yet, and all snapshots that
+ *  share a leaf share its segments. One budget covers all segments of a process. When it is exceeded, the least recently used ones are
+ *  evicted; segments of a leaf that no snapshot holds are not used any more, so they go first. The cache holds segments, never leaves,
+ *  so that it keeps no entry alive. */
 
 /** What one leaf's entries became in one encoding, under the name of that encoding. A link of two lists: its leaf's, and the cache's in order of use. */
 export class CachedSegment {
@@ -25,7 +25,7 @@ export class CachedSegment {
   }
 }
 
-/** What segments belong to: a leaf. */
+/** The owner of segments: a leaf. */
 export interface SegmentHolder {
   /** Only `SegmentCache` touches it. */
   segments?: CachedSegment | undefined
@@ -66,8 +66,7 @@ export class SegmentCache<D extends object> {
     return undefined
   }
 
-  /** Keeps `data`, which weighs `bytes`, with the leaf, in place of what was kept under the same name. What exceeds the whole
-   *  budget is not kept. */
+  /** Keeps `data` of size `bytes` with the leaf, in place of the old segment of the same name. Data above the whole budget is not kept. */
   set(leaf: SegmentHolder, name: string, data: D, bytes: number): void {
     let kept: CachedSegment | undefined = undefined
     for (let segment = leaf.segments; segment !== undefined;) {
@@ -90,7 +89,7 @@ export class SegmentCache<D extends object> {
     this.dropTo(this.#maxBytes)
   }
 
-  /** Drops what was not asked for the longest until at most `bytes` are left. */
+  /** Evicts the least recently used segments until at most `bytes` are left. */
   dropTo(bytes: number): void {
     while (this.#bytes > bytes && this.#oldest !== undefined) this.#drop(this.#oldest)
   }

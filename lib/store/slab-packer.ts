@@ -1,26 +1,26 @@
-/** Frees slabs that few living values hold on to.
+/** Frees slabs with few live values.
  *
- *  Values lie on slabs in the order in which they came. Where few objects change often and many change rarely, most of a slab dies
- *  soon, and what still lives keeps all of it: a cluster whose leases are renewed all the time would hold a slab for every pod that
- *  was written in between. So now and then the values on mostly dead slabs are moved together. */
+ *  Values are on slabs in the order in which they came. If few objects change often and many change rarely, most values of a slab are
+ *  soon dead, and the few live ones keep the whole slab in memory: a cluster whose leases are renewed all the time would hold a slab for
+ *  every pod that was written in between. So from time to time the live values of mostly dead slabs are moved to new slabs. */
 
 import { allKeys } from '../base/keys.ts'
 import type { KeyValue } from './event.ts'
 import { slabBytes, SlabWriter } from './slab.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** A slab with less living bytes is left by those that live on it. */
+/** Values are moved off a slab with fewer live bytes than this. */
 const liveMinBytes = slabBytes / 2
 
-/** What packing came to. */
+/** The result of packing. */
 export interface Packing {
-  /** Living values together. */
+  /** Bytes of all live values. */
   valueBytes: number
   movedBytes: number
 }
 
-/** Moves the living values of mostly dead slabs to new ones; gives way after each leaf. What histories and older snapshots hold stays
- *  where it is until they are gone. Values that are written meanwhile wait for the next time. */
+/** Moves the live values of mostly dead slabs to new ones; yields after each leaf. Values of histories and older snapshots stay in place
+ *  until those are dropped. Values that are written meanwhile wait for the next run. */
 export function* packSlabs(latest: () => Iterable<Snapshot>): Generator<void, Packing> {
   const packing: Packing = { valueBytes: 0, movedBytes: 0 }
   const live = new Map<Uint8Array, number>()

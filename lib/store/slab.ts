@@ -1,10 +1,10 @@
-/** Values are kept in slabs: a few large buffers that many values share, so that a value costs its bytes and no object, and so
- *  that a value never pins the large message it came in. */
+/** Slabs: a few large buffers that many values share. A value costs only its bytes, not an object, and never keeps the large message alive
+ *  that it came in. */
 
 import type { ValueWindow } from './event.ts'
 
-/** Large enough that a million values are a few thousand objects for the collector, small enough that the odd value that
- *  outlives its neighbours pins little. */
+/** Large enough that a million values are a few thousand objects for the collector, small enough that a single value which outlives its
+ *  neighbours keeps little memory alive. */
 export const slabBytes: number = 256 * 1024
 
 /** A value above this gets a buffer of its own, which bounds what is left unused at the end of a slab to a quarter. */
@@ -13,7 +13,7 @@ const ownBufferMinBytes = slabBytes / 4
 /** The window of a value without bytes. */
 const emptyValue: ValueWindow = { bytes: new Uint8Array(0), start: 0, end: 0 }
 
-/** Copies values into slabs, one after the other. A full slab is forgotten here and lives as long as a value in it. */
+/** Copies values into slabs, one after the other. A full slab is not referenced here any more, and lives as long as a value in it. */
 export class SlabWriter {
   #slab: Uint8Array = emptyValue.bytes
   #used = 0

@@ -1,13 +1,13 @@
-/** Watchers that are sent the same frames: the same keys, the same filter, the same encoding. What a batch means to them, and the
- *  bytes that say so, are worked out once, however many they are. */
+/** Watchers that get the same frames: they have the same keys, filter and encoding. The frames of a batch are made once for all of them,
+ *  however many they are. */
 
 import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
 
-/** What an event becomes: its frame, nothing when the filter leaves it out, `'inexact'` when it cannot be told exactly, or `'later'`
- *  when it cannot be told yet: `Hub.resumeHeld` says when to ask again. */
+/** The result for an event: its frame; undefined if the filter excludes it; `'inexact'` if it cannot be shown exactly; or `'later'` if it
+ *  cannot be shown yet: `Hub.resumeHeld` is called when it can be tried again. */
 export type Framed = Uint8Array | 'inexact' | 'later' | undefined
 
 /** Terms of which an object must have one to concern an audience. */
@@ -23,17 +23,17 @@ export interface AudienceSpec {
   /** Equal for all watchers that may share frames, different for all others. */
   readonly id: string
   readonly range: KeyRange
-  /** Narrows the events further, so that the others cost these watchers nothing. What it leaves out, `frameOf` must leave out. */
+  /** Narrows the events, so that others cost these watchers nothing. `frameOf` must also exclude every event that it excludes. */
   readonly requires?: RequiredTerms | undefined
-  /** Encodes what an event means to this audience. Pure. With `isAlone`, nobody else is known to need the same frame. */
+  /** Encodes an event for this audience. Pure. With `isAlone`, no other watcher is known to need the same frame. */
   readonly frameOf: (event: Event, revision: Revision, isAlone: boolean) => Framed
 }
 
 /** What is known of a batch that concerns an audience. */
 export interface Concerned {
-  /** May leave out what is known not to concern it. */
+  /** May leave out events that are known not to concern it. */
   readonly events: readonly Event[]
-  /** It concerns one watcher and nobody else. */
+  /** It concerns only one watcher. */
   readonly isAlone: boolean
 }
 
@@ -54,8 +54,8 @@ export class Audience<W> {
     this.spec = spec
   }
 
-  /** The frames of a batch, or why one of them cannot be made: a batch is sent whole or not at all. Answers are kept
-   *  until `forget`, since watchers ask for the same batches one after the other. */
+  /** The frames of a batch, or why one of them cannot be made: a batch is sent whole or not at all. Results are kept until `forget`,
+   *  because watchers need the same batches one after the other. */
   framesOf(batch: Batch, concerned?: Concerned): Frames {
     if (this.#batch === batch) return this.#frames
     const known = this.#others?.get(batch)
@@ -66,7 +66,7 @@ export class Audience<W> {
     return this.#frames
   }
 
-  /** Lets go of the answers. An audience may be told nothing for hours, and a batch holds all contents of its revision. */
+  /** Drops the results. An audience may get no event for hours, and a batch holds all contents of its revision. */
   forget(): void {
     this.#batch = undefined
     this.#frames = nothing

@@ -1,5 +1,5 @@
-/** Frames that were made lately, for whoever needs the same ones next: watchers with other selections, and those who catch up, each
- *  at a position of its own. Bounded in bytes; the frames that were made first go first.
+/** A cache of recent frames, for watchers with other selectors that need the same ones, and for watchers that catch up, each at its own
+ *  position. Bounded in bytes; the oldest frames are dropped first.
  *
  *  They are kept in two generations: the newer one takes what is made, and becomes the older one when it is full. One map that is
  *  added to and deleted from for ever would make a new table every so often, and V8 has each table refer to the next: once one has grown
@@ -7,12 +7,12 @@
 
 import type { Event } from '../store/event.ts'
 
-/** What keeping a frame costs: its bytes, and what goes with them. */
+/** The memory of a kept frame: its bytes and the objects around them. */
 function keptBytes(frame: Uint8Array): number {
   return frame.length + 200
 }
 
-/** The few forms in which one event was asked for. */
+/** The frames of one event, in the few forms that were needed. */
 interface KeptFrames {
   readonly names: string[]
   readonly frames: Uint8Array[]
@@ -45,7 +45,7 @@ export class FrameCache {
   #older = new Generation()
   #newer = new Generation()
 
-  /** At least half as much is kept, too. */
+  /** The limit in bytes; at least half as much is kept. */
   constructor(maxBytes: number) {
     this.#generationMaxBytes = maxBytes / 2
   }
@@ -59,7 +59,7 @@ export class FrameCache {
     return this.#newer.get(event, name) ?? this.#older.get(event, name)
   }
 
-  /** Keeps the frame of an event, for which there is none of that name. Not one that others would have to go for. */
+  /** Keeps the frame of an event, for which none of that name is kept yet. A frame that would push out many others is not kept. */
   set(event: Event, name: string, frame: Uint8Array): void {
     const bytes = keptBytes(frame)
     if (bytes > this.#generationMaxBytes) return

@@ -1,6 +1,6 @@
-/** Fan-out of one keyspace: publishes each batch once to the watchers whom it concerns, and lets those that have fallen behind catch
- *  up, a slice at a time. Knows no sockets and no clock: whoever owns a watcher's sink resumes it, and whoever owns the event loop
- *  runs the slices. */
+/** Fan-out of one keyspace: publishes each batch once to the watchers that it concerns, and lets lagging watchers catch up, a slice at a
+ *  time. It knows no sockets and no clock: the owner of a watcher's sink resumes the watcher, and the owner of the event loop runs the
+ *  slices. */
 
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
@@ -11,7 +11,7 @@ import { type WatchedHistory, Watcher, type WatcherSink } from './watcher.ts'
 
 export interface HubOptions {
   readonly history: WatchedHistory
-  /** Called when there is work for `run`, once until `run` was called. */
+  /** Called when there is work for `run`; not again before `run` was called. */
   readonly onWork: () => void
 }
 
@@ -20,10 +20,10 @@ export class Hub {
   readonly #onWork: () => void
   readonly #interest = new Interest()
   readonly #audiences = new Map<string, Audience<Watcher>>()
-  /** Lagging watchers whose sinks take more, the longest waiting first, and some that have ended since. Not a set: of one that
-   *  all join and leave for ever, V8 keeps every table that it outgrew until the next full collection. */
+  /** Lagging watchers whose sinks accept more, the longest waiting first, and some that have ended since. Not a Set: V8 keeps all old tables
+   *  of a Set that is added to and deleted from all the time until the next full collection. */
   #catchingUp: Watcher[] = []
-  /** Watchers before a batch that cannot be told yet. */
+  /** Watchers that wait before a batch that cannot be shown yet. */
   readonly #held = new Set<Watcher>()
   #isRunDue = false
   #size = 0
@@ -43,8 +43,8 @@ export class Hub {
     return this.#size
   }
 
-  /** Adds a watcher that has everything up to `position`. Its frames begin with the next `run`. Refuses a position that history
-   *  does not reach back to with `expired`. */
+  /** Adds a watcher that has everything up to `position`. Its frames begin with the next `run`. Fails with `expired` if the history does not
+   *  have that position any more. */
   add(spec: AudienceSpec, position: Revision, sink: WatcherSink): Watcher {
     const { oldest } = this.#history
     if (position < oldest) {
@@ -75,7 +75,7 @@ export class Hub {
     this.#interest.delete(audience)
   }
 
-  /** Hands a batch, which the history has by now, to the live watchers whom it may concern. */
+  /** Publishes a batch, which is in the history already, to the live watchers that it may concern. */
   publish(batch: Batch): void {
     const concerned = this.#interest.concerned(batch.events)
     for (const [audience, events] of concerned) {
@@ -94,7 +94,7 @@ export class Hub {
     }
   }
 
-  /** The sink of a lagging watcher takes more. */
+  /** The sink of a lagging watcher accepts more. */
   resume(watcher: Watcher): void {
     if (watcher.state !== 'lagging' || !watcher.isWaiting) return
     watcher.resume()
@@ -102,14 +102,14 @@ export class Hub {
     this.#wantRun()
   }
 
-  /** What could not be told yet may be told now. */
+  /** Batches that could not be shown yet may be shown now. */
   resumeHeld(): void {
     const held = [...this.#held]
     this.#held.clear()
     for (const watcher of held) this.resume(watcher)
   }
 
-  /** Lets watchers catch up, a share each, until it is over or all have. Calls `onWork` when some is left. */
+  /** Lets watchers catch up, a share each, until the slice is over or all have. Calls `onWork` if work is left. */
   run(isOver: () => boolean): void {
     this.#isRunDue = false
     const audiences = new Set<Audience<Watcher>>()
@@ -121,7 +121,7 @@ export class Hub {
       audiences.add(watcher.audience)
       watcher.catchUp(shareMaxEvents)
       if (watcher.isHeld) this.#held.add(watcher)
-      // What is left comes after the others, so that nobody waits for somebody who is far behind.
+      // It continues after the others, so that a watcher which is far behind does not delay them.
       if (watcher.state === 'lagging' && !watcher.isWaiting) watchers.push(watcher)
     }
     for (const audience of audiences) audience.forget()
@@ -129,7 +129,7 @@ export class Hub {
     if (this.#catchingUp.length > 0) this.#wantRun()
   }
 
-  /** Hands a batch to the live watchers of one audience. It is encoded for the first of them: whoever lags comes to it by itself. */
+  /** Writes a batch to the live watchers of one audience. It is encoded for the first of them; lagging ones reach it when they catch up. */
   #deliver(audience: Audience<Watcher>, batch: Batch, concerned: Concerned): void {
     for (const watcher of audience.watchers) {
       if (watcher.state !== 'live') continue
@@ -147,5 +147,5 @@ export class Hub {
   }
 }
 
-/** What one watcher may take of the history before the next has its turn: well under a millisecond, should all have to be encoded. */
+/** How many events one watcher may take from the history before the next one's turn: well under a millisecond, even if all must be encoded. */
 const shareMaxEvents = 16

@@ -1,7 +1,7 @@
-/** Which audiences a change concerns, by lookup: an event costs as much as the audiences that may want it, not as all there are.
+/** Looks up which audiences a change concerns: the cost of an event depends on the audiences that may need it, not on all of them.
  *
- *  An audience stands in one place only, the narrowest that it allows: its only key, a term that it requires, the folder that its
- *  range is (a namespace, or the whole keyspace), or the list of those that have to be asked, which is for ranges of other forms. */
+ *  An audience is in one place only, the narrowest possible: its only key, a term that it requires, the folder of its range (a namespace,
+ *  or the whole keyspace), or, for all other ranges, the list of audiences that are checked for every change. */
 
 import type { Watcher } from './watcher.ts'
 import { inRange, type Key, keyAfter, type KeyRange, prefixEnd } from '../base/keys.ts'
@@ -9,7 +9,7 @@ import type { Event } from '../store/event.ts'
 import type { TermsOf } from '../store/index.ts'
 import type { Audience } from './audience.ts'
 
-/** Who requires terms of one index. */
+/** The audiences that require terms of one index. */
 interface TermPlaces {
   readonly termsOf: TermsOf
   readonly places: Map<string, Set<Audience<Watcher>>>
@@ -66,7 +66,7 @@ export class Interest {
     return concerned
   }
 
-  /** A key lies in few folders: of its resource, and of its namespace. */
+  /** A key is in few folders: those of its resource and of its namespace. */
   #noteFolders(concerned: Map<Audience<Watcher>, Event[]>, event: Event): void {
     if (this.#byFolder.size === 0) return
     const { key } = event
@@ -77,7 +77,7 @@ export class Interest {
   }
 }
 
-/** The terms before and after: an object that leaves a selection concerns it as much as one that enters. */
+/** The terms before and after the change: an object that leaves a selection concerns it as much as one that enters. */
 function termsAround(termsOf: TermsOf, { before, after }: Event): ReadonlySet<string> {
   const terms = new Set<string>()
   if (before !== undefined) for (const term of termsOf(before)) terms.add(term)
@@ -112,12 +112,12 @@ function placeIn<K>(places: Map<K, Set<Audience<Watcher>>>, key: K): Set<Audienc
   return place
 }
 
-/** The one key of a range that holds one. */
+/** The key of a range of a single key; undefined for other ranges. */
 function onlyKey({ start, end }: KeyRange): Key | undefined {
   return end === keyAfter(start) ? start : undefined
 }
 
-/** The folder that a range is: all keys below a prefix that ends in a slash. */
+/** The folder of a range that is all keys below a prefix with a final slash; undefined for other ranges. */
 function folderOf({ start, end }: KeyRange): Key | undefined {
   return start.endsWith('/') && end === prefixEnd(start) ? start : undefined
 }

@@ -1,16 +1,16 @@
-/** What falls due when, in buckets of a tenth of a second: adding and removing cost O(1), and an item that was removed leaves nothing
- *  behind, though thousands come and go long before their time. */
+/** Items by the time when they are due, in buckets of a tenth of a second. Adding and removing cost O(1), and a removed item leaves nothing
+ *  behind, although thousands are removed long before they are due. */
 
 import { Heap } from '../base/heap.ts'
 
-/** Nothing here is due more exactly. */
+/** The precision of due times. */
 const bucketMs = 100
 
 export class Schedule<T> {
   readonly #buckets = new Map<number, Set<T>>()
   readonly #numbers = new Heap<number>((a, b) => a - b)
 
-  /** Adds an item that falls due at `atMs`, or up to a bucket later. */
+  /** Adds an item that is due at `atMs`, or up to one bucket later. */
   add(item: T, atMs: number): void {
     const number = bucketOf(atMs)
     const bucket = this.#buckets.get(number)
@@ -26,7 +26,7 @@ export class Schedule<T> {
     this.#buckets.get(bucketOf(atMs))?.delete(item)
   }
 
-  /** When something is due next; undefined if nothing is. */
+  /** When the next item is due; undefined if there is none. */
   nextMs(): number | undefined {
     for (let first = this.#numbers.first; first !== undefined; first = this.#numbers.first) {
       const bucket = this.#buckets.get(first)
@@ -36,7 +36,7 @@ export class Schedule<T> {
     return undefined
   }
 
-  /** Takes out what is due by now, in order. */
+  /** Removes and returns the items that are due, in order. */
   take(nowMs: number): T[] {
     const due: T[] = []
     for (let next = this.nextMs(); next !== undefined && next <= nowMs; next = this.nextMs()) {

@@ -1,4 +1,4 @@
-/** What open watches need of whoever follows the mirror. */
+/** What open watches need of the part that follows the mirror. */
 
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -8,12 +8,12 @@ import type { Hub } from './hub.ts'
 export interface WatchSource {
   /** Fans out the changes of a keyspace. */
   hub(keyspace: Key): Hub
-  /** The revision up to which nothing is missing. */
+  /** The revision up to which a keyspace is complete. */
   proven(keyspace: Key): Revision
-  /** Asks etcd how far it is, once for all of these that it says so for at once; `proven` rises when it answers. */
+  /** Requests the progress of etcd for these keyspaces, in one request where one answer covers several; `proven` rises when it comes. */
   refresh(keyspaces: Iterable<Key>): void
   /** etcd's compacted revision; 0 when none is known. */
   compacted(keyspace: Key): Revision
-  /** A revision that will never come, since etcd's history is another one now. */
+  /** True for a revision that will never come, because etcd has another history now. */
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean
 }

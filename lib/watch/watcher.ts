@@ -5,8 +5,8 @@
  *    lagging ─────────────▶ live    live ──────────────────▶ lagging    any ── end() ──▶ ended
  *  ```
  *
- *  A live watcher has been sent everything up to the history's revision, and is handed new frames as they come. A lagging one is
- *  behind: it holds nothing but its position, and catches up from the history when its sink takes more. */
+ *  A live watcher has been sent everything up to the history's revision, and gets new frames as they come. A lagging one is behind: it
+ *  holds only its position, and catches up from the history when its sink accepts more. */
 
 import type { Revision } from '../base/revision.ts'
 import type { Batch } from '../store/event.ts'
@@ -14,11 +14,11 @@ import type { Audience } from './audience.ts'
 
 /** Where a watcher's frames go. */
 export interface WatcherSink {
-  /** Takes a frame. False when it is full from now on: `Hub.resume` tells when it takes more. */
+  /** Takes a frame. Returns false if it is full now: `Hub.resume` is called when it accepts more. */
   write(frame: Uint8Array): boolean
-  /** History has moved on past the position: no more frames come. */
+  /** The history no longer has the position: no more frames come. */
   expired(oldest: Revision): void
-  /** The batch at `revision` cannot be told exactly: no more frames come. Everything before it was written, and nothing of it. */
+  /** The batch at `revision` cannot be shown exactly: no more frames come. Everything before it was written, and nothing of it. */
   inexact(revision: Revision): void
 }
 
@@ -67,17 +67,17 @@ export class Watcher {
     return this.#state === 'live' && revision > this.#position ? revision : this.#position
   }
 
-  /** Lagging and not catching up: the sink is full, or nobody has said yet that it is not. `resume` ends that. */
+  /** Lagging and not catching up, because the sink is full. `resume` ends that. */
   get isWaiting(): boolean {
     return this.#isWaiting
   }
 
-  /** Waiting for a batch that cannot be told yet. */
+  /** Waiting for a batch that cannot be shown yet. */
   get isHeld(): boolean {
     return this.#isHeld
   }
 
-  /** The sink takes more, or a batch that could not be told may be told now. */
+  /** The sink accepts more, or a batch that could not be shown may be shown now. */
   resume(): void {
     this.#isWaiting = false
     this.#isHeld = false
@@ -88,7 +88,7 @@ export class Watcher {
     if (batch.revision > this.#position) this.#send(batch)
   }
 
-  /** Sends what has come since the position, up to about `maxEvents` events of the history, and is live once nothing is left. */
+  /** Sends events after the position, up to about `maxEvents` of the history; becomes live when none are left. */
   catchUp(maxEvents: number): void {
     let passed = 0
     while (this.#state === 'lagging' && passed < maxEvents) {
@@ -110,13 +110,13 @@ export class Watcher {
     this.#state = 'ended'
   }
 
-  /** Tells the sink that its position is of no use any more. */
+  /** Tells the sink that its position has expired. */
   expire(): void {
     this.#state = 'ended'
     this.#sink.expired(this.#history.oldest)
   }
 
-  /** Writes the frames of a batch that were not written yet. False when no more can be written for now, or ever. */
+  /** Writes the frames of a batch that were not written yet. False if no more can be written for now, or ever. */
   #send(batch: Batch): boolean {
     const frames = this.audience.framesOf(batch)
     if (frames === 'inexact') {
@@ -133,14 +133,14 @@ export class Watcher {
         this.#pause(batch, i + 1 < frames.length ? i + 1 : 0)
         return false
       }
-      // Whoever takes a frame may end the watch.
+      // Writing a frame may end the watch.
       if (this.#state === 'ended') return false
     }
     this.#sentOfNext = 0
     return true
   }
 
-  /** Falls behind before a batch that cannot be told yet. */
+  /** Starts to lag before a batch that cannot be shown yet. */
   #hold({ revision }: Batch): void {
     if (this.#state === 'live') this.#position = (revision - 1) as Revision
     this.#state = 'lagging'
@@ -148,7 +148,7 @@ export class Watcher {
     this.#isHeld = true
   }
 
-  /** Falls behind after `sent` frames of a batch, 0 for all of them. */
+  /** Starts to lag after `sent` frames of a batch; 0 means all of them. */
   #pause(batch: Batch, sent: number): void {
     if (this.#state !== 'ended') this.#state = 'lagging'
     this.#isWaiting = true

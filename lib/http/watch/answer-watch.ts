@@ -1,5 +1,5 @@
-/** Answers watches: first, where asked for, the state that there is, as ADDED events made from one snapshot; then what comes, from the
- *  hub. Events are encoded once for all watchers that see them alike. */
+/** Answers watches: first, if requested, the current state as ADDED events from one snapshot; then the changes, from the hub. Each event
+ *  is encoded once for all watchers that get the same bytes. */
 
 import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
@@ -26,21 +26,20 @@ import { WatchResponse } from './watch-response.ts'
 import { framingOf } from './watch-framing.ts'
 import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
 
-/** What watches are answered with. */
+/** What answering a watch needs. */
 export type WatchServices = FrameServices & Pick<ApiOptions, 'segments' | 'fairness'>
 
-/** What a watch is answered from. */
+/** What a watch is answered from: its plan and a snapshot. */
 export interface WatchAnswer {
   readonly plan: WatchPlan
   readonly mediaType: MediaType
   readonly encoder: ObjectEncoder
   readonly shown: Shown
-  /** Of the plan's freshness; of any state for a watch that begins at a revision. */
+  /** As fresh as the plan requires; any state for a watch that begins at a revision. */
   readonly snapshot: Snapshot
 }
 
-/** Answers, until the watch follows the hub: from then on nothing of the request is held. Refusals are thrown as long as nothing was
- *  sent. */
+/** Answers until the watch follows the hub; after that nothing of the request is held. Refusals are thrown as long as nothing was sent. */
 export async function answerWatch(
   context: RequestContext,
   answer: WatchAnswer,
@@ -52,7 +51,7 @@ export async function answerWatch(
   const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
   const filter = compileFilter(plan, state.makeReader)
   const hasState = start.type === 'state'
-  // Thousands may come at once: each begins in its turn.
+  // Thousands of watches may begin at once, so each waits for its turn.
   if (hasState) await clock.yield()
   checkWatch(plan, snapshot, services)
   if (hasState) await checkState(context, { answer, filter }, services)
@@ -96,7 +95,7 @@ async function checkState(
   if (problem !== undefined) throw notShown(answer.plan.resource, problem)
 }
 
-/** Ends a watch before its first event: upstream says in the stream that its revision has expired, or is still to come. */
+/** Ends a watch before its first event: upstream reports in the stream that the revision has expired, or is in the future. */
 export function refuseWatch(
   { reply, exchange }: RequestContext,
   { encoding }: MediaType,
@@ -107,7 +106,7 @@ export function refuseWatch(
   exchange.end(errorFrame(statusObjectJson(statusFromError(failure)), { encoding }))
 }
 
-/** Lists of one event's object cannot be made: upstream ends such a stream at its first event. */
+/** The object of an event cannot be written as a list of metadata: upstream ends such a stream at its first event. */
 function isUnanswerable({ rendering }: Shown): boolean {
   return rendering === 'PartialObjectMetadataList'
 }
@@ -135,16 +134,16 @@ async function sendState(
     }
     const isFull = !connection.writeNow(next.value)
     if (isFull && (await writable(exchange, clock)) !== 'sent') return false
-    // A thousand sockets may be drained at once: each goes on in its turn.
+    // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
   }
   return !signal.aborted && connection.isOpen
 }
 
-/** So many selected objects make one piece. */
+/** This many selected objects are written as one piece. */
 const runEntries = 64
 
-/** The ADDED events of what is there. */
+/** The ADDED events of the current objects. */
 function* initialFrames(
   answer: WatchAnswer,
   filter: Filter | undefined,

@@ -1,4 +1,4 @@
-/** Which watches see a change alike, which changes concern them, and the frame of each, made once for all of them. */
+/** Describes an audience to the hub: which watches share frames, which changes concern them, and how a frame is made. */
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -15,7 +15,7 @@ import type { ApiOptions } from '../api/api.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
-/** What frames are made with. */
+/** What making frames needs. */
 export type FrameServices = Pick<ApiOptions, 'clock' | 'logger' | 'proxy' | 'watches'>
 
 export interface SelectedWatch {
@@ -24,7 +24,7 @@ export interface SelectedWatch {
   readonly filter: Filter | undefined
 }
 
-/** What the hub has to know about a watch. It outlives the request, so it refers to nothing of it. */
+/** What the hub has to know about a watch. It outlives the request, so it holds no reference to it. */
 export function audienceSpecOf(
   context: RequestContext,
   watch: SelectedWatch,
@@ -77,13 +77,13 @@ function frameMaker(
     const made = framing.event(told, clock.wallMs())
     if (made instanceof Unproven) return unproven(told.entry, revision)
     if (made instanceof NotExact) return inexact(made, event.key, revision)
-    // What is kept outlives the young generation: 1,000 frames a second make full collections about twice as frequent.
+    // Kept frames outlive the young generation: 1,000 a second make full collections about twice as frequent.
     if (!isAlone) frames?.set(event, names[told.type], made)
     return made
   }
 }
 
-/** The first requirement of equality: what it leaves out costs this watch nothing. */
+/** The first requirement of equality. Changes that it excludes cost this watch nothing. */
 function requiredTerms({ state }: RequestContext, plan: WatchPlan): RequiredTerms | undefined {
   const name = plan.fields.exactValue('metadata.name')
   if (name !== undefined && name !== '') {

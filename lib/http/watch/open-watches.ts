@@ -20,8 +20,8 @@ const timeoutMinMs = 1_800_000
 /** How long a bookmark waits for etcd to report its progress. */
 const refreshMs = 500
 
-/** Frames that were made lately: those of a hundred changes of pods, for watches of other selections and for those who are a little
- *  behind. With more of them they would outlive the young generation, and be garbage of the old one. */
+/** The size of the frame cache: the frames of a hundred changes of pods, for watches with other selectors and for those that are a little
+ *  behind. More of them would outlive the young generation and become garbage of the old one. */
 const framesMaxBytes = 512 * 1024
 
 export interface OpenWatchesOptions {
@@ -30,24 +30,24 @@ export interface OpenWatchesOptions {
   readonly random: Random
 }
 
-/** What a watch that begins is to follow. */
+/** What a new watch follows. */
 export interface Following {
   readonly keyspace: Key
   readonly audience: AudienceSpec
   /** Everything up to here has been sent. */
   readonly position: Revision
-  /** undefined or 0: the server decides. */
+  /** Undefined or 0: the server decides. */
   readonly timeoutSeconds: number | undefined
   readonly allowBookmarks: boolean
 }
 
-/** An open watch, as far as time is concerned. */
+/** The times of an open watch. */
 interface ScheduledWatch {
   readonly connection: WatchResponse
   readonly keyspace: Key
   readonly allowBookmarks: boolean
   readonly endsAtMs: number
-  /** When it has to be looked at next. */
+  /** When it is checked next. */
   dueAtMs: number
 }
 
@@ -75,7 +75,7 @@ export class OpenWatches {
     return this.#open.size
   }
 
-  /** For metrics. Looks at every watch. */
+  /** For metrics. Visits every watch. */
   get figures(): { open: number; lagging: number; frameBytes: number } {
     let lagging = 0
     for (const { connection } of this.#open) if (connection.watcher?.state === 'lagging') lagging++
@@ -117,8 +117,8 @@ export class OpenWatches {
     if (this.#isStopping) this.#end(watch, nowMs)
   }
 
-  /** Whether a watch cannot go on from its position. The history goes further back than etcd's, but upstream keeps none of what it
-   *  does not cache (events), and such a watch is etcd's to refuse. */
+  /** True if a watch cannot continue from its position. Our history goes further back than etcd's, but upstream keeps none of resources
+   *  that it does not cache (events): etcd refuses such a watch there, and so it is refused here. */
   #isExpired(
     { framing }: WatchResponse,
     { keyspace, position }: Following,
@@ -128,20 +128,20 @@ export class OpenWatches {
     return !framing.resource.isWatchCached && position + 1 < this.source.compacted(keyspace)
   }
 
-  /** Ends all watches of these keyspaces in order: their objects are written otherwise from now on. */
+  /** Ends all watches of these keyspaces cleanly, because their objects are written differently from now on. */
   endAll(keyspaces: readonly Key[]): void {
     for (const watch of this.#open) {
       if (keyspaces.includes(watch.keyspace)) this.#end(watch, this.#clock.monotonicMs())
     }
   }
 
-  /** Ends all watches in order, and those that come later at once. */
+  /** Ends all watches cleanly, and later ones at once. */
   stop(): void {
     this.#isStopping = true
     for (const watch of this.#open) this.#end(watch, this.#clock.monotonicMs())
   }
 
-  /** When the watch has to be looked at next: for a bookmark, or for its end. */
+  /** When the watch is checked next: for a bookmark, or for its end. */
   #plan(watch: ScheduledWatch, nowMs: number): void {
     const { allowBookmarks, endsAtMs } = watch
     const bookmarkMs = allowBookmarks ? bookmarkDueMs(this.#random, nowMs, endsAtMs) : undefined
@@ -163,7 +163,7 @@ export class OpenWatches {
     this.#cancelTimer = this.#clock.setTimer(delayMs, this.#tick)
   }
 
-  /** Ends what is over, and asks for the progress of all keyspaces that a bookmark is due for, once, before it is sent. */
+  /** Ends watches whose time is up. Requests the progress of all keyspaces with a bookmark due, once, before the bookmarks are sent. */
   readonly #tick = (): void => {
     this.#timerAtMs = Infinity
     this.#cancelTimer = undefined
@@ -184,7 +184,7 @@ export class OpenWatches {
     this.#setTimer()
   }
 
-  /** A client that does not even read the end is cut off. */
+  /** Cuts off a client that does not read the end of its watch. */
   #end(watch: ScheduledWatch, nowMs: number): void {
     if (!watch.connection.isOpen) return
     this.#schedule.delete(watch, watch.dueAtMs)
@@ -192,8 +192,8 @@ export class OpenWatches {
     if (this.#open.has(watch)) this.#add(watch, nowMs + slowReaderTimeoutMs)
   }
 
-  /** A watcher that has fallen behind gets none: it has not been sent everything up to any newer revision. Nor does one whose
-   *  position is still to come. */
+  /** A lagging watcher gets no bookmark, because it has not been sent everything up to a newer revision; nor does one whose position is in
+   *  the future. */
   readonly #sendBookmark = ({ connection, keyspace }: ScheduledWatch): void => {
     const { watcher, framing } = connection
     if (!connection.isOpen || watcher?.state !== 'live') return
@@ -204,5 +204,5 @@ export class OpenWatches {
   }
 }
 
-/** Timers take no more. */
+/** The longest delay of a timer. */
 const timerMaxMs = 2 ** 31 - 1

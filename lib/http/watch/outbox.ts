@@ -1,20 +1,20 @@
-/** Writes the frames of watches in rounds: each connection once for all frames that have come meanwhile, and never so much in one slice
- *  that the event loop is held. After a round that took a while it rests for as long, unless a buffer is full: the busier the server,
- *  the more each write carries, and the less an event costs. Events go before lists that are being sent: behind a thousand of them they
- *  would be seconds late. */
+/** Writes the frames of watches in rounds: each connection once, with all frames that have come since its last turn, in slices that are
+ *  short enough for the event loop. After a long round it rests for as long as the round took, unless a buffer is full. So the busier
+ *  the server, the more frames each write has, and the less an event costs. Events go before lists that are being sent, because behind
+ *  a thousand lists they would be seconds late. */
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 
-/** Something with frames to write. */
+/** A watch with frames to write. */
 export interface Sender {
-  /** Writes them; how many bytes that is. */
+  /** Writes them; returns the number of bytes. */
   flush(): number
 }
 
-/** So much is handed over before the event loop sends it. What the streams of a connection are given in one turn is encrypted and copied
- *  as a whole, and when it does not fit in the processor's caches, an event costs a tenth more. Streams are rather given more, one
- *  after the other, than each a little (bench/watch, November 2026). */
+/** How many bytes are written before the event loop sends them. All bytes that the streams of a connection get in one turn are encrypted and
+ *  copied together, and if they do not fit in the processor's caches, an event costs a tenth more. So a few streams get much instead of
+ *  each a little (bench/watch, November 2026). */
 const burstBytes = 512 * 1024
 
 /** After a shorter round there is no rest. */
@@ -22,7 +22,7 @@ const restMinMs = 0.5
 /** The longest rest. */
 const restMaxMs = 4
 
-/** Joined pieces that are remembered: watches of the same selection may be at this many positions of the history. */
+/** How many joined pieces are cached: watches with the same selectors may be at this many positions of the history. */
 const joinsMax = 32
 
 interface Join {
@@ -39,8 +39,8 @@ export class Outbox {
   /** Ends the rest. Not an `AbortController`: each call of its `abort` makes an error with a stack, and `hurry` is called for every
    *  frame that a busy server writes. */
   #wake: (() => void) | undefined = undefined
-  /** By their first piece. Begun anew and never emptied: of a map that is, each table refers to the next, and once one has grown old,
-   *  all that come after it do, with the bytes in them, until a full collection. */
+  /** Joined bytes by their first piece. The map is replaced, never emptied: V8 lets each old table of an emptied map refer to the next, so
+   *  that all of them, with the bytes in them, live until a full collection. */
   #joins: Map<Uint8Array | undefined, Join> | undefined = undefined
 
   constructor(clock: Clock) {
@@ -55,7 +55,7 @@ export class Outbox {
     void this.#send()
   }
 
-  /** Joins pieces. Watches that are sent the same pieces share the joined bytes, which is most of those with the same selection. */
+  /** Joins pieces. Watches that are sent the same pieces share the joined bytes; these are most watches with the same selectors. */
   join(pieces: readonly Uint8Array[]): Uint8Array {
     const known = this.#joins?.get(pieces[0])
     if (known !== undefined && isSame(known.pieces, pieces)) return known.bytes
@@ -77,7 +77,7 @@ export class Outbox {
     while (this.#due.length > 0) {
       const startMs = clock.monotonicMs()
       await this.#flush()
-      // What goes over HTTP/2 is encrypted and sent only now: that is most of what a round takes.
+      // HTTP/2 encrypts and sends only now, which is most of the time of a round.
       await clock.yield('first')
       await this.#rest(clock.monotonicMs() - startMs)
     }

@@ -1,5 +1,5 @@
-/** How one watch's events are written: everything about it that is still needed once its request has been understood. It is small, and
- *  holds no contents, so that an idle watch costs little and keeps no old state alive. */
+/** How the events of a watch are written: everything that is needed of it after its request was parsed. It is small and holds no contents,
+ *  so that an idle watch costs little and keeps no old snapshot alive. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -23,7 +23,7 @@ import type { WatchEvent } from '../../kube/watch-events.ts'
 
 const framings = new WeakMap<ObjectEncoder, Map<string, WatchFraming>>()
 
-/** The framing of watches whose events this encoder writes so: one for all of them. */
+/** The framing of all watches whose events this encoder writes in this way. */
 export function framingOf(resource: Resource, encoder: ObjectEncoder, shown: Shown): WatchFraming {
   const made = new WatchFraming(resource, encoder, shown)
   let ofEncoder = framings.get(encoder)
@@ -50,7 +50,7 @@ export class WatchFraming {
     return `${segmentNameOf(this.encoder, this.shown)} ${rendering} ${includeObject}`
   }
 
-  /** Rows show ages, which pass. */
+  /** Rows show ages, which change with time. */
   get canKeep(): boolean {
     return this.shown.rendering !== 'Table'
   }
@@ -60,7 +60,7 @@ export class WatchFraming {
     return eventFrame(this.encoder, event, { shown, hasColumns: false })
   }
 
-  /** The first frame of a watch, from one that others share: a Table says its columns there, and only there. */
+  /** The first frame of a watch, made from a shared one: only there a Table has its columns. */
   first(frame: Uint8Array): Uint8Array {
     return this.shown.rendering === 'Table'
       ? frameWithColumns(frame, this.encoder, this.shown)
@@ -72,7 +72,7 @@ export class WatchFraming {
     return bookmarkFrame(encoder, { revision, endsInitialEvents }, { shown, hasColumns: false })
   }
 
-  /** The end of a watch whose position is no longer kept, `oldest` being the first that is. */
+  /** The last event of a watch whose position is no longer kept; `oldest` is the oldest revision that is. */
   expired(position: Revision, oldest: Revision): Uint8Array {
     const isCached = this.resource.isWatchCached
     return this.failure(isCached ? watchExpired(position, oldest) : uncachedWatchExpired())

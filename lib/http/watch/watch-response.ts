@@ -1,5 +1,5 @@
-/** One open watch: takes frames from the hub and writes them to its client, all that came in one go, as fast as the client reads. What
- *  it holds is bounded: a client that does not read falls behind in the history, at no cost.
+/** One open watch: takes frames from the hub and writes them to its client, all that have come in one write, as fast as the client reads.
+ *  What it holds is bounded: a client that does not read falls behind in the history, which costs no memory.
  *
  *  ```
  *           the client must read first             end()
@@ -14,10 +14,10 @@ import type { Exchange } from '../server/exchange.ts'
 import type { Outbox, Sender } from './outbox.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
-/** So much may wait for the next write. Beyond it the watcher waits in the history. */
+/** This much may wait for the next write. Beyond it the watcher falls back to the history. */
 const pendingMaxBytes = 64 * 1024
-/** And so much while the client must read first: over HTTP/2 all streams of a connection may write again at the same moment, and
- *  what they write is there by then. Otherwise the connection would lie idle while it is made. */
+/** The same while the client's buffer is full. Over HTTP/2 all streams of a connection can write again at the same moment, and then their
+ *  frames must be ready: otherwise the connection would be idle while they are made. */
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
 
 export class WatchResponse implements WatcherSink, Sender {
@@ -48,7 +48,7 @@ export class WatchResponse implements WatcherSink, Sender {
     return this.#watcher
   }
 
-  /** From now on a hub's watcher writes here. */
+  /** Connects the watcher of a hub, which writes here from now on. */
   follow(hub: Hub, watcher: Watcher): void {
     this.#hub = hub
     this.#watcher = watcher
@@ -70,13 +70,13 @@ export class WatchResponse implements WatcherSink, Sender {
     else this.#pending = [this.#pending, pending]
     this.#pendingBytes += pending.length
     if (this.#state === 'open') this.#wantFlush()
-    // Another as large would be too much.
+    // A second frame of this size would be too much.
     const fits = this.#pendingBytes + pending.length <= this.#pendingMaxBytes
     if (!fits && this.#state === 'open') this.#outbox.hurry()
     return fits
   }
 
-  /** The history has moved on past the watcher's position, or past `position` of a watch that has none yet. */
+  /** The history no longer has the watcher's position, or `position` for a watch that has no watcher yet. */
   expired(oldest: Revision, position: Revision = this.#watcher?.position ?? oldest): void {
     if (this.#state === 'ended') return
     this.write(this.framing.expired(position, oldest))
@@ -87,7 +87,7 @@ export class WatchResponse implements WatcherSink, Sender {
     this.end()
   }
 
-  /** Writes what waits, and closes the stream in order. */
+  /** Writes the waiting frames, and closes the stream cleanly. */
   end(): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
@@ -96,7 +96,7 @@ export class WatchResponse implements WatcherSink, Sender {
     else this.exchange.end(rest)
   }
 
-  /** Writes what waits; how many bytes that is. */
+  /** Writes the waiting frames; returns the number of bytes. */
   flush(): number {
     this.#isFlushDue = false
     if (this.#state !== 'open') return 0
@@ -114,7 +114,7 @@ export class WatchResponse implements WatcherSink, Sender {
     if (this.#state !== 'full') return
     this.#state = 'open'
     this.#wantFlush()
-    // As much waits as may.
+    // The limit is reached.
     if (this.#pending !== undefined && this.#watcher?.state === 'lagging') this.#outbox.hurry()
   }
 
@@ -128,7 +128,7 @@ export class WatchResponse implements WatcherSink, Sender {
     return this.#state === 'full' ? fullPendingMaxBytes[this.exchange.version] : pendingMaxBytes
   }
 
-  /** All that waits, as one piece. */
+  /** All waiting frames, as one piece. */
   #take(): Uint8Array | undefined {
     const pending = this.#pending
     this.#pending = undefined

@@ -1,8 +1,8 @@
-/** What is counted around answers. */
+/** Metrics of access reviews, audit records, limits and faults. */
 
 import { Counter, type Registry } from 'prom-client'
 
-/** What is counted around answers: who may have them, what is recorded of them, and what was refused for the sake of others. */
+/** Counts access reviews, lost audit records, requests that limits have refused, and faults of this program. */
 export class AccessCounts {
   readonly #reviews: Counter
   readonly #unrecorded: Counter

@@ -1,4 +1,4 @@
-/** What is counted about the upstream. */
+/** Metrics of the upstream. */
 
 import { Counter, Gauge, type Registry } from 'prom-client'
 
@@ -6,20 +6,20 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 export interface UpstreamFacts {
   readonly isUp: boolean
   readonly isVersionCovered: boolean
-  /** All reads pass, because somebody wants it so. */
+  /** The operator has switched all reads to the upstream. */
   readonly isSwitchedOff: boolean
   /** Keyspaces by how they compare. */
   readonly storageStates: Readonly<Record<string, number>>
-  /** Requests that have passed and are not over: `short`, `long` (watches, logs) and `upgrade`. */
+  /** Passed requests that have not ended: `short`, `long` (watches, logs) and `upgrade`. */
   readonly underWay: Readonly<Record<string, number>>
   readonly evidence: EvidenceCounts
 }
 
-/** What was compared with the upstream before it was answered from the mirror. */
+/** The comparisons with the upstream that precede answers from the mirror. */
 export interface EvidenceCounts {
   /** By outcome. */
   readonly comparisons: Readonly<Record<string, number>>
-  /** That the upstream has sent for it. */
+  /** Bytes that the upstream has sent for comparisons. */
   readonly bytes: number
   /** Resources in a form, by state. */
   readonly forms: Readonly<Record<string, number>>
@@ -28,7 +28,7 @@ export interface EvidenceCounts {
 export class UpstreamCounts {
   readonly #registry: Registry
   readonly #passed: Counter
-  /** By reason; told to the counter when somebody looks, since it checks and hashes labels with each count. */
+  /** By reason. They are added to the counter when metrics are scraped, because it checks and hashes labels with each count. */
   readonly #untold = new Map<string, number>()
   readonly #compared: Counter
 
@@ -62,7 +62,7 @@ export class UpstreamCounts {
     this.#compared.inc({ outcome })
   }
 
-  /** Shows all of it; what is known of the upstream is looked up when somebody asks. Called once, where there is an upstream. */
+  /** Adds the metrics of the upstream, whose values are read when they are scraped. Called once, if there is an upstream. */
   watch(facts: () => UpstreamFacts): void {
     this.#registry.registerMetric(this.#passed)
     this.#registry.registerMetric(this.#compared)
