@@ -1,6 +1,7 @@
 /** Plans a routed request: which keys it reads, at which revision, with which selectors, and where it continues. A plan is a plain value.
  *  Making one needs no data, so every mistake of the request is found before anything is read. */
 
+import { NotExact } from '../codec/not-exact.ts'
 import type { Freshness } from '../base/freshness.ts'
 import { type Key, keyFromText, type KeyRange, prefixRange, singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -19,7 +20,7 @@ import { type ListOptions, parseListOptions, parseResourceVersion } from './requ
 import { invalidPathName, type Query } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { ResourceRoute } from './request/routes.ts'
-import { badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
+import { notExactly, badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
 
 /** What lists and watches read. */
 export interface SelectedRange {
@@ -207,19 +208,25 @@ function freshnessOfList(options: ListOptions, isSingle: boolean): Freshness {
 }
 
 function planWatch(target: Target): WatchPlan {
-  const { options } = target
+  const { schema, resource, options } = target
   const scope = selectedRangeOf(target)
   const name = singleName(target)
+  const start = startOfWatch(options)
+  if (start.type === 'state' && start.hasEndBookmark && schema.has('initialEventsBlueprint')) {
+    throw notExactly(resource, unknownBlueprint)
+  }
   return {
     type: 'watch',
     ...scope,
     range: rangeOfPage(scope, name, undefined),
     resourceVersion: options.resourceVersion,
-    start: startOfWatch(options),
+    start,
     allowBookmarks: options.allowWatchBookmarks,
     timeoutSeconds: options.timeoutSeconds,
   }
 }
+
+const unknownBlueprint = new NotExact('the bookmark after the initial events is not known')
 
 function startOfWatch(options: ListOptions): WatchStart {
   const { resourceVersion, sendInitialEvents, allowWatchBookmarks } = options

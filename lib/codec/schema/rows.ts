@@ -149,6 +149,7 @@ export type Behaviour =
   | 'unsupportedValueAsJson'
   | 'watchList'
   | 'snapshotLists'
+  | 'initialEventsBlueprint'
   | 'podLevelRequests'
   | 'zeroTargetValues'
 
