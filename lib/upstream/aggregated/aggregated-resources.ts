@@ -84,6 +84,8 @@ const retryFirstMs = 250
 const retryMaxMs = 10_000
 /** What was learnt is learnt again. */
 const againMs = 600_000
+/** Something could not be learnt for want of objects. */
+const incompleteMs = 30_000
 
 export class AggregatedResources {
   readonly #options: AggregatedOptions
@@ -245,7 +247,8 @@ export class AggregatedResources {
     entry.attempts++
     if (entry.isSettled) entry.attempts = 0
     const retryMs = Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts, 8))
-    const pauseMs = entry.isSettled ? againMs : retryMs
+    const settledMs = isComplete(entry) ? againMs : incompleteMs
+    const pauseMs = entry.isSettled ? settledMs : retryMs
     entry.dueMs = clock.monotonicMs() + pauseMs * (0.5 + random.next() / 2)
     const isCurrent = this.#entries.get(name) === entry
     if (isCurrent && JSON.stringify(shownOf(entry)) !== before) this.#options.onChanged()
@@ -353,6 +356,11 @@ function newEntry(listed: readonly ListedResource[]): Entry {
 /** All versions, also those that are known by name only: they pass for a reason. */
 function resourcesOf({ listed, versions }: Entry): Resource[] {
   return listed.map(one => versions.get(one.version)?.resource ?? unlocatedResource(one))
+}
+
+function isComplete({ versions }: Entry): boolean {
+  const answered = [...versions.values()].filter(({ standing }) => standing === undefined)
+  return answered.every(({ resource }) => resource.learned?.isWatchCacheKnown !== false)
 }
 
 /** What a change is told by. */
