@@ -152,6 +152,7 @@ export type Behaviour =
   | 'initialEventsBlueprint'
   | 'podLevelRequests'
   | 'zeroTargetValues'
+  | 'imageVolumes'
 
 /** The minors of which a row is true; both ends are included. */
 export interface Period {

@@ -21,7 +21,9 @@ const byType: Readonly<Record<string, Apply>> = {
   'batch/v1.JobSpec': completeJob,
   'core/v1.Container': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
   'core/v1.EphemeralContainerCommon': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
-  'core/v1.ImageVolumeSource': object => addPullPolicy(object, 'pullPolicy', 'reference'),
+  'core/v1.ImageVolumeSource': (object, _place, { schema }) => {
+    if (schema.has('imageVolumes')) addPullPolicy(object, 'pullPolicy', 'reference')
+  },
   'core/v1.LimitRangeItem': addLimits,
   'core/v1.Namespace': addNameLabel,
   'core/v1.NodeSpec': mirrorPodRange,

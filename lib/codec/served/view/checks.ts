@@ -260,6 +260,7 @@ export const checks: readonly Check[] = [
   })),
   {
     id: 'imageVolumePullPolicy',
+    behaviour: 'imageVolumes',
     type: 'core/v1.ImageVolumeSource',
     source: type => zero(type, 'pullPolicy'),
   },

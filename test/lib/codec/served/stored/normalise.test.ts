@@ -114,6 +114,18 @@ t.test(
   },
 )
 
+t.test('what a minor version fills in is up to its features', async t => {
+  const volumes = [{ name: 'v', image: { reference: 'r/i:1' } }]
+  const containers = [{ name: 'c', image: 'i' }]
+  const spec = { containers, volumes, resources: { limits: { cpu: '1' } } }
+  const json = JSON.stringify({ apiVersion: 'v1', kind: 'Pod', spec })
+  for (const minor of ['1.33', '1.34', '1.35', '1.36']) {
+    const text = shown(json, { apiVersion: 'v1', kind: 'Pod', schema: schemaOf(minor) })
+    t.equal(text.includes('"pullPolicy":"IfNotPresent"'), minor >= '1.35', minor)
+    t.equal(text.includes('"requests":{"cpu":"1"}'), minor >= '1.34', minor)
+  }
+})
+
 t.test('raw JSON inside an object keeps its text', async t => {
   const revision = '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"r"}'
   const data = '{ "b":1.0,"a" : "<\\u003c" }'
