@@ -32,6 +32,7 @@ import type { Snapshot } from '../store/snapshot.ts'
 import type { Held } from '../upstream/evidence/compare.ts'
 import { Evidence } from '../upstream/evidence/evidence.ts'
 import { type ReportOptions, ResourceReport } from '../upstream/knowledge/report.ts'
+import type { PaceLimits } from '../upstream/evidence/pace.ts'
 import { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
 export interface UpstreamOptions {
@@ -44,6 +45,8 @@ export interface UpstreamOptions {
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
   /** The share of reads that are compared with the upstream: 0 to 1. */
   readonly compareShare?: number | undefined
+  /** What it may cost the upstream to compare its answers with ours. */
+  readonly evidencePace?: PaceLimits | undefined
   /** Resources that the upstream lists are served also without a definition. */
   readonly discoversResources?: boolean | undefined
 }
@@ -118,6 +121,7 @@ export class UpstreamSide implements Follower {
       upstream: servers,
       clock,
       logger,
+      pace: options.evidencePace,
       wanted: () => knowledge.comparable(),
       held: keyspace => heldIn(mirrors, keyspace),
       encoderOf: resource => registry.state.encoderOf(resource),

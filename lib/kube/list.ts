@@ -151,7 +151,7 @@ export function listMeta(plan: ListPlan, page: Page, encryption?: TokenEncryptio
       last === undefined
         ? undefined
         : encodeContinuation(
-            { last, prefix: plan.prefix, revision, hasSlash: plan.resource.isWatchCached },
+            { last, prefix: plan.prefix, revision, hasSlash: plan.isPageFromCache },
             encryption,
           ),
     remainingItemCount: remaining,

@@ -19,7 +19,7 @@ import type { Upstream } from '../upstream.ts'
 import { compare, type Held, type Outcome, pageOf } from './compare.ts'
 import { Form, type ShownForm, type Task } from './form.ts'
 import { firstForms, formName, isComparedFirst, isMetadata } from './form-names.ts'
-import { Pace } from './pace.ts'
+import { defaultPace, Pace, type PaceLimits } from './pace.ts'
 
 export interface EvidenceOptions {
   readonly upstream: Pick<Upstream, 'call'>
@@ -30,6 +30,7 @@ export interface EvidenceOptions {
   readonly wanted: () => ReadonlyMap<Resource, string>
   readonly held: (keyspace: Key) => Held | undefined
   readonly encoderOf: (resource: Resource) => ObjectEncoder | NotExact
+  readonly pace?: PaceLimits | undefined
   /** Objects of the keyspace may be shown that could not be shown before, or never will. */
   readonly onConcluded: (keyspace: Key) => void
 }
@@ -58,7 +59,7 @@ const secondLookMs = 1_000
 export class Evidence {
   readonly #options: EvidenceOptions
   readonly #shapes = new Shapes()
-  readonly #pace = new Pace()
+  readonly #pace: Pace
   readonly #stopped = new AbortController()
   readonly #byName = new Map<string, Evident>()
   #byResource = new WeakMap<Resource, Evident>()
@@ -73,6 +74,7 @@ export class Evidence {
 
   constructor(options: EvidenceOptions) {
     this.#options = options
+    this.#pace = new Pace(options.pace ?? defaultPace)
   }
 
   start(): void {

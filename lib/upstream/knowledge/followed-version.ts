@@ -23,7 +23,7 @@ export interface FollowedVersionOptions {
 /** A server that is replaced is noticed within this, if its health check has not noticed it before. */
 const intervalMs = 10_000
 /** As long as not all is known, or servers differ. */
-const doubtfulIntervalMs = 1_000
+const doubtfulIntervalMs = 500
 const openApiIntervalMs = 30_000
 const gatesIntervalMs = 600_000
 

@@ -20,6 +20,7 @@ import {
 import { BalancedUpstream } from '../../../lib/upstream/balanced-upstream.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type HttpAnswer } from '../http/served.ts'
+import type { PaceLimits } from '../../../lib/upstream/evidence/pace.ts'
 import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
 
 export interface ProxiedOptions {
@@ -29,9 +30,13 @@ export interface ProxiedOptions {
   readonly tls?: UpstreamTls | undefined
   /** Other servers of the upstream, before the one that runs. */
   readonly otherUrls?: readonly string[] | undefined
+  /** Puts what is there from the beginning. */
+  readonly fill?: ((client: Client) => Promise<void>) | undefined
   /** Objects that are there from the beginning: bodies of POST by path. */
   readonly objects?: readonly (readonly [path: string, object: unknown])[] | undefined
   readonly discoversResources?: boolean | undefined
+  /** Slower than tests are otherwise. */
+  readonly pace?: Partial<PaceLimits> | undefined
   readonly compareShare?: number | undefined
   readonly compatibleMinors?: ReadonlySet<number> | undefined
   readonly token?: (() => Promise<string>) | undefined
@@ -63,6 +68,7 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
   const network = new DirectNetwork(scheduler)
   const createClient = (): Client => new EngineClient({ engine, network })
+  await options.fill?.(createClient())
   const upstream = await TestUpstream.start({ client: createClient(), ...options.upstream })
   await upstreamReady(upstream)
   for (const [path, object] of options.objects ?? []) await upstream.create(path, object)
@@ -108,6 +114,7 @@ export function startFront(
       passed: callers && (exchange => callers.passed(exchange)),
       compatibleMinors,
       compareShare: options.compareShare,
+      evidencePace: { perSecond: 5_000, bytesPerSecond: 1e9, ...options.pace },
       discoversResources: options.discoversResources,
     },
     authorization: access &&
