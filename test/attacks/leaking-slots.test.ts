@@ -1,7 +1,7 @@
 /** What a request takes is given back, however it ends: upgrades that cannot be sent, clients that leave, upstreams that break off. */
 
 import t from 'tap'
-import { type Door, startDoor } from '../support/attacks/door.ts'
+import { type Door, maps, startDoor } from '../support/attacks/door.ts'
 import { connect, exchange, protocols } from '../support/attacks/faces.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
@@ -39,6 +39,13 @@ async function breaksOff(door: Door): Promise<void> {
       socket.write(i % 2 === 0 ? head : get)
       setTimeout(() => socket.destroy(), i * 5)
     }
+  }
+  // Requests behind one that is not answered yet.
+  door.upstream.fault = ({ url }) => (url.includes('echo') ? { type: 'hang' } : undefined)
+  for (let i = 0; i < 20; i++) {
+    const socket = await connect(door)
+    socket.write(get + get.replace('/echo', maps) + get)
+    setTimeout(() => socket.destroy(), i * 5)
   }
   await new Promise(resolve => setTimeout(resolve, 200))
   door.upstream.fault = () => undefined

@@ -15,6 +15,7 @@ export class Http1Exchange implements Exchange {
   readonly body: IncomingMessage
   readonly takeover: Takeover | undefined
   readonly #onFault: OnFault
+  #isLost = false
 
   constructor(
     request: IncomingMessage,
@@ -29,6 +30,14 @@ export class Http1Exchange implements Exchange {
     // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells the handler.
     response.on('error', () => {})
     request.on('error', () => {})
+    if (response.socket === null) request.socket.once('close', this.#lost)
+  }
+
+  /** The client has left while an earlier answer on the connection was under way. Node tells only the one whose turn it was. */
+  readonly #lost = (): void => {
+    if (this.#response.socket !== null || this.#response.closed) return
+    this.#isLost = true
+    this.#response.emit('close')
   }
 
   get method(): string {
@@ -67,7 +76,7 @@ export class Http1Exchange implements Exchange {
   }
 
   get isClosed(): boolean {
-    return this.#response.closed || this.#response.writableFinished
+    return this.#isLost || this.#response.closed || this.#response.writableFinished
   }
 
   get isFlushing(): boolean {
