@@ -78,7 +78,7 @@ function originForm(target: string): string | undefined {
 
 function isCanonicalPath(rawPath: string, path: string): boolean {
   if (/^(?:\/[\w~:@=,+-][\w.~:@=,+-]*)+\/?$/.test(rawPath)) return true
-  if (/%2f|%5c|%00|\\/i.test(rawPath) || path.includes('\ufffd')) return false
+  if (/%2f|%5c|%00|\\/i.test(rawPath) || /\p{Surrogate}/u.test(path)) return false
   const segments = path.replace(/\/$/, '').split('/').slice(1)
   return segments.every(segment => segment !== '' && segment !== '.' && segment !== '..')
 }

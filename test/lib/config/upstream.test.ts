@@ -24,7 +24,7 @@ t.test('options of an upstream that make no sense are refused', async t => {
       /--compare "2" is not a percentage such as 0\.1%/,
     ],
     [['--upstream', 'https://x', '--compatible-with', 'x'], /--compatible-with "x"/],
-    [['--admin-listen', 'https://127.0.0.1:1'], /--admin-listen has no certificate/],
+    [['--admin-listen', 'https://127.0.0.1:1'], /--admin-listen must be an http address/],
   ]
   for (const [args, message] of cases) {
     const loaded = load(['serve', ...args], {})

@@ -227,6 +227,7 @@ t.test('a stream on which nothing is heard is given up, and opened elsewhere', a
   etcd.endpoints = ['one', 'two']
   const { mirror, clock, counts } = await createReadyFixture({ etcd })
   t.equal(etcd.lastWatch.endpoint, 'one')
+  etcd.put({ '/r/a/1': 'the watch begins at a revision that etcd has' })
   etcd.lastWatch.onProgressRequest = () => {}
   await clock.advance(10_000)
   t.equal(counts.get('reconnect silent'), 1)
