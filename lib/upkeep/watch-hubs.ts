@@ -1,5 +1,6 @@
 /** Sends the mirror's changes to watches: a hub for each keyspace that is watched. */
 
+import { Slice } from '../base/slice.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
@@ -67,7 +68,7 @@ export class WatchHubs implements WatchSource, Follower {
 
   async #run(hub: Hub): Promise<void> {
     await this.#clock.yield()
-    const endMs = this.#clock.monotonicMs() + sliceMs
-    hub.run(() => this.#clock.monotonicMs() >= endMs)
+    const slice = new Slice(this.#clock, sliceMs)
+    hub.run(() => slice.isOver)
   }
 }

@@ -1,15 +1,15 @@
-/** Proofs of objects by those of their like.
+/** Verifies an object by comparing it with one that was verified before.
  *
- *  Objects of one kind that the same programs write differ in their values, hardly in their members. So of an object that has been
- *  proven the text is kept, with the places of its leaves: texts, numbers, true and false. Another object with the same bytes
- *  between the leaves, and with leaves of the same sort, is proven by that alone:
+ *  Objects of one kind that the same program writes differ in their values and hardly in their members. So the text of a verified
+ *  object is kept, with the positions of its leaves: texts, numbers, true and false. Another object with the same bytes between the
+ *  leaves, and leaves of the same sort, needs no verification of its own:
  *
  *      {"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a","uid":"1"},"spec":{"size":10,"note":null}}
  *                                                               ^^^       ^^^                  ^^
  *
- *  What the server does to an object depends on its keys, its brackets, its nulls, and, inside metadata, on whether texts are empty
- *  and times are times. All but the last lie between the leaves; the sort of a leaf says the last. apiVersion and kind are no
- *  leaves. Comparing costs half of what proving costs, or a third with a schema. */
+ *  What the server changes in an object depends on its keys, brackets and nulls, and, inside metadata, on whether texts are empty and
+ *  times are valid. Keys, brackets and nulls lie between the leaves; the sort of a leaf covers the rest. apiVersion and kind are
+ *  not leaves. Comparing costs a half of verifying, or a third where there is a schema. */
 
 import { scalarEnd } from './proven.ts'
 import type { JsonVerifier } from './verify.ts'
@@ -18,13 +18,13 @@ import { isCanonicalTime } from '../../go/time.ts'
 
 /** The objects of a list mostly have one of a few layouts; with more, most comparisons would fail. */
 const layoutCount = 4
-/** Larger objects are proven each time: they are few, and rarely of one shape. */
+/** Larger objects are verified each time: they are few, and rarely alike. */
 const layoutMaxBytes = 16 * 1024
-/** After so many objects in a row that had no like, comparing pauses for some. */
+/** After so many objects in a row that were like no other, comparing pauses for `pauseObjects` objects. */
 const missesBeforePause = 8
 const pauseObjects = 64
 
-/** What another leaf must be in place of one. */
+/** The sorts of leaves: what stands in the same place of another object must be of the same sort. */
 const anyText = 0
 const filledText = 1
 const time = 2
@@ -36,14 +36,14 @@ const boolean = 6
 const quote = 0x22
 const colon = 0x3a
 
-/** Objects that were proven under the same rules. Keeps its findings in the verifier that it is given. */
+/** Objects that were verified under the same rules. A match puts its positions into the verifier that it is given. */
 export class VerifiedLayouts {
   readonly #list: Layout[] = []
   #last = 0
   #misses = 0
   #pause = 0
 
-  /** True if the object in `bytes[start..end)` is like one of the remembered; then `verifier` has its places, as after `verify`. */
+  /** True if the object in `bytes[start..end)` is like a kept one; then `verifier` has its positions, as after `verify`. */
   match(verifier: JsonVerifier, bytes: Uint8Array, start: number, end: number): boolean {
     if (this.#pause > 0) {
       this.#pause--
@@ -62,7 +62,7 @@ export class VerifiedLayouts {
     return false
   }
 
-  /** Remembers the object that `verifier` has just proven. */
+  /** Keeps the object that `verifier` has just verified. */
   remember(verifier: JsonVerifier): void {
     if (this.#pause > 0 || verifier.resourceVersionStart >= 0) return
     if (verifier.objectEnd - verifier.objectStart > layoutMaxBytes) return
@@ -77,7 +77,7 @@ export class VerifiedLayouts {
   }
 }
 
-/** One proven object. Positions are from its opening brace. */
+/** One verified object. Positions count from its opening brace. */
 class Layout {
   readonly #known: JsonInput
   readonly #leafStarts: Int32Array

@@ -1,6 +1,7 @@
 /** Loads keyspaces from a paged read: sorts the entries of each page into the trees under construction, in slices, and reports its
  *  progress. Nothing is published before the last page, and beside the data itself only two pages are in memory. */
 
+import { Slice } from '../../base/slice.ts'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { KeyRange } from '../../base/keys.ts'
@@ -112,16 +113,15 @@ class Load {
   async take({ entries, isLast }: RangePage): Promise<void> {
     const { clock, limits, metrics, signal } = this.#options
     let bytes = 0
-    let sliceStartMs = clock.monotonicMs()
+    const slice = new Slice(clock, limits.sliceMaxMs)
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]!
       bytes += entry.key.length + entry.valueLength
       this.#add(entry)
       if (i % clockCheckEntries !== 0 || i === 0) continue
-      if (clock.monotonicMs() - sliceStartMs < limits.sliceMaxMs) continue
-      await clock.yield()
+      if (!slice.isOver) continue
+      await slice.next()
       if (signal.aborted) throw new CacheError('closed', 'load was abandoned')
-      sliceStartMs = clock.monotonicMs()
     }
     this.#entries += entries.length
     this.#bytes += bytes
