@@ -1,7 +1,7 @@
 /** The upstream's servers behind one interface: chooses a server for each request, and remembers which do not answer.
  *
- *  A request goes to the server with the fewest requests in flight among those that answer, or among all when none does. It is tried
- *  on another server only if it never reached the first, and can be repeated without harm. */
+ *  A request goes to the server with the fewest requests in flight among those that answer, or among all if none does. It is retried on
+ *  another server only if it never reached the first, and is safe to repeat. */
 
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
@@ -36,7 +36,7 @@ export interface BalancedUpstreamOptions {
 const shortMax = 4_000
 /** Long-running requests (watches, exec) at once: each has its own connection, and a process may open some ten thousand files. */
 const longMax = 10_000
-/** The same for those that change their protocol. */
+/** The same for upgraded connections. */
 const upgradesMax = 4_000
 const callMaxBytes = 1024 * 1024
 
@@ -68,12 +68,12 @@ export class BalancedUpstream implements Upstream {
     await Promise.all(this.#options.servers.map(server => server.close()))
   }
 
-  /** Requests that have passed and are not over. */
+  /** Passed requests that have not ended. */
   get underWay(): Readonly<Record<Use | 'upgrade', number>> {
     return { ...this.#underWay }
   }
 
-  /** Tells when a server is healthy again: it may be another one by then. */
+  /** Calls `task` when a server is healthy again: it may be another one then. */
   onAnswersAgain(listener: () => void): void {
     this.#onAnswersAgain = listener
   }
@@ -94,7 +94,7 @@ export class BalancedUpstream implements Upstream {
     as: UpstreamIdentity,
   ): Promise<readonly (UpstreamAnswer | undefined)[]> {
     const own = as === 'ourselves' ? await this.credentials() : {}
-    // The next question goes over another connection, behind which there may be another server.
+    // The next request uses another connection, which may lead to another server.
     const headers = { ...request.headers, ...own, connection: 'close' }
     return Promise.all(
       this.#options.servers.map(server =>
@@ -191,12 +191,12 @@ export class BalancedUpstream implements Upstream {
       this.#cutPauses.set(server, () => pause.abort())
       await sleep(clock, pauseMs, pause.signal)
       pause.release()
-      // A request met a problem: the next check comes as soon as for any unhealthy server.
+      // A request has failed: the server is checked again as soon as any unhealthy server.
       if (pause.signal.aborted) await sleep(clock, unhealthyIntervalMs, signal)
     }
   }
 
-  /** A server that refuses our credentials is healthy all the same. */
+  /** A server that refuses our credentials is healthy. */
   async #problemOf(server: UpstreamServer): Promise<string | undefined> {
     const request = { method: 'GET', path: '/readyz', headers: {}, signal: this.#stopped.signal }
     try {

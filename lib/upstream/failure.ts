@@ -5,7 +5,7 @@ import { type Status, StatusError } from '../kube/status.ts'
 
 /** How a request failed:
  *  - `unreachable`: no connection could be made, so the upstream has not seen the request
- *  - `late`: the answer did not begin, or did not go on, in time
+ *  - `late`: the response did not begin, or did not continue, in time
  *  - `broken`: the connection was closed, or the response was not valid HTTP
  *  - `busy`: the limit of requests in flight is reached */
 export type UpstreamFault = 'unreachable' | 'late' | 'broken' | 'busy'
@@ -14,7 +14,7 @@ export type UpstreamFault = 'unreachable' | 'late' | 'broken' | 'busy'
 export class UpstreamFailure extends StatusError {
   readonly fault: UpstreamFault
 
-  /** `message` names no address: clients need not know where the upstream is. `cause` does, for the log. */
+  /** `message` has no address: clients must not learn where the upstream is. `cause` has it, for the log. */
   constructor(fault: UpstreamFault, message: string, cause?: unknown) {
     const { code, status } = statusOf[fault]
     super(code, { ...status, message })
@@ -40,7 +40,7 @@ const statusOf: Readonly<
   },
 }
 
-/** Classifies what the HTTP client has thrown. By error codes, never by texts. */
+/** Classifies an error of the HTTP client, by its code and never by its text. */
 export function upstreamFailure(thrown: unknown, wasSent: boolean): CacheError {
   if (thrown instanceof CacheError) return thrown
   const code = codeOf(thrown)
@@ -58,7 +58,7 @@ const lateCodes: ReadonlySet<string> = new Set([
   'ETIMEDOUT',
 ])
 
-/** Such as `ECONNREFUSED`; empty if there is none. Says enough for the log, and holds nothing that a client sent. */
+/** The code of an error, such as `ECONNREFUSED`; empty if there is none. For the log: it has nothing that a client sent. */
 export function codeOf(thrown: unknown): string {
   const code = (thrown as { readonly code?: unknown } | null)?.code
   return typeof code === 'string' ? code : ''

@@ -1,9 +1,9 @@
-/** One server of the upstream: its connections, kept apart by who is seen behind them and by how long they are used.
+/** One server of the upstream: its connections, in separate pools by the identity that they show and by how long requests use them.
  *
- *  A connection with a certificate of ours never carries what a client sent with credentials of its own, because servers look at
- *  certificates first: the client would be us. Requests that may never end have connections apart from the rest, so that a
- *  thousand watches do not stand in the way of a get (a pool looks at its connections one by one). HTTP/1.1 with one request at a
- *  time on each connection: the framing of every request is our own, and a broken answer harms nobody else. */
+ *  A connection with our certificate never carries a request with a client's own credentials, because servers check certificates first
+ *  and would take the client for us. Long-running requests have separate connections, so that a thousand watches do not delay a get (a
+ *  pool searches its connections one by one). HTTP/1.1 with one request at a time on each connection: we write the framing of every
+ *  request ourselves, and a broken response affects no other request. */
 
 import type { Socket } from 'node:net'
 import { type Dispatcher, Pool } from 'undici'
@@ -16,9 +16,9 @@ import type { UpstreamIdentity } from './upstream.ts'
 /** Contents of PEM files. */
 export interface UpstreamTls {
   readonly ca?: Buffer | undefined
-  /** Shown with requests of our own only. */
+  /** Used for our own requests only. */
   readonly own?: ClientCertificate | undefined
-  /** Shown with requests whose callers were verified here. */
+  /** Used for requests whose callers were authenticated here. */
   readonly frontProxy?: ClientCertificate | undefined
 }
 
@@ -27,12 +27,12 @@ export interface ClientCertificate {
   readonly key: Buffer
 }
 
-/** How long the upstream may take. */
+/** Timeouts of the upstream. */
 export interface UpstreamTimeouts {
   readonly connectMs: number
-  /** Until an answer begins, and between two pieces of it, unless it may be long in coming. */
+  /** Until a response begins, and between two pieces of it; not for long-running requests. */
   readonly answerMs: number
-  /** For a call of our own, from its beginning to its end. */
+  /** For one of our own calls, from its beginning to its end. */
   readonly callMs: number
 }
 
@@ -43,15 +43,15 @@ export const defaultUpstreamTimeouts: UpstreamTimeouts = {
   callMs: 10_000,
 }
 
-/** Connections for requests that end soon. Beyond it they wait for each other. */
+/** Connections for short requests. Beyond it requests wait. */
 const connectionsMax = 256
 /** Of these for each user: more than any client has under way, and a quarter of what there is. */
 const perUserMax = 64
-/** Below the 90 s and more after which API servers close idle connections, so that hardly any request meets a closing one. */
+/** Shorter than the 90 s and more after which API servers close idle connections, so that requests rarely use a closing one. */
 const idleMs = 30_000
-/** As much as a server of ours takes from its clients. */
+/** The limit that our own server has for its clients. */
 const headersMaxBytes = 64 * 1024
-/** A connection on which nothing happened for so long is probed by the system: watches may be quiet for an hour. */
+/** TCP keep-alive probes begin after this time without traffic: watches may be quiet for an hour. */
 const vanishedAfterMs = 30_000
 
 export interface UpstreamServerOptions {
@@ -61,12 +61,12 @@ export interface UpstreamServerOptions {
   readonly clock: Clock
 }
 
-/** How long a connection is used by one request. */
+/** How long a request uses its connection. */
 export type Use = 'short' | 'long'
 
 export class UpstreamServer {
   readonly url: URL
-  /** What is wrong with it, as far as is known. */
+  /** The known problem of the server; undefined if there is none. */
   problem: string | undefined = undefined
   /** Requests under way. */
   load = 0
@@ -93,7 +93,7 @@ export class UpstreamServer {
     return pool
   }
 
-  /** For requests that pass: the connections for an identity and a use. */
+  /** The connections for an identity and a use, for requests that pass. */
   connections(as: UpstreamIdentity, use: Use): ConnectionPool {
     const known = this.#connections[use].get(as)
     if (known !== undefined) return known
@@ -112,7 +112,7 @@ export class UpstreamServer {
     return connections
   }
 
-  /** A connection of its own, for a protocol that takes it over. */
+  /** Opens a separate connection for an upgrade. */
   connect(as: UpstreamIdentity, onConnected: () => void): Socket {
     const { url } = this
     const { connectMs } = this.#timeouts
@@ -127,7 +127,7 @@ export class UpstreamServer {
     return socket
   }
 
-  /** Ends every connection. */
+  /** Closes every connection. */
   async close(): Promise<void> {
     for (const connections of Object.values(this.#connections)) {
       for (const one of connections.values()) one.close()

@@ -1,25 +1,24 @@
-/** The API server that everything goes to which is not answered from the mirror: as what it is seen by the rest of this folder.
- *  lib/upstream/balanced-upstream.ts is what stands behind it. */
+/** The upstream: the API server that gets every request which is not answered from the mirror. This is its interface;
+ *  lib/upstream/balanced-upstream.ts implements it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
 
-/** As whom a request goes to the upstream:
- *  - `caller`: with the headers given and nothing else. No certificate of ours is shown, since the upstream would take a bearer of
- *    any other credentials for us.
+/** The identity with which a request goes to the upstream:
+ *  - `caller`: with the given headers and nothing else. Our certificate is not used, because the upstream would take the client for us.
  *  - `ourselves`: with our own certificate and token
- *  - `front-proxy`: with the certificate of a front proxy, whose X-Remote-* headers the upstream believes. For callers whose identity
- *    was verified here, never for anybody else. */
+ *  - `front-proxy`: with the certificate of a front proxy, whose X-Remote-* headers the upstream believes. Only for callers who were
+ *    authenticated here. */
 export type UpstreamIdentity = 'caller' | 'ourselves' | 'front-proxy'
 
-/** A small request of our own to the upstream: discovery, reviews. The answer is read whole. */
+/** One of our own small requests to the upstream: discovery, reviews. The response is read whole. */
 export interface UpstreamCall {
   readonly method: string
   readonly path: string
   /** Names in lower case; several values make several lines. */
   readonly headers: Readonly<Record<string, string | string[]>>
   readonly body?: Uint8Array | undefined
-  /** A longer answer fails with `upstream_failed`; 1 MiB if it is left out. */
+  /** The limit of the response; a longer one fails with `upstream_failed`. 1 MiB if it is left out. */
   readonly maxBytes?: number | undefined
   readonly signal: AbortSignal
 }
@@ -31,36 +30,36 @@ export interface UpstreamAnswer {
   readonly body: Uint8Array
 }
 
-/** A client's request, on its way through. */
+/** A client's request that passes. */
 export interface ForwardRequest {
   readonly method: string
   /** Path and query as they were sent. */
   readonly path: string
-  /** Names and values in turn; those of the connection and of identities are gone. */
+  /** Names and values alternating, without the headers of the connection and identity headers. */
   readonly headers: readonly string[]
   readonly body: ForwardBody | undefined
-  /** Its answer may never end, or be long in coming: watches, logs, proxied connections. */
+  /** Its response may begin late or never end: watches, logs, proxied connections. */
   readonly isLongRunning: boolean
   readonly as: UpstreamIdentity
   /** Whose turn it takes at connections; undefined: nobody is told apart. */
   readonly user?: string | undefined
-  /** It shows credentials, of whatever kind. */
+  /** It has credentials of any kind. */
   readonly isIdentified: boolean
 }
 
-/** A body on its way through. */
+/** The body of a request that passes. */
 export interface ForwardBody {
-  /** Asked for once, when the upstream takes it. */
+  /** Called once, when the upstream accepts the body. */
   pieces(): AsyncIterable<Uint8Array>
-  /** Known when the last piece is: names and values in turn. */
+  /** The trailers, known after the last piece: names and values alternating. */
   trailers(): readonly string[]
 }
 
-/** What becomes of the answer. Calls come in this order: `started`, `data` any number of times, then `ended` or `failed`. `failed` may
- *  come at any time, and is the last call. */
+/** Receives the response. Calls come in this order: `started`, `data` any number of times, then `ended` or `failed`. `failed` may come at
+ *  any time, and is the last call. */
 export interface ForwardSink {
   started(code: number, headers: IncomingHttpHeaders): void
-  /** False when no more is wanted until `ForwardControl.resume`. */
+  /** False if no more should come until `ForwardControl.resume`. */
   data(piece: Uint8Array): boolean
   ended(trailers: IncomingHttpHeaders): void
   /** With `upstream_failed`, `overloaded` or `closed`; see `UpstreamFailure`. */
@@ -68,41 +67,41 @@ export interface ForwardSink {
 }
 
 export interface ForwardControl {
-  /** Takes more of the answer. */
+  /** Continues reading the response. */
   resume(): void
-  /** Gives up: nothing more is called. */
+  /** Cancels: the sink is not called any more. */
   abort(): void
 }
 
 export interface Upstream {
-  /** Fails with `upstream_failed`, or `closed` when the signal is aborted. Any HTTP answer is an answer, whatever its code. */
+  /** Fails with `upstream_failed`, or `closed` if the signal is aborted. A response with any code is an answer. */
   call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer>
   /** Asks every server, each over a connection that is not used again; undefined for those that do not answer. */
   callEach(
     request: UpstreamCall,
     as: UpstreamIdentity,
   ): Promise<readonly (UpstreamAnswer | undefined)[]>
-  /** Headers that show who we are, for a request `as` ourselves. */
+  /** The headers with our own credentials, for a request `as` ourselves. */
   credentials(): Promise<Readonly<Record<string, string>>>
-  /** Passes a request on, and its answer back, as they come. */
+  /** Forwards a request and streams its response back. */
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl
-  /** Opens a connection of its own for a protocol that takes it over. */
+  /** Opens a separate connection for an upgrade. */
   tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl
-  /** What is wrong with it; undefined while at least one of its servers answers. */
+  /** The problem of the upstream; undefined while at least one of its servers answers. */
   problem(): string | undefined
 }
 
-/** A request that asks for another protocol. */
+/** A request for an upgrade. */
 export interface TunnelRequest {
   readonly method: string
   readonly path: string
-  /** Names and values in turn, with `connection` and `upgrade`. */
+  /** Names and values alternating, with `connection` and `upgrade`. */
   readonly headers: readonly string[]
   readonly as: UpstreamIdentity
 }
 
-/** What becomes of it: `switched`, or what becomes of any other request. */
+/** Receives the result: `switched`, or the calls of any other response. */
 export interface TunnelSink extends ForwardSink {
-  /** 101: from now on bytes mean what the new protocol says. `head` is the answer's, without the empty line at its end. */
+  /** The upstream answered 101: the connection speaks the new protocol now. `head` is that of the response, without the final empty line. */
   switched(head: string, socket: Duplex): void
 }

@@ -1,5 +1,5 @@
-/** Answers gets, lists and watches from the mirror. The way of a read: negotiate, plan, wait for contents that are fresh enough, walk
- *  them, write. Each step is called from here, and is given what it needs. */
+/** Answers gets, lists and watches from the mirror. The steps of a read: negotiate, plan, wait for contents that are fresh enough, walk them,
+ *  write. All steps are called from here. */
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -53,7 +53,7 @@ import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
 import { scaleBody } from './scale.ts'
 
-/** What reads are answered with. */
+/** What answering reads needs. */
 export type ReadServices = Pick<
   ApiOptions,
   | 'reads'
@@ -91,7 +91,7 @@ async function answerPlanned(
   reply.warnings = route.resource.warnings
   const negotiated = negotiate(reply.preference, reply.offer)
   if ('refusal' in negotiated) {
-    // The router refuses before the handler looks at the query; not every handler did so.
+    // The router refuses before the handler reads the query; not every version does so.
     const isLate = !negotiated.hasDetails && !route.schema.has('acceptBeforeOptions')
     if (isLate && route.verb !== 'get') parseListOptions(target.query, route.schema)
     throw notAcceptable(negotiated.refusal, negotiated.hasDetails)
@@ -133,7 +133,7 @@ async function answerFrom(
   services: ReadServices,
 ): Promise<void> {
   const { fairness, proxy } = services
-  // Where there is an upstream, every answer says who has made it.
+  // With an upstream, every answer says who has made it.
   if (proxy !== undefined) context.reply.origin = `mirror; revision=${snapshot.revision}`
   if (plan.type === 'get') {
     noteGet(context, fairness)
@@ -207,14 +207,14 @@ interface Wanted {
   readonly timeoutMs: number | undefined
 }
 
-/** Waits for contents that are as fresh as the plan wants; or says where else to read them. */
+/** Waits for contents that are as fresh as the plan requires; or returns where else to read them. */
 async function contentsFor(
   context: RequestContext,
   { plan, timeoutMs }: Wanted,
   { reads, tokenEncryption, clock }: ReadServices,
 ): Promise<Snapshot | DirectSource | 'timed out'> {
   try {
-    // The mirror has a limit of its own, far below that of requests.
+    // The mirror has its own timeout, far below that of requests.
     if (timeoutMs === undefined) return await reads.read(new PlannedRead(plan, context))
     return await withDeadline(context, { clock, timeoutMs }, signal =>
       reads.read(new PlannedRead(plan, { signal })),
@@ -224,7 +224,7 @@ async function contentsFor(
   }
 }
 
-/** What has to be read for a plan. */
+/** The keys that a plan reads. */
 class PlannedRead implements ReadRequest {
   readonly keyspace: Key
   readonly range: KeyRange
@@ -247,7 +247,7 @@ function rangeOf(plan: ReadPlan): KeyRange {
   return plan.type === 'get' ? singleKey(plan.key) : plan.range
 }
 
-/** A watch from a revision needs no state, only that there is one. */
+/** A watch from a revision accepts contents of any freshness. */
 function freshnessOfStart({ start }: WatchPlan): Freshness {
   return start.type === 'after' ? { type: 'any' } : start.freshness
 }
@@ -314,7 +314,7 @@ async function readPage(
 /** The clock is read once for this many entries. */
 const sliceEntries = 64
 
-/** Selections up to this size are kept encoded: clients select the same again and again, such as the pods of their node. */
+/** Selected lists up to this size are kept encoded: clients often repeat the same selection, such as the pods of their node. */
 const keptEntriesMax = 500
 
 function runsOf({ content }: Page): Iterable<Run> {
@@ -326,8 +326,7 @@ function runsOf({ content }: Page): Iterable<Run> {
   return runsOfEntries(entries)
 }
 
-/** How the objects of a plan are shown now. Refuses renderings that do not go with what was asked for, and passes what nothing is
- *  proven of. */
+/** How the objects of a plan are shown. Refuses renderings that do not fit the request, and passes forms of which nothing is proven. */
 export function shownAs(
   { state, target }: RequestContext,
   { resource, type }: ReadPlan,

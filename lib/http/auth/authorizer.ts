@@ -1,6 +1,6 @@
-/** Decides whether a request may be answered here. Nothing is, that the upstream has not plainly allowed: whatever else it says, and
- *  whatever goes wrong, the request passes to it, and its own answer is the answer. Only where there is nobody to pass to, or the
- *  operator wants nothing passed, is the refusal ours, in upstream's words. */
+/** Decides whether a request may be answered here. It may only if the upstream has plainly allowed it. On any other answer, and on any
+ *  failure, the request passes to the upstream, whose own answer the client gets. If there is no upstream, or passing is switched off, we
+ *  refuse the request with upstream's texts. */
 
 import { LRUCache } from 'lru-cache'
 import type { Identity } from '../../kube/access-review.ts'
@@ -21,16 +21,16 @@ import type { Rechecks } from './rechecks.ts'
 import type { ReviewQueue } from './review-queue.ts'
 import type { Reviews } from './reviews.ts'
 
-/** What a request has leave for. */
+/** The permission of a request. */
 export interface Grant {
   readonly caller: Caller
   /** Whose share of what all need it takes: see `Authorizer.userOf`. */
   user(): string
   /** Finds out the user's name in the background. */
   learnName(): void
-  /** Who it was, for the record; undefined if the upstream does not say. */
+  /** The user, for the audit log; undefined if the upstream does not say. */
   identity(): Promise<Identity | undefined>
-  /** Looks after a watch: `end` is called once when it must end. The answer lets go of it. */
+  /** Rechecks an open watch: `end` is called once when it must end. Call the returned function when the watch has ended. */
   watch(end: () => void): () => void
 }
 
@@ -40,13 +40,13 @@ export type Verdict =
   | { readonly type: 'refuse'; readonly status: Status }
 
 export interface AuthorizerOptions {
-  /** Whose word counts: the caller's own credentials are put to the upstream (`delegate`), or ours, with the identity that a front
-   *  proxy or a certificate gives (`requestheader`). */
+  /** With whose credentials the upstream is asked: the caller's own (`delegate`), or ours, with the identity from a front proxy or a
+   *  certificate (`requestheader`). */
   readonly mode: 'delegate' | 'requestheader'
   readonly callers: Callers
   readonly reviews: Reviews
   readonly reviewCache: ReviewCache
-  /** Who the upstream says that callers are. */
+  /** The users that the upstream has named for callers. */
   readonly identities: ReviewCache<Identity | undefined>
   readonly rechecks: Rechecks
   /** What the questions of both caches wait in. */
@@ -109,7 +109,7 @@ export class Authorizer {
     }
   }
 
-  /** Questions about callers that are not answered yet. */
+  /** Reviews in flight or waiting. */
   get underWay(): number {
     return this.#options.queue.underWay
   }
@@ -154,12 +154,12 @@ export class Authorizer {
     else if (type === 'refused') this.#accepted.delete(key)
   }
 
-  /** Looks after watches no more. */
+  /** Stops rechecking watches. */
   stop(): void {
     this.#options.rechecks.stop()
   }
 
-  /** Who a caller is: what we know ourselves, or what the upstream says. */
+  /** The user of a caller: the one that we have authenticated, or the one that the upstream names. */
   async identityOf(caller: Caller): Promise<Identity | undefined> {
     if (caller.identity !== undefined) return caller.identity
     const { identities, reviews } = this.#options
@@ -174,13 +174,13 @@ export class Authorizer {
     }
   }
 
-  /** Who sent a request, if anybody can tell. */
+  /** The caller of a request, if it can be told. */
   async identityOfSender(exchange: Exchange): Promise<Identity | undefined> {
     const caller = this.#options.callers.callerOf(exchange)
     return caller === undefined ? undefined : this.identityOf(caller)
   }
 
-  /** A token is known to the upstream only, and there is nobody but a front proxy to speak for its bearer otherwise. */
+  /** Only the upstream knows tokens. Without an upstream that is asked with them, only a front proxy can name the user. */
   #isKnown({ identity }: Caller): boolean {
     return this.#options.mode === 'delegate' || identity !== undefined
   }
@@ -223,7 +223,7 @@ export class Authorizer {
     return { type: 'granted', grant }
   }
 
-  /** The request passes, or is refused without saying who may do what. */
+  /** The request passes, or is refused without a reason that reveals access rules. */
   #object(objection: Objection): Verdict {
     if (this.#options.canPass) return { type: 'pass', reason: objection.type }
     switch (objection.type) {
@@ -253,11 +253,11 @@ export class Authorizer {
 interface Question {
   readonly caller: Caller
   readonly attributes: Attributes
-  /** Under which the decision is kept. */
+  /** The key of the cached decision. */
   readonly key: string
 }
 
-/** Everything about a question that the decision may depend on. */
+/** Everything that the decision may depend on. */
 function keyOf(caller: Caller, attributes: Attributes): string {
   if ('path' in attributes) return hashed([caller.key, attributes.verb, attributes.path])
   const { verb, group, version, resource, subresource, namespace, name } = attributes

@@ -11,14 +11,14 @@ import type { Random } from '../../base/random.ts'
 import type { AccessAnswer } from './review-cache.ts'
 
 export interface RecheckedWatch {
-  /** May it still go on? A cached answer will do. */
+  /** Asks whether the watch is still allowed. The answer may be cached. */
   readonly question: () => Promise<AccessAnswer>
   readonly end: () => void
-  /** On the wall clock: it ends then in any case. */
+  /** When the credentials expire, on the wall clock: the watch ends then in any case. */
   readonly expiresAtMs: number | undefined
   /** Whose rules it depends on, beside those of the whole cluster. */
   readonly namespace?: string | undefined
-  /** Rules have changed since it was allowed. */
+  /** True if access rules have changed since it was allowed. */
   readonly isStale: boolean
 }
 
@@ -27,13 +27,14 @@ export interface RechecksOptions {
   readonly random: Random
 }
 
-/** Also without a change that we see: credentials may be withdrawn, and rules may be stored elsewhere. */
+/** The interval without a visible change: credentials may be revoked, and rules may be stored elsewhere. */
 const intervalMs = 5 * 60_000
-/** In both directions, so that watches that were opened together are not checked together for ever. */
+/** The interval varies by this share in both directions, so that watches that were opened together are not always checked together. */
 const intervalJitter = 0.2
-/** After a change: at once, when a decision by the old rules has run out (1 s), and when the upstream must know (5 s). */
+/** After a change, watches are checked at once, when decisions by the old rules have expired (1 s), and when the upstream must have seen the
+ *  change (5 s). */
 const roundsAfterMs: readonly number[] = [0, 1_500, 6_500]
-/** Changes in quick succession share a round. */
+/** Changes within this time share one round of checks. */
 const roundsApartMs = 200
 /** Reviews in flight at a time: requests need reviews of their own. */
 const underWayMax = 16
@@ -64,12 +65,12 @@ export class Rechecks {
     this.#options = options
   }
 
-  /** How many watches are looked after. */
+  /** How many watches are rechecked. */
   get size(): number {
     return this.#open.size
   }
 
-  /** Looks after a watch until the answer is called. */
+  /** Rechecks a watch until the returned function is called. */
   add(watch: RecheckedWatch): () => void {
     const entry: Entry = { ...watch, isDue: false, isOpen: true, cancel: () => {} }
     this.#open.add(entry)
@@ -78,7 +79,7 @@ export class Rechecks {
     return () => this.#letGo(entry)
   }
 
-  /** Everything is due now, and again when the upstream has had time to see the change. */
+  /** Access rules have changed: all watches are due now, and again when the upstream has had time to see the change. */
   rulesChanged(namespace = ''): void {
     this.#changed.add(namespace)
     const { clock } = this.#options
@@ -91,7 +92,7 @@ export class Rechecks {
     this.#rounds.push(clock.setTimer(lastMs, () => this.#changed.clear()))
   }
 
-  /** Asks about nothing any more. */
+  /** Stops all checks. */
   stop(): void {
     this.#isStopped = true
     for (const cancel of this.#rounds) cancel()
@@ -141,7 +142,7 @@ export class Rechecks {
     if (entry.isOpen) this.#schedule(entry, delayMs)
   }
 
-  /** Until it is due, or its credentials end. */
+  /** Waits until the watch is due, or its credentials expire. */
   #schedule(entry: Entry, delayMs: number): void {
     const { clock } = this.#options
     entry.cancel()

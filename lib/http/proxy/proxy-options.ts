@@ -10,35 +10,35 @@ import type { HeldEvents } from '../watch/held-events.ts'
 import type { Slots } from '../limits/slots.ts'
 import type { Upstream, UpstreamIdentity } from '../../upstream/upstream.ts'
 
-/** How a caller is shown to the upstream. */
+/** How the upstream is told about a caller. */
 export interface PassedCredentials {
-  /** Names in lower case. They take the place of what the client has sent of `Authorization`. */
+  /** Names in lower case. They replace the client's `Authorization` header. */
   readonly headers: Readonly<Record<string, string | string[]>>
   readonly as: UpstreamIdentity
 }
 
 export interface PassMetrics {
-  /** A request has gone to the upstream. */
+  /** Called when a request has passed. */
   passed(reason: PassReason): void
 }
 
 export interface ProxyOptions {
   readonly upstream: Upstream
-  /** What decides about requests now. */
+  /** The current policy of decisions. */
   readonly policy: () => DecisionPolicy
-  /** Undefined: callers show their own credentials, as they sent them. */
+  /** Undefined: requests pass with the caller's own credentials, unchanged. */
   readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
-  /** Beside X-Remote-*, which never pass. */
+  /** Identity headers beside X-Remote-*, which never pass. */
   readonly isIdentityHeader?: ((name: string) => boolean) | undefined
-  /** What watches cannot be told. */
+  /** Events that cannot be shown exactly. */
   readonly inexact: InexactEvents
-  /** Who lets objects of a resource out in a form, or why nobody does; undefined: all may go. */
+  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all objects may be shown. */
   readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
-  /** There is data of the version that answers for a resource: more than objects can be answered here. Undefined: there always is. */
+  /** True if there is data of the version that serves the resource, so that more than objects can be answered here. Undefined: always. */
   readonly isCovered?: ((resource: Resource) => boolean) | undefined
-  /** Events that have to wait until they were compared. */
+  /** Events that wait until they were compared. */
   readonly held: HeldEvents
-  /** For reads that the mirror should have answered. */
+  /** Limits reads that the mirror should have answered. */
   readonly slots: Slots
   readonly metrics: PassMetrics
 }

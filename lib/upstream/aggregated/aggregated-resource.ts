@@ -1,4 +1,4 @@
-/** The resources of an aggregated server as the rest of the program knows resources. */
+/** Makes `Resource` values for the resources of an aggregated server. */
 
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
 import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
@@ -7,7 +7,7 @@ import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts
 import { metadataFields } from '../../kube/selectors/selectable-fields.ts'
 import type { ListedResource } from '../../kube/resources/upstream-resources.ts'
 
-/** Where objects lie, and as what. */
+/** Where objects are in etcd, and in which version. */
 export interface Location {
   /** With its final slash. */
   readonly prefix: string
@@ -16,7 +16,7 @@ export interface Location {
   readonly kind: string
 }
 
-/** What an operator has declared. */
+/** The operator's declaration. */
 export interface Declared {
   readonly prefix: string
   readonly storedVersion: string
@@ -26,7 +26,7 @@ export interface Declared {
   readonly columns: readonly CustomColumn[] | undefined
 }
 
-/** What is known before anything was learnt. */
+/** What is assumed before anything was learnt. */
 export function nothingLearned(columns: readonly CustomColumn[] | undefined): LearnedOutput {
   return {
     generation: 0,
@@ -41,10 +41,10 @@ export function nothingLearned(columns: readonly CustomColumn[] | undefined): Le
   }
 }
 
-/** Before and after what was learnt of it. `learned` is undefined where the server has no Go types of its objects. */
+/** A resource whose storage is known. `learned` is undefined if the server has no Go types of its objects. */
 export type AggregatedResource = Resource & { readonly storage: ResourceStorage }
 
-/** One whose storage is not known. */
+/** A resource whose storage is not known. */
 export function unlocatedResource(listed: ListedResource): Resource {
   const { group, version, kind } = listed
   const nowhere = { prefix: '', group, version, kind }
@@ -82,7 +82,7 @@ export function aggregatedResource(
   }
 }
 
-/** One whose objects are maps, with their members sorted, as custom resources are. */
+/** A resource whose objects are maps with sorted members, like custom resources. */
 export function untypedResource(
   resource: AggregatedResource,
   columns: readonly CustomColumn[] | undefined,

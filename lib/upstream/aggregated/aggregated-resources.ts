@@ -1,5 +1,5 @@
-/** The resources of an aggregated API server that stands behind us: found in its discovery, located in its etcd, and learnt from what the
- *  server answers.
+/** The resources of an aggregated API server behind us. They are found in its discovery and located in its etcd, and how they are written is
+ *  learnt from the server's answers.
  *
  *  ```
  *  unknown ── located ──▶ mirrored ── learnt ──▶ answered
@@ -44,14 +44,14 @@ export interface AggregatedOptions {
   readonly schema: () => Schema
   /** `/registry` */
   readonly root: string
-  /** What operators have declared; undefined for all others. */
+  /** The operator's declaration; undefined if there is none. */
   readonly declared: (named: Named) => Declared | undefined
   /** The keyspace can be mirrored. */
   readonly covers: (keyspace: Key) => boolean
   /** The keyspace has contents. */
   readonly isServed: (keyspace: Key) => boolean
   readonly at: (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot>
-  /** `resources` are others than before. */
+  /** `resources` has changed. */
   readonly onChanged: () => void
 }
 
@@ -64,25 +64,25 @@ interface Named {
 interface Entry {
   listed: readonly ListedResource[]
   location: Location | undefined
-  /** The location is where such servers keep their objects: none was seen yet. */
+  /** The location is the usual one of such servers: no object was seen yet. */
   isGuessed: boolean
   remark: string | undefined
-  /** Of all its versions, while there is no location. */
+  /** The standing of all its versions while there is no location. */
   standing: Standing
   versions: ReadonlyMap<string, Version>
   isSettled: boolean
-  /** Until its keyspace has contents, or an object. */
+  /** It waits until its keyspace has contents, or an object. */
   isWaiting: boolean
   attempts: number
   dueMs: number
   isUnderWay: boolean
 }
 
-/** Resources that are looked at at once. */
+/** Resources that are examined at the same time. */
 const underWayMax = 2
 const retryFirstMs = 250
 const retryMaxMs = 10_000
-/** What was learnt is learnt again. */
+/** The interval after which a resource is learnt again. */
 const againMs = 600_000
 /** Something could not be learnt for want of objects. */
 const incompleteMs = 30_000
@@ -99,7 +99,7 @@ export class AggregatedResources {
     this.#options = options
   }
 
-  /** What is known to be stored, for the registry. */
+  /** The resources whose storage is known, for the registry. */
   get resources(): readonly Resource[] {
     return [...this.#entries.values()].flatMap(entry => resourcesOf(entry))
   }
@@ -121,12 +121,12 @@ export class AggregatedResources {
     return known === undefined ? entry.standing : known.standing
   }
 
-  /** What discovery says, and where it does not agree with etcd. */
+  /** How discovery disagrees with etcd; undefined if it does not. */
   remarkOf(named: Named): string | undefined {
     return this.#entries.get(nameOf(named))?.remark
   }
 
-  /** What the server lists now, of which `isOurs` are not known otherwise. */
+  /** Takes what the server lists now. Those of `isOurs` are known from nowhere else. */
   listed(listed: UpstreamResources, isOurs: (one: ListedResource) => boolean): void {
     const found = new Map<string, ListedResource[]>()
     for (const one of listed.all) {
@@ -148,7 +148,7 @@ export class AggregatedResources {
     this.#schedule()
   }
 
-  /** The server was away, and may be another one now: nothing that was learnt of it counts before it was looked at again. */
+  /** The server did not answer for a while and may be another one now: what was learnt is not used before it is checked again. */
   serverIsBack(): void {
     this.#restarts++
     for (const [name, entry] of this.#entries) {
@@ -170,7 +170,7 @@ export class AggregatedResources {
     }
   }
 
-  /** Keyspaces have other states: those that were waited for may have contents. */
+  /** Keyspaces have new states: those that were waited for may have contents. */
   served(): void {
     for (const entry of this.#entries.values()) if (entry.isWaiting) entry.dueMs = 0
     this.#schedule()
@@ -181,7 +181,7 @@ export class AggregatedResources {
     this.#cancel()
   }
 
-  /** What is known of where objects lie stays, so that the mirror of them stays. */
+  /** Forgets what was learnt. The location is kept, so that the mirror of the objects is kept. */
   #renewed(listed: readonly ListedResource[], before: Entry | undefined): Entry {
     const entry = newEntry(listed)
     if (before?.location === undefined) return entry
@@ -255,7 +255,7 @@ export class AggregatedResources {
     this.#schedule()
   }
 
-  /** One step after the other, as far as it goes now. */
+  /** Takes as many steps as are possible now, one after the other. */
   async #settle(entry: Entry, signal: AbortSignal): Promise<void> {
     if (entry.location === undefined || entry.isGuessed) await this.#locate(entry, signal)
     const { location } = entry
@@ -276,7 +276,7 @@ export class AggregatedResources {
         signal,
       })
       versions.set(name, versionOf(base, learnt, known))
-      // Objects lie elsewhere, or all are gone: it is looked for anew.
+      // The objects are elsewhere, or all are deleted: the location is searched again.
       if (learnt.type === 'differs') entry.isGuessed = true
       if (learnt.type === 'empty') entry.isWaiting = true
     }
@@ -322,7 +322,7 @@ export class AggregatedResources {
     this.#options.onChanged()
   }
 
-  /** Where its objects will probably be: beside those of another resource of the group, or at the usual place. */
+  /** The probable location of its objects: beside those of another resource of the group, or the usual one. */
   #guess(
     { group, version, resource, kind }: ListedResource,
     given: Declared | undefined,
@@ -353,7 +353,7 @@ function newEntry(listed: readonly ListedResource[]): Entry {
   }
 }
 
-/** All versions, also those that are known by name only: they pass for a reason. */
+/** All versions, also those that are known by name only: they pass, with a reason. */
 function resourcesOf({ listed, versions }: Entry): Resource[] {
   return listed.map(one => versions.get(one.version)?.resource ?? unlocatedResource(one))
 }
@@ -363,7 +363,7 @@ function isComplete({ versions }: Entry): boolean {
   return answered.every(({ resource }) => resource.learned?.isWatchCacheKnown !== false)
 }
 
-/** What a change is told by. */
+/** A text that changes when the resources change. */
 function shownOf({ versions, standing }: Entry): unknown {
   return [standing, [...versions.values()]]
 }

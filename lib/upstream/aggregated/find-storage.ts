@@ -1,5 +1,5 @@
-/** Finds out where and as what a resource is stored: from what an operator has declared, from what lies in etcd, and from what discovery
- *  says. Where these contradict each other, both values are said, and nothing is answered. */
+/** Finds where and in which version a resource is stored: from the operator's declaration, the contents of etcd, and discovery. If these
+ *  contradict each other, the message has both values, and the resource is not answered here. */
 
 import type { PassReason } from '../../kube/decide.ts'
 import { groupVersionText } from '../../kube/resources/resource.ts'
@@ -15,7 +15,7 @@ export interface StorageSearch {
   readonly etcd: EtcdKeys
   /** `/registry` */
   readonly root: string
-  /** One resource in its versions, at least one. */
+  /** One resource in all its versions; at least one. */
   readonly listed: readonly ListedResource[]
   readonly declared: Declared | undefined
   readonly signal: AbortSignal
@@ -23,7 +23,7 @@ export interface StorageSearch {
 
 export type StorageFound =
   | { readonly type: 'found'; readonly location: Location; readonly remark: string | undefined }
-  /** The server shows no object. */
+  /** The server has no object. */
   | { readonly type: 'empty' }
   | {
       readonly type: 'passes'
@@ -56,7 +56,7 @@ export async function findStorage(search: StorageSearch): Promise<StorageFound> 
   return judge(search, found)
 }
 
-/** What discovery says otherwise than an operator. */
+/** How discovery contradicts the operator's declaration. */
 function contradictionOf(
   { kind, isNamespaced }: ListedResource,
   declared: Declared,
@@ -127,7 +127,7 @@ function judge({ listed, declared }: StorageSearch, { prefix, entry }: Found): S
   return { type: 'found', location, remark: remarkOf(listed, location) }
 }
 
-/** What discovery says against what was found: new objects are stored as another version than this one. */
+/** How discovery contradicts the objects that were found: it says that new objects are stored in another version. */
 function remarkOf(
   listed: readonly ListedResource[],
   { group, version, kind }: Location,

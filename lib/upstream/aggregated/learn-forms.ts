@@ -1,5 +1,5 @@
-/** How a server writes what is not an object: empty lists, Tables, bookmarks; and whether it has a watch cache, which shows in what it does
- *  with a limit. Whatever cannot be learnt stays unknown, and reads that need it pass. */
+/** Learns how a server writes empty lists, Tables, YAML and bookmarks, and whether it has a watch cache, which its treatment of a limit shows.
+ *  What cannot be learnt stays unknown, and reads that need it pass. */
 
 import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
@@ -24,9 +24,9 @@ export interface FormsLearning extends Learning {
   readonly hasTypedItems: boolean
 }
 
-/** An object that nobody has. */
+/** A field selector that selects no object. */
 const nobody = 'metadata.name%3Dwatchglass--no-such-object'
-/** The list that is asked for without its limit must be small. */
+/** A server may ignore the limit of the list that probes for a watch cache, so the range must be small. */
 const cacheProbeMax = 200
 
 export async function learnForms(
@@ -68,7 +68,7 @@ async function emptyList(
   return page?.emptyList
 }
 
-/** Undefined if the server's Table is another one than ours. */
+/** Undefined if the server's Table differs from ours. */
 async function tableOf(learning: FormsLearning): Promise<LearnedTable | undefined> {
   const { resource, clock } = learning
   const table = resource.learned.table ?? { columns: undefined }
@@ -80,7 +80,7 @@ async function tableOf(learning: FormsLearning): Promise<LearnedTable | undefine
     const page = answer && listPage('the Table', answer)
     if (page?.items[0] === undefined || page.columnsJson === undefined) return undefined
     const theirs = textIn(page.items[0])
-    // Ages go on while the answer is on its way.
+    // Ages change while the answer is in flight.
     const moments = [fromMs, clock.wallMs()]
     const isOurs = moments.some(now => {
       const row = { encoding: 'json', rendering: 'Table', includeObject: 'Metadata', now } as const
@@ -128,7 +128,7 @@ function written(encoder: ObjectEncoder, entry: KeyValue, shown: Shown): string 
   return Buffer.from(out.bytes.subarray(0, out.length)).toString()
 }
 
-/** One object in some form, if it is still the one that we know. */
+/** One object in some form. */
 async function objectAs(
   { upstream, resource, signal }: FormsLearning,
   entry: KeyValue,
@@ -144,7 +144,7 @@ function nameOfKey(prefix: string, { key }: KeyValue): { namespace: string; name
   return { name: parts.pop() ?? '', namespace: parts.join('/') }
 }
 
-/** An object without content, from the bookmark that ends the state of a watch which sees nothing. */
+/** An object without content, from the initial-events bookmark of a watch that selects nothing. */
 async function bookmarkOf(learning: FormsLearning): Promise<EmptyObject | undefined> {
   const { upstream, resource, signal } = learning
   const path =
@@ -164,7 +164,7 @@ async function bookmarkOf(learning: FormsLearning): Promise<EmptyObject | undefi
   return { beforeRevision, beforeAnnotations, behind }
 }
 
-/** A server with a watch cache ignores the limit of a list of any state; one without takes it as it is. */
+/** A server with a watch cache ignores the limit of a list at resourceVersion=0; one without obeys it. */
 async function hasWatchCache(learning: FormsLearning): Promise<boolean | undefined> {
   const { upstream, resource, signal } = learning
   const scope = smallScope(learning)
@@ -175,7 +175,7 @@ async function hasWatchCache(learning: FormsLearning): Promise<boolean | undefin
   return page.items.length > 1
 }
 
-/** A namespace with some objects, but not many: '' is all of them. Undefined if there is none. */
+/** A namespace with some objects, but not many; '' stands for all namespaces. Undefined if there is none. */
 function smallScope({ snapshot, resource, examples }: FormsLearning): string | undefined {
   const { prefix } = resource.storage
   const isSmall = (scope: string): boolean => {

@@ -1,4 +1,4 @@
-/** One page of a server's list, taken apart without being changed: its bytes are what is compared. */
+/** Splits a page of a server's list into items without changing their bytes, which are compared. */
 
 import { CacheError } from '../../base/errors.ts'
 import { numberOf, objectOf, textOf } from '../../base/untyped.ts'
@@ -10,17 +10,17 @@ export interface ListPage {
   readonly resourceVersion: string
   /** How many objects the whole list has. */
   readonly count: number
-  /** Begins with its kind, as Go writes a type; the lists of servers without types are sorted by name. */
+  /** The list begins with its kind, as Go writes a typed list; servers without types sort the members by name. */
   readonly isTyped: boolean
-  /** `items` or `rows`, each as it stands in the page. */
+  /** `items` or `rows`, each with the bytes of the page. */
   readonly items: readonly StoredValue[]
-  /** What stands for the items. */
+  /** How the list is written if it has no items. */
   readonly emptyList: '[]' | 'null' | undefined
   /** The JSON of column definitions, of a Table. */
   readonly columnsJson: string | undefined
 }
 
-/** Fails with `upstream_failed` on what is no list. */
+/** Fails with `upstream_failed` if the body is not a list. */
 export function listPage(path: string, bytes: Uint8Array): ListPage {
   const members = new JsonMembers()
   members.reset(bytes, 0, bytes.length)

@@ -1,29 +1,29 @@
-/** Finds where an aggregated server keeps the objects of a resource in its etcd, of which its API says nothing.
+/** Finds where an aggregated server has the objects of a resource in its etcd. Its API does not tell this.
  *
- *  The server is asked for one object, and the object is looked for under the keys that such servers use: `BASE/GROUP/RESOURCE/`
+ *  The server is asked for one object, and this object is searched under the keys that such servers use: `BASE/GROUP/RESOURCE/`
  *  (k8s.io/apiserver's default, with BASE the server's --etcd-prefix) and `BASE/RESOURCE/`, where BASE is the prefix that is mirrored,
  *  or any folder in it. So `/registry/GROUP/GROUP/RESOURCE/` is found as well, which is what a prefix of `/registry/GROUP` leads to. The
- *  entry must be of the very revision that the object has: names alone could be those of another resource. */
+ *  entry must have the same revision as the object, because an object of another resource could have the same name. */
 
 import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
 import type { KeyValue } from '../../store/event.ts'
 
-/** etcd, as far as it is read here. */
+/** The reads of etcd that are needed here. */
 export interface EtcdKeys {
   entry(key: Key, signal: AbortSignal): Promise<KeyValue | undefined>
-  /** The folders right below a prefix that ends with a slash, each with its final slash; at most so many. */
+  /** The folders directly below a prefix that ends with a slash, each with its final slash; at most `limit`. */
   folders(prefix: Key, max: number, signal: AbortSignal): Promise<readonly Key[]>
 }
 
 export interface Wanted {
   readonly group: string
   readonly resource: string
-  /** As the server shows it. */
+  /** As the server reports it. */
   readonly object: ObjectName
 }
 
 export interface ObjectName {
-  /** Empty for objects of the cluster. */
+  /** Empty for cluster-scoped objects. */
   readonly namespace: string
   readonly name: string
   readonly resourceVersion: string
@@ -35,10 +35,10 @@ export interface Found {
   readonly entry: KeyValue
 }
 
-/** So many folders are looked into. */
+/** The most folders that are searched. */
 const foldersMax = 100
 
-/** Looks below `root`, which has no final slash. Undefined if the object is not there. */
+/** Searches below `root`, which has no final slash. Undefined if the object is not found. */
 export async function locate(
   etcd: EtcdKeys,
   root: string,
@@ -54,7 +54,7 @@ export async function locate(
   return undefined
 }
 
-/** Looks at one place that is given. */
+/** Checks one given prefix. */
 export async function findUnder(
   etcd: EtcdKeys,
   prefix: string,

@@ -1,4 +1,4 @@
-/** The questions that are put to an aggregated server about one of its resources. */
+/** The requests to an aggregated server about one of its resources. */
 
 import { CacheError } from '../../base/errors.ts'
 import { objectOf, textOf } from '../../base/untyped.ts'
@@ -13,7 +13,7 @@ export const tableOnly = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 
 type Named = Pick<Resource, 'group' | 'version' | 'resource'>
 
-/** Where all objects of a resource are. */
+/** The path of all objects of a resource. */
 export function pathOf({ group, version, resource }: Named): string {
   return `${group === '' ? '/api' : '/apis'}/${groupVersionText(group, version)}/${resource}`
 }
@@ -27,7 +27,7 @@ export function objectPath(
   return `${root}${scope}/${resource}${name === '' ? '' : `/${encodeURIComponent(name)}`}`
 }
 
-/** A list that must be answered. */
+/** Requests a list; fails if the answer is not a list. */
 export async function pageOf(
   upstream: Pick<Upstream, 'call'>,
   asked: Asked,
@@ -43,7 +43,7 @@ function hintOf(code: number): string {
   return code === 401 || code === 403 ? ': our own credentials may not list it' : ''
 }
 
-/** The first object that a server shows of a resource; undefined if it has none. */
+/** The first object of a resource; undefined if the server has none. */
 export async function firstObject(
   upstream: Pick<Upstream, 'call'>,
   named: Named,

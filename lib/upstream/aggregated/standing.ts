@@ -1,5 +1,5 @@
-/** How each version of an aggregated resource stands: answered here, or why not, and what would change that. The words are for whoever
- *  runs or writes such a server. */
+/** The standing of each version of an aggregated resource: answered here, or why not and what would change that. The texts are for
+ *  operators and authors of such servers. */
 
 import type { LearnedOutput } from '../../codec/served/learned/learned-output.ts'
 import type { PassReason } from '../../kube/decide.ts'
@@ -18,7 +18,7 @@ export interface Standing {
 }
 
 export interface Version {
-  /** Without what was learnt. */
+  /** The resource without what was learnt. */
   readonly base: ReturnType<typeof aggregatedResource>
   readonly resource: AggregatedResource
   /** Undefined when it is answered here. */
@@ -36,7 +36,7 @@ export const empty: Standing = {
   remedy: 'nothing: it is compared when there is an object',
 }
 
-/** What has become of a version. */
+/** The standing of a version after learning. */
 export function versionOf(
   base: Version['base'],
   learnt: Learnt,

@@ -1,4 +1,4 @@
-/** What a stored value is, by its first bytes. */
+/** The format of a stored value, from its first bytes. */
 
 import { createHash } from 'node:crypto'
 import { NotExact } from '../../codec/not-exact.ts'
@@ -31,7 +31,7 @@ export function storedForm(entry: KeyValue): StoredForm {
   }
 }
 
-/** What discovery says of the version that objects are stored as. */
+/** The hash with which discovery names the storage version. */
 export function storageVersionHash(group: string, version: string, kind: string): string {
   const digest = createHash('sha256').update(`${group}/${version}/${kind}`).digest()
   return digest.subarray(0, 8).toString('base64')

@@ -1,6 +1,6 @@
-/** The texts of Warning headers, as a server sends them with everything that it answers of a deprecated version. */
+/** Parses the Warning headers that a server sends with every answer of a deprecated version. */
 
-/** The texts; undefined if they are in a form that we do not write. */
+/** The texts; undefined if they are in a form that we cannot write. */
 export function warningTexts(
   header: string | readonly string[] | undefined,
 ): readonly string[] | undefined {

@@ -1,5 +1,5 @@
-/** Parses HTTP/1.1 responses, one after the other on a connection, and strictly: a response that can be read in two ways is refused,
- *  because another reader would see another response, or two where there is one (RFC 9112, 6.3 and 7.1).
+/** Parses HTTP/1.1 responses on a connection, strictly: an ambiguous response is refused, because another parser might see another
+ *  response, or two instead of one (RFC 9112, 6.3 and 7.1).
  *
  *  ```
  *   idle ──expect──▶ head ──▶ counted ─────────────────────────┐
@@ -20,11 +20,11 @@ export interface AnswerSink {
   started(code: number, headers: IncomingHttpHeaders): void
   data(piece: Uint8Array): void
   ended(trailers: IncomingHttpHeaders): void
-  /** In place of all of these, if another protocol was asked for: the head of a 101, and what has come behind it. */
+  /** Called instead of all others after an upgrade: the head of a 101, and the bytes that have come after it. */
   switched?(head: string, rest: Uint8Array): void
 }
 
-/** A response that is malformed, or that could be read in two ways. */
+/** A response that is malformed or ambiguous. */
 export class MalformedAnswer extends Error {
   readonly code = 'EPROTO'
 }
@@ -42,9 +42,9 @@ type State =
 
 /** The limit that our own server sets for its clients. */
 const headMaxBytes = 64 * 1024
-/** The size of a chunk with its extensions, which no server sends. */
+/** The line with the size of a chunk and its extensions, which no server sends. */
 const sizeMaxBytes = 1024
-/** Most chunk sizes are complete within this. */
+/** Most chunk size lines are shorter. */
 const sizeLookBytes = 32
 /** 1xx responses before the final one. Servers send one or two. */
 const informationalMax = 16
@@ -62,7 +62,7 @@ export class AnswerParser {
   #piecesBytes = 0
   /** The last three characters of them: the end of the head may lie across two. */
   #tail = ''
-  /** Bytes still to come of a body with a length, or of a chunk. */
+  /** The remaining bytes of a body with a length, or of a chunk. */
   #left = 0
   #isToHead = false
   #mayUpgrade = false
@@ -82,7 +82,7 @@ export class AnswerParser {
     this.#state = 'head'
   }
 
-  /** An answer is about to come to a request for another protocol: the only one on its connection. */
+  /** A request for an upgrade was sent: its response is the only one on its connection. */
   expectUpgrade(): void {
     this.expect('GET')
     this.#mayUpgrade = true
@@ -92,7 +92,7 @@ export class AnswerParser {
     return this.#state === 'idle'
   }
 
-  /** Another response may follow on the same connection. */
+  /** True if the connection can be used for another request. */
   get isPersistent(): boolean {
     return this.#isPersistent
   }
@@ -102,7 +102,7 @@ export class AnswerParser {
     return this.#keepAlive
   }
 
-  /** Takes bytes of the connection. Throws `MalformedAnswer`; the parser must not be used after that. */
+  /** Parses bytes of the connection. Throws `MalformedAnswer`; the parser must not be used after that. */
   take(bytes: Buffer): void {
     let at = 0
     while (at < bytes.length) {
@@ -149,7 +149,7 @@ export class AnswerParser {
     return end
   }
 
-  /** A head, or trailers, which may have no line at all. */
+  /** Parses a head, or trailers, which may be empty. */
   #takeLines(bytes: Buffer, at: number): number {
     const next = this.#takeLinesTo(bytes, at)
     if (this.#state !== 'switched') return next
@@ -207,7 +207,7 @@ export class AnswerParser {
     }
     if (code < 200) {
       this.#informational++
-      // No request asks for another protocol here.
+      // An ordinary request never asks for an upgrade.
       if (code === 101 || this.#informational > informationalMax) {
         throw new MalformedAnswer(`unexpected status ${code}`)
       }
@@ -229,7 +229,7 @@ export class AnswerParser {
       const isPlain = typeof coding === 'string' && coding.toLowerCase() === 'chunked'
       if (!isPlain || isOld || length !== undefined) {
         throw new MalformedAnswer(
-          'ambiguous length of the response: Transfer-Encoding is not "chunked" alone, or Content-Length stands beside it',
+          'ambiguous length of the response: Transfer-Encoding is not "chunked" alone, or there is also a Content-Length',
         )
       }
     }
@@ -286,7 +286,7 @@ const chunkSize = /^([0-9a-fA-F]{1,12})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/
 const notOfAValue = /[^\t\x20-\x7e\x80-\xff]/
 const headerName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** Names of headers, well-formed and in lower case, by how they are spelled: servers have a dozen of them. */
+/** A cache of valid header names in lower case, by their spelling: servers use a dozen of them. */
 const knownNames = new Map<string, string>()
 const knownNamesMax = 1_000
 
@@ -301,14 +301,14 @@ function plainName(name: string): string {
   return plain
 }
 
-/** The lines from `start` on: names in lower case, and several values where there are several lines of a name. */
+/** The headers in the lines from `start` on: names in lower case, and several values if a name has several lines. */
 function headersOf(lines: readonly string[], start: number): IncomingHttpHeaders {
-  // Nothing that an object has by itself: names such as `constructor` are headers like any other.
+  // Without a prototype: `constructor` is a header name like any other.
   const headers = Object.create(null) as Record<string, string | string[] | undefined>
   for (let i = start; i < lines.length; i++) {
     const line = lines[i] ?? ''
     const colon = line.indexOf(':')
-    // A folded line begins with a space, which is not a name.
+    // A folded line begins with a space, so its name is invalid.
     if (colon < 0 || notOfAValue.test(line)) throw new MalformedAnswer('invalid header line')
     const name = plainName(line.slice(0, colon))
     const value = trimmed(line, colon + 1)

@@ -18,16 +18,16 @@ export interface ConnectionPoolOptions {
   /** Of these for each user at once. */
   readonly perUserMax: number
   readonly connectMs: number
-  /** Until an answer begins, and between two pieces of it; 0 is no limit. */
+  /** The timeout until a response begins, and between two pieces of it; 0 is no limit. */
   readonly answerMs: number
   /** How long a connection may be idle, unless the server says less. */
   readonly idleMs: number
 }
 
-/** How often connections are looked at: a timer for each request would cost more. */
+/** How often connections are checked for timeouts: a timer for each request would cost more. */
 const lookMaxMs = 1_000
 const lookMinMs = 10
-/** What a server says of how long it keeps a connection is less this, for what is on its way then. */
+/** Connections are closed this much before the server's keep-alive time ends, because a request may be in flight then. */
 const idleMarginMs = 1_000
 
 export class ConnectionPool {
@@ -40,7 +40,7 @@ export class ConnectionPool {
   readonly #users = new Map<UpstreamConnection, string | undefined>()
   readonly #lookEveryMs: number
   #cancelLook: CancelTimer | undefined = undefined
-  /** What makes the next TLS connection cheaper. */
+  /** The TLS session, which makes the next connection cheaper. */
   #session: Buffer | undefined = undefined
   #idleMs: number
   #keepAlive: string | undefined = undefined
@@ -69,7 +69,7 @@ export class ConnectionPool {
     else this.#lines.add(passage)
   }
 
-  /** Gives up what was not sent yet. */
+  /** Cancels a request that was not sent yet. */
   cancel(passage: Passage): void {
     this.#lines.delete(passage)
     const socket = this.#connecting.get(passage)

@@ -1,6 +1,6 @@
-/** One connection to the upstream: one request at a time, sent as its body comes, and the answer told as it comes.
+/** One connection to the upstream: one request at a time. The request's body is sent and the response is passed on as they come.
  *
- *  What is read is passed on whole. When it is too much for the client, the socket is paused before its next read, and no earlier. */
+ *  All bytes of a read are passed on at once. If the client's buffer is full, the socket is paused before its next read. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
@@ -10,30 +10,30 @@ import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { lastChunk, type RequestHead } from './request-head.ts'
 import type { ForwardBody } from '../upstream.ts'
 
-/** A request, and whom its answer is told. */
+/** A request, and the receiver of its response. */
 export interface Passage {
   readonly method: string
   /** Whose turn it takes at connections; undefined: nobody is told apart. */
   readonly user: string | undefined
   readonly head: RequestHead
   readonly body: ForwardBody | undefined
-  /** From now on the upstream may see it. */
+  /** The request is being sent: the upstream may see it. */
   sent(connection: UpstreamConnection): void
   started(code: number, headers: IncomingHttpHeaders): void
-  /** False when no more is wanted until `resume`. */
+  /** False if no more should come until `resume`. */
   data(piece: Uint8Array): boolean
   ended(trailers: IncomingHttpHeaders): void
   failed(error: unknown): void
 }
 
 export interface ConnectionHooks {
-  /** Ready for another request. */
+  /** The connection is ready for another request. */
   readonly onFree: (connection: UpstreamConnection) => void
-  /** Of no more use. Once. */
+  /** The connection cannot be used any more. Called once. */
   readonly onGone: (connection: UpstreamConnection) => void
 }
 
-/** What went wrong, for `upstreamFailure`. */
+/** An error of the connection, for `upstreamFailure`. */
 export class ConnectionError extends Error {
   readonly code: 'ECONNRESET' | 'ETIMEDOUT'
 
@@ -51,10 +51,10 @@ export class UpstreamConnection implements AnswerSink {
   #passage: Passage | undefined = undefined
   #isSent = true
   #isPaused = false
-  /** When something last came or went. */
+  /** When bytes were last received or sent. */
   #touchedMs = 0
 
-  /** Takes over a socket that is connected. */
+  /** Uses a connected socket. */
   constructor(socket: Socket, clock: Clock, hooks: ConnectionHooks) {
     this.#socket = socket
     this.#clock = clock
@@ -69,7 +69,7 @@ export class UpstreamConnection implements AnswerSink {
     })
   }
 
-  /** Not closed, nor about to be. */
+  /** True if it is neither closed nor being closed. */
   get isOpen(): boolean {
     return this.#socket.writable
   }
@@ -88,14 +88,14 @@ export class UpstreamConnection implements AnswerSink {
     this.#touchedMs = this.#clock.monotonicMs()
     this.#parser.expect(passage.method)
     passage.sent(this)
-    // Whoever was told may have given up.
+    // The receiver may have cancelled in the call before.
     if (this.#passage !== passage) return
     this.#socket.write(passage.head.text, 'latin1')
     this.#isSent = passage.body === undefined
     if (passage.body !== undefined) void this.#sendBody(passage, passage.body)
   }
 
-  /** Takes more of the answer. */
+  /** Continues reading the response. */
   resume(passage: Passage): void {
     if (this.#passage !== passage || !this.#isPaused) return
     this.#touchedMs = this.#clock.monotonicMs()
@@ -103,7 +103,7 @@ export class UpstreamConnection implements AnswerSink {
     this.#socket.resume()
   }
 
-  /** Gives a request up: nothing more is told of it. */
+  /** Cancels a request: its receiver is not called any more. */
   abort(passage: Passage): void {
     if (this.#passage !== passage) return
     this.#passage = undefined
@@ -114,7 +114,8 @@ export class UpstreamConnection implements AnswerSink {
     this.#fail(new CacheError('closed', 'the service ends'))
   }
 
-  /** Ends it when it is late, or has been idle for too long. While the client is slow the upstream is not late. 0 is no limit. */
+  /** Closes the connection if the response is late, or if it was idle for too long. A slow client does not make the upstream late. 0 is no
+   *  limit. */
   look(nowMs: number, answerMs: number, idleMs: number): void {
     const limitMs = this.isBusy ? answerMs : idleMs
     if (limitMs === 0 || this.#isPaused || nowMs - this.#touchedMs < limitMs) return
@@ -146,7 +147,7 @@ export class UpstreamConnection implements AnswerSink {
       this.#fail(error)
       return
     }
-    // Not before all has been looked at that came: what is behind an answer must not become the next one.
+    // Only after all received bytes are parsed: bytes after a response must not become the next one.
     if (wasBusy && !this.isBusy) this.#release()
   }
 
@@ -177,7 +178,7 @@ export class UpstreamConnection implements AnswerSink {
     passage?.failed(error)
   }
 
-  /** A body that breaks off takes the connection with it, so that the upstream cannot take it for whole. */
+  /** If the client's body breaks off, the connection is closed, so that the upstream cannot take the body for complete. */
   async #sendBody(passage: Passage, body: ForwardBody): Promise<void> {
     const { bodyBytes } = passage.head
     let left = bodyBytes ?? 0
@@ -189,7 +190,7 @@ export class UpstreamConnection implements AnswerSink {
         if (bodyBytes !== undefined && left < 0) break
         this.#touchedMs = this.#clock.monotonicMs()
         const takesMore = this.#writePiece(piece, bodyBytes === undefined)
-        // The answer may come before the client's stream has ended.
+        // The response may come before the client's body has ended.
         if (bodyBytes !== undefined) this.#isSent = left === 0
         if (!takesMore) await this.#drained()
       }

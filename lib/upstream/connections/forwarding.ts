@@ -1,4 +1,4 @@
-/** One request on its way, to one server after another until it has reached one. */
+/** Forwards one request, to one server after another until one of them has received it. */
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { CacheError } from '../../base/errors.ts'
@@ -12,7 +12,7 @@ import type { ForwardBody, ForwardControl, ForwardRequest, ForwardSink } from '.
 export interface ForwardingHooks {
   readonly sink: ForwardSink
   readonly choose: (tried: ReadonlySet<UpstreamServer>) => UpstreamServer
-  /** No server is left to try. */
+  /** Called if no server is left to try. */
   readonly isLast: (tried: ReadonlySet<UpstreamServer>) => boolean
   readonly onUnreachable: (server: UpstreamServer, error: unknown) => void
   readonly onEnd: () => void
@@ -62,7 +62,7 @@ export class Forwarding implements ForwardControl, Passage {
     return this.#head
   }
 
-  /** Never throws: what goes wrong is told the sink, and everything is given back. */
+  /** Never throws: failures go to the sink, and everything that was taken is released. */
   begin(): void {
     const { method, path, headers, body, isLongRunning, as } = this.#request
     try {

@@ -1,18 +1,18 @@
-/** The head of a request as it is sent to the upstream. */
+/** Writes the head of a request to the upstream. */
 
 import { badRequest } from '../../kube/status.ts'
 
 export interface RequestHead {
   /** To be sent as latin1. */
   readonly text: string
-  /** How long the body says that it is; undefined: it is sent in chunks, or there is none. */
+  /** The Content-Length of the body; undefined if it is sent in chunks, or if there is none. */
   readonly bodyBytes: number | undefined
 }
 
 export interface HeadParts {
   readonly method: string
   readonly path: string
-  /** Names and values in turn. */
+  /** Names and values alternating. */
   readonly headers: readonly string[]
   readonly host: string
   readonly hasBody: boolean
@@ -22,11 +22,11 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const notOfAPath = /[^\x21-\x7e\x80-\xff]/
 const notOfAValue = /[^\t\x20-\x7e\x80-\xff]/
 
-/** Methods whose requests usually have a body: one without says so (RFC 9110, 8.6). */
+/** Methods whose requests usually have a body: one without a body has Content-Length 0 (RFC 9110, 8.6). */
 const bodyMethods: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
-/** Fails with a Status for what cannot be sent as it is: a character above U+00FF would become another one on the wire, such as the
- *  end of a line, whoever has let it in. */
+/** Fails with a Status for a head that cannot be sent unchanged: a character above U+00FF would become another one on the wire, such as a
+ *  line break. */
 export function requestHead({ method, path, headers, host, hasBody }: HeadParts): RequestHead {
   if (!token.test(method) || notOfAPath.test(path)) throw unfit()
   let text = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`
@@ -48,7 +48,7 @@ export function requestHead({ method, path, headers, host, hasBody }: HeadParts)
 
 const contentLength = 'content-length'
 
-/** The end of a body in chunks. */
+/** The end of a chunked body. */
 export function lastChunk(trailers: readonly string[]): string {
   let text = '0\r\n'
   for (let i = 0; i + 1 < trailers.length; i += 2) {

@@ -1,9 +1,9 @@
-/** The beginning of every connection to a server of the upstream. */
+/** Opens sockets to servers of the upstream. */
 
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
 
-/** A connection on which nothing happened for so long is probed by the system: watches may be quiet for an hour. */
+/** TCP keep-alive probes begin after this time without traffic: watches may be quiet for an hour. */
 const vanishedAfterMs = 30_000
 
 /** Where to connect, and how. */
@@ -11,11 +11,11 @@ export interface SocketOptions {
   readonly url: URL
   /** Authority and certificate. */
   readonly tls: ConnectionOptions
-  /** Of an earlier connection: makes this one cheaper. */
+  /** The TLS session of an earlier connection, which makes this one cheaper. */
   readonly session?: Buffer | undefined
 }
 
-/** A socket that connects; `onConnected` is called once when it may be written to. */
+/** Starts to connect; `onConnected` is called once when the socket may be written to. */
 export function openSocket(
   { url, tls, session }: SocketOptions,
   onConnected: (socket: Socket) => void,

@@ -1,6 +1,6 @@
-/** Connections that change their protocol: exec, attach, port-forward, over SPDY/3.1 or WebSocket. Each has a connection of its own to the
- *  upstream, which nothing else ever uses, before or after, and which ends with anything but a 101: what a failed upgrade leaves behind
- *  must not become a tunnel into the upstream (CVE-2018-1002105).
+/** Upgrades: exec, attach and port-forward, over SPDY/3.1 or WebSocket. Each has its own connection to the upstream, which no other request
+ *  ever uses, and which is closed after any answer but 101: the connection of a failed upgrade must not become a tunnel into the upstream
+ *  (CVE-2018-1002105).
  *
  *  ```
  *   connecting ──▶ asked ──(101)──▶ switched ──▶ over
@@ -16,7 +16,7 @@ import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { ConnectionError } from './connection.ts'
 import { requestHead } from './request-head.ts'
 
-/** A server to connect to. */
+/** The server to connect to. */
 export interface Connector {
   readonly url: URL
   connect(as: UpstreamIdentity, onConnect: () => void): Socket
@@ -24,12 +24,12 @@ export interface Connector {
 
 export interface TunnelHooks {
   readonly sink: TunnelSink
-  /** The connection is over. Once. */
+  /** The connection has ended. Called once. */
   readonly onEnd: () => void
   readonly onUnreachable: (error: unknown) => void
 }
 
-/** Asks a server for another protocol, on a fresh connection. */
+/** Asks a server for an upgrade, on a new connection. */
 export class Tunnel implements AnswerSink, ForwardControl {
   readonly #hooks: TunnelHooks
   readonly #parser: AnswerParser
@@ -41,7 +41,7 @@ export class Tunnel implements AnswerSink, ForwardControl {
     this.#parser = new AnswerParser(this)
   }
 
-  /** Connects, and asks. Never throws: what goes wrong is told the sink. */
+  /** Connects and sends the request. Never throws: failures go to the sink. */
   begin(server: Connector, { method, path, headers, as }: TunnelRequest): void {
     try {
       const { host } = server.url

@@ -1,4 +1,4 @@
-/** One comparison: an object, or all of a small resource, as the mirror shows it and as the upstream does, at the same revision. */
+/** One comparison of the mirror's answer with the upstream's, at the same revision: of one object, or of all objects of a small resource. */
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
@@ -18,13 +18,13 @@ import type { Upstream, UpstreamAnswer } from '../upstream.ts'
 import type { Form, Task } from './form.ts'
 import { acceptOf, alonePath, itemPath, nameOf, pagePath } from './question.ts'
 
-/** What came of it.
- *  - `same`: these objects were shown in our bytes
- *  - `differs`: they were not; where is said without any content
- *  - `moved`: the object has changed meanwhile, which says nothing
- *  - `inexact`: we cannot show it at all
- *  - `refused`: we may not ask
- *  - `failed`: there was no answer that could be compared */
+/** The result.
+ *  - `same`: the upstream wrote these objects in the same bytes
+ *  - `differs`: it wrote other bytes; the place is described without any content
+ *  - `moved`: the object has changed meanwhile, so the comparison means nothing
+ *  - `inexact`: we cannot show the object at all
+ *  - `refused`: the upstream refuses our request
+ *  - `failed`: there was no answer to compare */
 export type Outcome =
   | { readonly type: 'same'; readonly entries: readonly KeyValue[]; readonly place: ShownPlace }
   | { readonly type: 'differs'; readonly at: string }
@@ -33,10 +33,10 @@ export type Outcome =
   | { readonly type: 'refused'; readonly code: number }
   | { readonly type: 'failed'; readonly reason: string }
 
-/** What the mirror has. */
+/** The mirror's contents. */
 export interface Held {
   readonly snapshot: Snapshot
-  /** The revision up to which nothing is missing. */
+  /** The revision up to which they are complete. */
   readonly proven: Revision
 }
 
@@ -49,11 +49,11 @@ export interface CompareOptions {
   readonly signal: AbortSignal
 }
 
-/** A resource with no more objects and bytes is compared at once. */
+/** A resource with at most this many objects and bytes is compared in one request. */
 export const pageMaxEntries = 20
 export const pageMaxBytes: number = 128 * 1024
 const answerMaxBytes = 16 * 1024 * 1024
-/** Both sides look at their clocks, and the upstream's date has no fractions. */
+/** Ages may differ by this much: each side reads its own clock, and the upstream's Date header has whole seconds. */
 const ageToleranceSeconds = 3
 
 export async function compare(options: CompareOptions, form: Form, task: Task): Promise<Outcome> {
@@ -87,7 +87,7 @@ async function comparePage(options: CompareOptions, form: Form): Promise<Outcome
 async function compareItem(options: CompareOptions, form: Form, entry: KeyValue): Promise<Outcome> {
   const { snapshot, proven } = options.held
   const { resource, shown } = form
-  // What has been replaced is asked for as it was.
+  // An object that was changed meanwhile is requested as it was.
   const at = snapshot.get(entry.key) === entry ? proven : entry.modRevision
   const name = nameOf(resource, entry.key)
   if (name === undefined) return { type: 'inexact' }
@@ -115,7 +115,7 @@ async function compareList(
     const meta = { resourceVersion: String(at) }
     return joined(listBody(encoder, { shown: { ...form.shown, now }, isPretty: false, meta, runs }))
   }
-  // What we cannot show need not be asked for.
+  // An object that we cannot show does not have to be compared.
   if (ours(clock.wallMs()) instanceof NotExact) return { type: 'inexact' }
   const answer = await asked(options, form, path, 'item')
   if ('type' in answer) return answer
@@ -142,7 +142,7 @@ async function compareAlone(options: CompareOptions, form: Form, key: Key): Prom
   if ('type' in answer) return answer.type === 'failed' ? { type: 'moved' } : answer
   const at = differenceOf(form, body, answer)
   if (at === undefined) return { type: 'same', entries: [entry], place: 'alone' }
-  // Every encoding has the version as text.
+  // Every encoding has the resourceVersion as text.
   const isSameVersion = Buffer.from(answer.body).includes(String(entry.modRevision))
   return isSameVersion ? { type: 'differs', at } : { type: 'moved' }
 }
@@ -172,7 +172,7 @@ async function asked(
   }
 }
 
-/** The moment at which the upstream has answered, by its own clock. */
+/** When the upstream answered, by its own clock. */
 function dateOf({ headers }: UpstreamAnswer, clock: Clock): number {
   const date = Date.parse(String(headers['date'] ?? ''))
   return Number.isNaN(date) ? clock.wallMs() : date

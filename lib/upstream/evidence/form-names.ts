@@ -1,10 +1,10 @@
-/** Which forms there are, and what they are called in logs. */
+/** The forms, and their names in logs. */
 
 import type { Shown } from '../../codec/served/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { ShownForm } from './form.ts'
 
-/** The forms that are compared though nobody has asked for them yet: what controllers read, and what people do. */
+/** The forms that are compared before a client has asked for them: those that controllers and people use most. */
 export const firstForms: readonly ShownForm[] = [
   { encoding: 'json', rendering: 'object', renderingVersion: 'v1', includeObject: 'Metadata' },
   { encoding: 'protobuf', rendering: 'object', renderingVersion: 'v1', includeObject: 'Metadata' },

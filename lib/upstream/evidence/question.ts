@@ -1,4 +1,4 @@
-/** What the upstream is asked, so that its answer can be compared byte for byte. */
+/** The requests to the upstream whose answers are compared byte for byte. */
 
 import { mediaTypeNames } from '../../codec/negotiate/negotiate.ts'
 import { type Key, textFromKey } from '../../base/keys.ts'
@@ -6,13 +6,13 @@ import type { Revision } from '../../base/revision.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import type { ShownForm } from './form.ts'
 
-/** Where an object is, as its key says. */
+/** The name and namespace of an object, from its key. */
 export interface ObjectName {
   readonly namespace: string
   readonly name: string
 }
 
-/** The name that a key stands for; undefined if it is no key of the resource's. */
+/** The name and namespace in a key; undefined if it is not a key of the resource. */
 export function nameOf({ storage, isNamespaced }: Resource, key: Key): ObjectName | undefined {
   const parts = textFromKey(key)
     .slice(storage?.prefix.length ?? 0)
@@ -22,12 +22,12 @@ export function nameOf({ storage, isNamespaced }: Resource, key: Key): ObjectNam
   return isNamespaced ? { namespace: first, name: second } : { namespace: '', name: first }
 }
 
-/** All objects at a revision; more than `limit` make a page. */
+/** A list of all objects at a revision, at most `limit`. */
 export function pagePath(resource: Resource, at: Revision, limit: number, form: ShownForm): string {
   return `${pathOf(resource, '')}?${exactly(at, form)}&limit=${limit}`
 }
 
-/** A list of the one object of that name at a revision. The API server reads a single key for it. */
+/** A list of the object of that name at a revision. The API server reads a single key for it. */
 export function itemPath(
   resource: Resource,
   at: Revision,

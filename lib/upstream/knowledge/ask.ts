@@ -1,9 +1,9 @@
-/** Questions of our own to the upstream, answered with JSON. */
+/** Our own requests to the upstream for JSON documents. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Upstream, UpstreamAnswer } from '../upstream.ts'
 
-/** Discovery of a cluster with a thousand definitions is some megabytes. */
+/** The limit of an answer. Discovery of a cluster with a thousand definitions has some megabytes. */
 const documentMaxBytes = 32 * 1024 * 1024
 
 export interface Asked {

@@ -1,4 +1,4 @@
-/** Follows of which version the upstream is, and what else decides how it writes its objects. */
+/** Follows the version of the upstream, and what else decides how it writes its objects. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -14,15 +14,15 @@ export interface FollowedVersionOptions {
   readonly upstream: Pick<Upstream, 'call' | 'callEach'>
   readonly clock: Clock
   readonly logger: Logger
-  /** The upstream is a kube-apiserver; the version of any other server is its own, and says nothing of Kubernetes. */
+  /** The upstream is a kube-apiserver. Any other server has its own version numbers, which say nothing about Kubernetes. */
   readonly isKubernetes: () => boolean
-  /** Something is known that was not known, or is another. */
+  /** Called when something is newly known, or has changed. */
   readonly onChange: () => void
 }
 
 /** A server that is replaced is noticed within this, if its health check has not noticed it before. */
 const intervalMs = 10_000
-/** As long as not all is known, or servers differ. */
+/** The interval while something is unknown, or while servers differ. */
 const doubtfulIntervalMs = 500
 const openApiIntervalMs = 30_000
 const gatesIntervalMs = 600_000
@@ -42,23 +42,23 @@ export class FollowedVersion {
     this.#state = new UpstreamState(options.upstream)
   }
 
-  /** What all servers are; undefined while that is not known, or they differ. */
+  /** The version of all servers; undefined while it is not known, or while they differ. */
   get version(): ServerVersion | undefined {
     return this.#versions.agreed
   }
 
-  /** Servers of different versions answer. */
+  /** True if servers of different versions answer. */
   get differ(): boolean {
     return this.#versions.differ
   }
 
-  /** Equal for as long as a resource is written in the same way, as far as this can be seen; undefined while too little is known. */
+  /** A text that changes when the upstream may write a resource in another way; undefined while too little is known. */
   stateOf(resource: Resource): string | undefined {
     if (!this.#isStateRead) return undefined
     return `${this.version?.text ?? ''}\n${this.#state.stateOf(resource)}`
   }
 
-  /** The upstream may be another one by now. */
+  /** The upstream may be another server now. */
   askAgain(): void {
     this.#gatesDueMs = 0
     this.#openApiDueMs = 0
@@ -108,7 +108,7 @@ export class FollowedVersion {
       asked.push(this.#state.readOpenApi(signal))
       this.#openApiDueMs = nowMs + openApiIntervalMs
     }
-    // What is not to be had is done without: versions and comparisons remain.
+    // What cannot be read is left out: versions and comparisons remain.
     await Promise.allSettled(asked)
     this.#isStateRead = true
   }

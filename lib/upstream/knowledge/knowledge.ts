@@ -1,4 +1,4 @@
-/** What is known of the upstream, and what it speaks against: it decides what exists. */
+/** What is known of the upstream, and which resources must not be answered from the mirror because of it. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -26,21 +26,21 @@ export interface KnowledgeOptions {
   readonly random: Random
   readonly logger: Logger
   readonly registry: () => Registry
-  /** Whether there is data of a minor version. */
+  /** True if there is data of the minor version. */
   readonly hasDataOf: (minor: number) => boolean
-  /** What the servers of the upstream are; undefined while that is not known, or they differ. */
+  /** The version of the upstream's servers; undefined while it is not known, or while they differ. */
   readonly onVersion: (version: ServerVersion | undefined) => void
-  /** Other minor versions that the operator vouches for. */
+  /** Other minor versions that the operator declares to be compatible. */
   readonly compatibleMinors: ReadonlySet<number>
-  /** The keyspace is kept here. */
+  /** True if the keyspace is mirrored here. */
   readonly isMirrored: (keyspace: Key) => boolean
-  /** The keyspace has contents. */
+  /** True if the keyspace has contents. */
   readonly isServed: (keyspace: Key) => boolean
   /** The mirror's contents at a revision. */
   readonly at: (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot>
-  /** Resources of which only the upstream itself knows what they are. */
+  /** Resources that only the upstream describes. */
   readonly aggregated: AggregatedResources
-  /** What the upstream lists and nobody declares is served, too, although the upstream is a kube-apiserver. */
+  /** Resources that the upstream lists and that are not declared are also served, although the upstream is a kube-apiserver. */
   readonly discoversResources: boolean
   readonly declared: (named: { readonly group: string; readonly resource: string }) => boolean
 }
@@ -48,7 +48,7 @@ export interface KnowledgeOptions {
 const listingIntervalMs = 30_000
 /** A server without the core group is small, and may be started with other versions at any time. */
 const smallListingIntervalMs = 5_000
-/** As long as something is not known at all. */
+/** The interval while something is not known. */
 const firstIntervalMs = 1_000
 /** A definition is served a moment after it is written. */
 const redefinedDelayMs = 300
@@ -102,7 +102,7 @@ export class UpstreamKnowledge {
     this.#options.aggregated.stop()
   }
 
-  /** What speaks against answering for a resource from the mirror. */
+  /** Why a resource must not be answered from the mirror; undefined if it may be. */
   readonly objection = (resource: Resource): PassReason | undefined => {
     const { aggregated, isServed } = this.#options
     const { storage, custom } = resource
@@ -121,7 +121,7 @@ export class UpstreamKnowledge {
     return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 
-  /** Everything that may be answered from the mirror but for the evidence, and the state of the upstream that evidence is good for. */
+  /** All resources that may be answered from the mirror if evidence allows it, and the state of the upstream for which evidence is valid. */
   comparable(): ReadonlyMap<Resource, string> {
     const { aggregated, registry } = this.#options
     const comparable = new Map<Resource, string>()
@@ -135,7 +135,7 @@ export class UpstreamKnowledge {
     return comparable
   }
 
-  /** There is data of the upstream's version, or an operator vouches for its likeness. */
+  /** There is data of the upstream's version, or the operator has declared it compatible. */
   get isVersionCovered(): boolean {
     const { hasDataOf, compatibleMinors } = this.#options
     const { version } = this.#version
@@ -149,18 +149,18 @@ export class UpstreamKnowledge {
     return this.#storage.counts()
   }
 
-  /** Discovery is known, and the version of a server whose version says something to us. */
+  /** Discovery is known and, of a kube-apiserver, the version. */
   get isKnown(): boolean {
     if (this.#listed === undefined) return false
     return !this.#listed.hasCore || this.#version.version !== undefined || this.#version.differ
   }
 
-  /** What the upstream lists; undefined before it was read. */
+  /** The resources that the upstream lists; undefined before they were read. */
   get listed(): UpstreamResources | undefined {
     return this.#listed
   }
 
-  /** The upstream was away, and may be another server now: all that is learnt of it is learnt again. */
+  /** The upstream did not answer for a while, and may be another server now: everything is learnt again. */
   upstreamIsBack(): void {
     this.#options.aggregated.serverIsBack()
     this.#version.askAgain()
@@ -168,19 +168,19 @@ export class UpstreamKnowledge {
     this.#cutPause()
   }
 
-  /** A keyspace has changed, or is served now. */
+  /** A keyspace has changed, or is now served. */
   changed(keyspace: Key): void {
     this.#storage.changed(keyspace)
     this.#options.aggregated.changed(keyspace)
   }
 
-  /** A keyspace has another state. */
+  /** A keyspace has a new state. */
   served(): void {
     this.#storage.look()
     this.#options.aggregated.served()
   }
 
-  /** Definitions or keyspaces have come or gone. */
+  /** Definitions or keyspaces were added or removed. */
   redefined(): void {
     this.#isRedefined = true
     this.#cutPause()
@@ -230,7 +230,7 @@ export class UpstreamKnowledge {
     return this.#listed.hasCore ? listingIntervalMs : smallListingIntervalMs
   }
 
-  /** Says what cannot be had, once. */
+  /** Logs once what cannot be read. */
   #noteListing({ unavailable }: UpstreamResources): void {
     this.#hasListed()
     const names = unavailable.join(', ')
@@ -241,7 +241,7 @@ export class UpstreamKnowledge {
     else logger.warn('the upstream names versions that it does not serve now: they pass', { names })
   }
 
-  /** Of a kube-apiserver, what is neither built in nor defined, and only where that is wanted; of any other server, everything. */
+  /** Of a kube-apiserver: resources that are neither built in nor defined, if these are to be served. Of any other server: all resources. */
   #isAggregated({ group, version, resource }: ListedResource): boolean {
     const { registry, aggregated, discoversResources, declared } = this.#options
     if (group === '') return false
@@ -257,7 +257,7 @@ export class UpstreamKnowledge {
     return registry().resources.some(one => one.group === group && !aggregated.has(one))
   }
 
-  /** Waits, but not when definitions change. */
+  /** Waits; a change of definitions ends the wait. */
   async #pause(pauseMs: number): Promise<void> {
     if (this.#isRedefined) return
     const pause = new LinkedAbort(this.#stopped.signal)
@@ -267,7 +267,7 @@ export class UpstreamKnowledge {
     this.#cutPause = () => {}
   }
 
-  /** The servers have said what they are, or that they differ. */
+  /** The version of the servers is known, or it is known that they differ. */
   #versionChanged(): void {
     const { logger, onVersion } = this.#options
     const { version, differ } = this.#version

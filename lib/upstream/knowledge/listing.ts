@@ -1,9 +1,9 @@
-/** What the upstream serves, asked for again and again: an API may be switched on or off with any restart of it, and definitions come and
- *  go.
+/** Reads the discovery documents of the upstream periodically: a restart may enable or disable an API, and definitions are added and
+ *  deleted.
  *
- *  Only kube-apiserver has the core group under `/api`: to other servers that follow the API's rules the path is unknown. Where there
- *  is aggregated discovery, one document says everything; elsewhere each group version has one, and those that cannot be had now
- *  are left out until the next look. */
+ *  Only kube-apiserver has the core group under `/api`: other servers do not know the path. With aggregated discovery one document has
+ *  everything. Without it each group version has its own document, and those that cannot be read now are left out until the next
+ *  time. */
 
 import { CacheError } from '../../base/errors.ts'
 import type { Upstream } from '../upstream.ts'
@@ -21,7 +21,7 @@ const aggregated =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,' +
   'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json'
 
-/** Documents that are asked for at once, where there is one for each version. */
+/** Documents that are read at the same time, if there is one for each version. */
 const underWayMax = 8
 
 interface GroupVersion {
@@ -29,13 +29,13 @@ interface GroupVersion {
   readonly version: string
 }
 
-/** What one of the two roots says: resources, or where to ask for them. */
+/** The answer of one of the two roots: resources, or the group versions to read. */
 interface Root {
   readonly resources: readonly ListedResource[]
   readonly versions: readonly GroupVersion[]
 }
 
-/** Everything that the upstream lists now. Fails when it does not say what there is. */
+/** Everything that the upstream lists now. Fails if the upstream cannot be read. */
 export async function listUpstream(
   upstream: Pick<Upstream, 'call'>,
   signal: AbortSignal,
@@ -87,7 +87,7 @@ async function readRoot(
     path === '/api'
       ? versionsOfCore(document)?.map(version => ({ group: '', version }))
       : versionsOfGroups(document)
-  // Some servers answer any path with a page of their own.
+  // Some servers answer any path with their own page.
   return versions === undefined ? undefined : { resources: [], versions }
 }
 

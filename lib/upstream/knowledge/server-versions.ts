@@ -1,6 +1,6 @@
-/** Of which version the servers of the upstream are: all of them, as far as can be seen. Behind one address there may be several, and while
- *  they are being replaced an answer may come from either version. So each server is asked again and again, each time over another
- *  connection, and its version is believed when the last answers were all alike. */
+/** The version of all servers of the upstream. There may be several servers behind one address, and while they are being replaced an answer
+ *  may come from either version. So each address is asked repeatedly, each time over another connection, and a version is accepted when
+ *  the last answers were all equal. */
 
 import { objectOf, textOf } from '../../base/untyped.ts'
 
@@ -9,46 +9,46 @@ export interface ServerVersion {
   readonly minor: number
   /** The minor version that it behaves as (`--emulated-version`), mostly the same. */
   readonly emulatedMinor: number
-  /** All that it says of itself. */
+  /** Its whole /version document. */
   readonly text: string
 }
 
-/** With a third of the servers behind an address of another version, so many answers are alike by chance in 4 of 100 cases. */
+/** If a third of the servers behind an address have another version, this many answers are equal by chance in 4 of 100 cases. */
 const rememberedMax = 8
 
 export class ServerVersions {
-  /** What each server has answered lately. */
+  /** The last answers of each server. */
   #answers: ServerVersion[][] = []
 
-  /** Takes what each server has answered: undefined of those that have not. */
+  /** Adds the answer of each server: undefined for those that did not answer. */
   take(documents: readonly unknown[]): void {
     this.#answers = documents.map((document, i) => {
       const version = document === undefined ? undefined : versionOf(document)
       const known = this.#answers[i] ?? []
-      // A server that is away may be another one when it is back.
+      // A server that does not answer may be another one when it answers again.
       return version === undefined ? [] : [...known, version].slice(-rememberedMax)
     })
   }
 
-  /** What all of them are; undefined while that is not known, or they differ. */
+  /** The version of all of them; undefined while it is not known, or while they differ. */
   get agreed(): ServerVersion | undefined {
     const [first, ...others] = this.#answers.flat()
     return others.every(({ text }) => text === first?.text) ? first : undefined
   }
 
-  /** There are answers, and they differ. */
+  /** True if there are answers, and they differ. */
   get differ(): boolean {
     return this.agreed === undefined && this.#answers.flat().length > 0
   }
 
-  /** It has been asked often enough. */
+  /** True if each server was asked often enough. */
   get isSettled(): boolean {
     const isEnough = this.#answers.every(({ length }) => length === 0 || length === rememberedMax)
     return isEnough && this.agreed !== undefined
   }
 }
 
-/** Vendors write `29+`. Undefined for what is no version of Kubernetes. */
+/** Vendors write `29+`. Undefined for a text that is not a Kubernetes version. */
 function versionOf(document: unknown): ServerVersion | undefined {
   const version = objectOf(document)
   const minor = numberOf(version['minor'])

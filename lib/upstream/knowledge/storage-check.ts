@@ -1,9 +1,8 @@
-/** Checks that the upstream and the mirror have the same objects of one resource: that the etcd, the prefix and the storage are the ones
- *  we think they are. An API server may keep events in another etcd or use another prefix, and an empty list would be a lie.
+/** Checks that the upstream and the mirror have the same objects of one resource, that is, that etcd, prefix and storage are the right ones.
+ *  An API server may have events in another etcd or use another prefix, and then an empty list would be wrong.
  *
- *  The upstream is asked for its first object, at its newest revision, and how many there are; the mirror for the same at the same
- *  revision. If both sides are empty, the check says nothing: requests for the resource go to the upstream until it has
- *  an object. */
+ *  The upstream is asked for its first object and the number of objects at its newest revision, and the mirror for the same at that
+ *  revision. If both sides are empty, the check proves nothing: requests for the resource go to the upstream until it has an object. */
 
 import { CacheError } from '../../base/errors.ts'
 import { keyFromText, prefixRange } from '../../base/keys.ts'
@@ -18,7 +17,7 @@ export type StorageFinding =
   | 'proven'
   /** Neither side has an object. */
   | 'empty'
-  /** One side has what the other has not. */
+  /** One side has an object that the other does not have. */
   | 'differs'
 
 export interface StorageCheckOptions {

@@ -1,5 +1,5 @@
-/** What else decides how the upstream writes its objects, beside its version: its feature gates, and the types that it says it has. When
- *  one of them is another, what was found out about its answers has to be found out again. */
+/** What decides how the upstream writes its objects, beside its version: its feature gates, and its OpenAPI types. When one of them
+ *  changes, its answers have to be compared again. */
 
 import { objectOf, textOf } from '../../base/untyped.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
@@ -8,7 +8,7 @@ import { ask, documentOf } from './ask.ts'
 
 export class UpstreamState {
   readonly #upstream: Pick<Upstream, 'call'>
-  /** `/metrics` as far as it tells of gates; empty if we may not read it. */
+  /** The feature gates in `/metrics`; empty if we may not read it. */
   #gates = ''
   /** By group version. */
   #openApi: ReadonlyMap<string, string> = new Map()
@@ -17,7 +17,7 @@ export class UpstreamState {
     this.#upstream = upstream
   }
 
-  /** Asks for the gates, which change with a restart only: /metrics of a busy server is some megabytes. */
+  /** Reads the gates, which only a restart changes: /metrics of a busy server has some megabytes. */
   async readGates(signal: AbortSignal): Promise<void> {
     const { code, body } = await ask(this.#upstream, { path: '/metrics', accept: '*/*', signal })
     if (code !== 200) return
@@ -25,11 +25,11 @@ export class UpstreamState {
     this.#gates = lines.filter(line => line.startsWith('kubernetes_feature_enabled{')).join('\n')
   }
 
-  /** Asks for the hashes of the OpenAPI documents: one for each group version, in a document of some kilobytes. */
+  /** Reads the hashes of the OpenAPI documents: one for each group version, in a document of some kilobytes. */
   async readOpenApi(signal: AbortSignal): Promise<void> {
     const path = '/openapi/v3'
     const answer = await ask(this.#upstream, { path, signal })
-    // A server that is not asked, or has none, goes without.
+    // Without an answer, or without such a document, there are no hashes.
     if (answer.code === 403 || answer.code === 404) return
     const paths = objectOf(objectOf(documentOf(path, answer))['paths'])
     this.#openApi = new Map(
@@ -40,7 +40,7 @@ export class UpstreamState {
     )
   }
 
-  /** Equal for as long as a resource is written in the same way, as far as this can be seen. */
+  /** A text that changes when the upstream may write a resource in another way. */
   stateOf({ group, version }: Resource): string {
     const root = group === '' ? 'api' : 'apis'
     return `${this.#openApi.get(`${root}/${groupVersionText(group, version)}`)}\n${this.#gates}`

@@ -1,6 +1,6 @@
-/** For which keyspaces a check has shown that the upstream stores its objects where the mirror reads them (storage-check.ts). Each
- *  keyspace is checked at start, when a resource gets its first object, and again from time to time, because the upstream may be
- *  restarted with other flags. */
+/** The keyspaces for which a check has shown that the upstream stores its objects where the mirror reads them (storage-check.ts). Each
+ *  keyspace is checked at start, when a resource gets its first object, and then periodically, because the upstream may be restarted
+ *  with other flags. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -22,9 +22,9 @@ export interface VerifiedStorageOptions {
   readonly checkStorage: (resource: Resource, signal: AbortSignal) => Promise<StorageFinding>
 }
 
-/** Checks at the same time: each costs the upstream a small list. */
+/** Checks that run at the same time: each costs the upstream a small list. */
 const underWayMax = 4
-/** A check that was not answered, or found a difference, is repeated soon, and then less and less often. */
+/** A check that was not answered, or has found a difference, is repeated with growing pauses. */
 const retryFirstMs = 500
 const retryMaxMs = 60_000
 /** A keyspace that was found the same is checked again after this time. */
