@@ -1,4 +1,4 @@
-/** An API server that allows everything to everybody, and counts how often it is asked: as quick as one can be. */
+/** An API server that allows everything and counts the reviews that it gets. It is as fast as such a server can be. */
 
 import * as http from 'node:http'
 import type { AddressInfo } from 'node:net'

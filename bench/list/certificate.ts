@@ -1,4 +1,4 @@
-/** What the servers of this bench show. Nobody checks it. */
+/** The certificate of this bench's servers. No client verifies it. */
 
 export const certificate: { readonly cert: string; readonly key: string } = {
   cert: 'test/support/certs/server.pem',

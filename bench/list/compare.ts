@@ -1,4 +1,4 @@
-/** Two that answer the same in turn, so that whatever else the machine does meets both. */
+/** Measures two servers with the same answers in turn, so that other load of the machine affects both. */
 
 import { median } from '../bench.ts'
 import type { RequestHeaders } from './http1-client.ts'

@@ -1,4 +1,4 @@
-/** A process of its own that asks a server for a while, so many requests at a time, and counts what comes. */
+/** A separate process that sends requests to a server for some time, a fixed number in parallel, and counts the responses. */
 
 import * as http2 from 'node:http2'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'

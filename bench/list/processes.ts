@@ -1,4 +1,4 @@
-/** The processes of this bench: the program as users start it, the ceiling, and who asks. */
+/** The processes of this bench: the program as users start it, the ceiling, and the clients. */
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** What is asked of a generated cluster. */
+/** The requests to a generated cluster. */
 
 import type { RequestHeaders } from './http1-client.ts'
 import type { Program } from './processes.ts'

@@ -1,4 +1,4 @@
-/** Imported into a program that shall not outlive whoever has started it, however that ends. */
+/** Imported into a program that must end when its parent ends, in whatever way. */
 
 process.on('disconnect', () => process.exit(0))
 // Listening must not keep the program alive either.

@@ -1,4 +1,4 @@
-/** A process of its own that only hands bytes on between two TLS connections: it knows nothing of HTTP, decides nothing and looks at
+/** A separate process that only copies bytes between two TLS connections: it knows nothing of HTTP, decides nothing and reads
  *  nothing. No proxy on Node can do less than this. */
 
 import { readFileSync } from 'node:fs'

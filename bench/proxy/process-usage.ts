@@ -1,4 +1,4 @@
-/** What another process uses, as Linux tells it. */
+/** The processor time and memory of another process, from Linux's /proc. */
 
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'

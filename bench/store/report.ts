@@ -1,4 +1,4 @@
-/** The tables and floors of what was measured. */
+/** The tables and floors of the measurements. */
 
 import type { BenchTable, Floor } from '../bench.ts'
 import type { MemoryFigures } from './memory.ts'

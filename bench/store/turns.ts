@@ -1,4 +1,4 @@
-/** Both contenders in turns, so that what else the machine does hits both, and medians of what they took. */
+/** Runs both contenders in turn, so that other load of the machine affects both, and returns the medians of their times. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'

@@ -1,4 +1,4 @@
-/** How many nodes of a tree an operation visits: the tree's own code runs on nodes that tell when something is read of them. */
+/** Counts how many nodes of a tree an operation visits: the tree's own code runs on nodes that report when they are read. */
 
 import type { Inner, Node } from '../../lib/store/btree-nodes.ts'
 import { BTree } from '../../lib/store/btree.ts'

@@ -1,4 +1,4 @@
-/** What a process of this bench does with what its parent tells it: one order after the other, each answered. */
+/** Runs the orders that a process of this bench gets from its parent: one after the other, each with an answer. */
 
 import type { UsageReport } from './orders.ts'
 

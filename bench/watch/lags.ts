@@ -1,4 +1,4 @@
-/** How late events were: any number of them in memory that does not grow, since who counts must not stop to collect garbage. */
+/** Collects how late events were, in memory of fixed size: the measuring process must not pause for garbage collection. */
 
 const stepMs = 0.02
 const maxMs = 20_000

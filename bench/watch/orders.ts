@@ -1,4 +1,4 @@
-/** What the processes of this bench tell each other. Times are those of the machine's monotonic clock, which all of them share. */
+/** The messages between the processes of this bench. Times are those of the machine's monotonic clock, which all of them share. */
 
 /** What events carry: when they were written, in microseconds, with all its digits. */
 export const stampMark = '"bench/stamp":"'

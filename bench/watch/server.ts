@@ -1,4 +1,4 @@
-/** A process of its own with what is measured: a service in front of an etcd, with TLS: `server.js ENDPOINT`. */
+/** A separate process with the server that is measured: a service in front of an etcd, with TLS: `server.js ENDPOINT`. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { Service } from '../../lib/compose/service.ts'

@@ -1,4 +1,4 @@
-/** Finds the stamps in a stream of frames. It allocates nothing: who counts must not stop to collect garbage. */
+/** Finds the stamps in a stream of frames. It allocates nothing: the measuring process must not pause for garbage collection. */
 
 import { stampDigits, stampMark } from './orders.ts'
 

@@ -1,4 +1,4 @@
-/** A logger for tests that do not look at what is logged. */
+/** A logger that discards everything. */
 
 import type { Logger } from '../../lib/base/logger.ts'
 

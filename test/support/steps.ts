@@ -1,6 +1,6 @@
 import type { Steps } from '../../lib/base/slice.ts'
 
-/** Takes all steps at once. */
+/** Runs all steps of an iterator at once. */
 export function allSteps<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next()

@@ -1,4 +1,4 @@
-/** The program itself in front of an upstream that checks tokens, both over one etcd: what attacks are run against. */
+/** The target of attacks: the program itself in front of an upstream that checks tokens, both with one etcd. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** HTTP as bytes: what no well-behaved client would send. */
+/** Sends HTTP as raw bytes, to test requests that no well-behaved client sends. */
 
 import * as net from 'node:net'
 

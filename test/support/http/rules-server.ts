@@ -1,4 +1,4 @@
-/** Reviews without a network: what the test upstream answers, in this process, and counted. */
+/** Answers reviews in this process as the test upstream does, without a network, and counts them. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
 import type { AuthorizationOptions } from '../../../lib/compose/authorization.ts'

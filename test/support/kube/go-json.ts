@@ -1,4 +1,4 @@
-/** JSON as Go writes it from maps, in the plainest way there is: an oracle for codecs that go from bytes to bytes. */
+/** Writes JSON as Go does from maps, in the simplest way: an oracle for codecs that go from bytes to bytes. */
 
 /** The text of a value as JSON.parse gives it. */
 export function goJson(value: unknown): string {

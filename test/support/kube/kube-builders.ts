@@ -1,4 +1,4 @@
-/** Builders of what the pure Kubernetes layer works on. */
+/** Builders of the inputs of the pure Kubernetes layer. */
 
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { type Key, keyFromText } from '../../../lib/base/keys.ts'

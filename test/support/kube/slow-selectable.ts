@@ -1,4 +1,4 @@
-/** Labels and fields of stored objects, read in the plainest way there is: for tests that are not about reading them. */
+/** Reads labels and fields of stored objects in the simplest way, for tests that are not about reading them. */
 
 import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'

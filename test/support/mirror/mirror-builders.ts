@@ -1,4 +1,4 @@
-/** A mirror of a tiny etcd with a clock that stands still, and what it told its sink. */
+/** A mirror of a tiny etcd with a stopped clock, and a record of the calls to its sink. */
 
 import type { ReadOutcome } from '../../../lib/mirror/reads/read.ts'
 import { silentLogger } from '../silent-logger.ts'

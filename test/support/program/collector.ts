@@ -1,4 +1,4 @@
-/** The garbage collector of V8, for tests of what is held and what is not. */
+/** Runs V8's garbage collector, for tests that check what is kept in memory. */
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,4 +1,4 @@
-/** Runs operations on a keyspace and on the model, and compares everything that can be asked. */
+/** Runs operations on a keyspace and on the model, and compares all their answers. */
 
 import assert from 'node:assert/strict'
 import { CacheError, type ErrorCode } from '../../../lib/base/errors.ts'

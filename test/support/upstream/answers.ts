@@ -1,4 +1,4 @@
-/** What the parts of the test upstream tell each other about a request and its answer. */
+/** The types of a request and its answer that the parts of the test upstream share. */
 
 import type * as http from 'node:http'
 

@@ -1,4 +1,4 @@
-/** What can go wrong with an API server, on demand. */
+/** Faults of an API server, on demand. */
 
 import type * as http from 'node:http'
 import type { DirectAnswer } from './answers.ts'

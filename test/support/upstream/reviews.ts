@@ -1,4 +1,4 @@
-/** The reviews of the test upstream: who one is, what one may do, and what somebody else may do. */
+/** The reviews of the test upstream: SelfSubjectReview, SelfSubjectAccessReview and SubjectAccessReview. */
 
 import type { Identity } from '../../../lib/kube/access-review.ts'
 import { selfReviewPath, subjectReviewPath, whoAmIPath } from '../../../lib/kube/access-review.ts'

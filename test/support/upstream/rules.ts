@@ -1,4 +1,4 @@
-/** Who may do what, in the test upstream: rules as RBAC has them, and one thing more, that a rule may want a selector. They are a value
+/** The access rules of the test upstream: those of RBAC, which may also require a selector. They are a value
  *  of the test's, or the RBAC objects in etcd. */
 
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'

@@ -1,4 +1,4 @@
-/** An API server that does not serve every API it has. */
+/** Makes the test upstream serve only some of its APIs. */
 
 import type { Service } from '../../../lib/compose/service.ts'
 import { ask } from '../http/served.ts'

@@ -1,4 +1,4 @@
-/** A keyspace of texts with a hub, and sinks that count, for tests of watchers. */
+/** A keyspace of texts with a hub, and sinks that count frames, for tests of watchers. */
 
 import assert from 'node:assert/strict'
 import { allKeys, keyFromText } from '../../../lib/base/keys.ts'

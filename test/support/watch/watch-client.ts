@@ -1,4 +1,4 @@
-/** A client of a watch over a real socket, HTTP/1.1 or HTTP/2: frame by frame. */
+/** Reads a watch frame by frame over a real socket, HTTP/1.1 or HTTP/2. */
 
 import * as http from 'node:http'
 import * as http2 from 'node:http2'

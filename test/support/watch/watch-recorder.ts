@@ -1,4 +1,4 @@
-/** A watch sink that keeps what it is told, for tests to wait for and look at. */
+/** A watch sink that records its calls, so that tests can wait for them and check them. */
 
 import assert from 'node:assert/strict'
 import type { CacheError } from '../../../lib/base/errors.ts'
