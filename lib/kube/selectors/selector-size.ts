@@ -3,7 +3,7 @@
  *  the limit. */
 
 /** Characters. */
-export const selectorMaxLength: number = 4_096
+export const selectorMaxLength: number = 8_192
 export const requirementsMax: number = 100
 
 /** True if a selector, of labels or of fields, is within both bounds. O(length), and O(1) if it is longer. */
