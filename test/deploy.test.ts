@@ -88,13 +88,14 @@ t.test(
   },
 )
 
-t.test('the declared resources of the sidecar can be read', async t => {
-  for (const { data } of files.flatMap(manifestsIn)) {
-    const text = data?.['resources.yaml']
-    if (text === undefined) continue
-    const [list] = parseAllDocuments(text).map(document => document.toJS() as unknown[])
-    t.equal(list?.map(configuredResource).length, 1)
-  }
+t.test('the worked example of the sidecar can be read', async t => {
+  const text = readFileSync('deploy/SIDECAR.md', 'utf8')
+  const [, yaml = ''] = /```yaml\n([^`]+)```/.exec(text) ?? []
+  const [list] = parseAllDocuments(yaml).map(document => document.toJS() as unknown[])
+  t.equal(list?.map(configuredResource).length, 1)
+  const [, line = ''] = /watchglass (serve [^`]+)```/.exec(text) ?? []
+  const args = line.split(/[\s\\]+/).filter(word => word !== '')
+  t.equal(load(args, {}).kind, 'run')
 })
 
 t.test('the README and the unit speak of variables, options and files that there are', async t => {
