@@ -130,7 +130,11 @@ export class LiveRegistry {
     this.#follow()
     const known = new Set(before.definitions)
     const redefined = this.#state.registry.definitions.filter(found => !known.has(found))
-    const prefixes = new Set([...redefined.map(({ prefix }) => prefix), ...changed])
+    // Watches of a definition that is being deleted go on: each of its objects is still told of as DELETED.
+    const others = redefined.filter(({ isBeingDeleted }) => !isBeingDeleted)
+    const left = new Set(this.#state.registry.definitions.map(({ prefix }) => prefix))
+    const gone = before.definitions.filter(({ prefix }) => !left.has(prefix))
+    const prefixes = new Set([...[...others, ...gone].map(({ prefix }) => prefix), ...changed])
     const keyspaces = [...prefixes].map(keyFromText)
     for (const task of this.#onRedefined) task(keyspaces)
     for (const { name, resources } of redefined) {

@@ -27,6 +27,8 @@ export interface CustomDefinition {
   readonly resources: readonly Resource[]
   /** Also listed in discovery. */
   readonly isEstablished: boolean
+  /** Its objects go first, one by one; it means what it meant until it is gone. */
+  readonly isBeingDeleted: boolean
 }
 
 const readVerbs = ['get', 'patch', 'update']
@@ -55,6 +57,7 @@ export function customDefinition(entry: KeyValue, etcdPrefix: string): CustomDef
     prefix,
     resources: isServed ? served.map(version => resourceOf(context, version)) : [],
     isEstablished,
+    isBeingDeleted: stored.isBeingDeleted,
   }
 }
 

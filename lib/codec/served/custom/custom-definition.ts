@@ -26,6 +26,8 @@ export interface StoredDefinition {
   readonly conversion: CustomDefinitionParts['conversion']
   /** The conditions that hold: `Established` and others. */
   readonly conditions: ReadonlySet<string>
+  /** Its objects go first, one by one; it means what it meant until it is gone. */
+  readonly isBeingDeleted: boolean
 }
 
 export interface StoredDefinitionVersion {
@@ -56,6 +58,7 @@ export function readDefinition({ bytes, start, end }: StoredValue): StoredDefini
   const strategy = textOf(memberOf(spec['conversion'], 'strategy'))
   return {
     name: textOf(memberOf(stored['metadata'], 'name')),
+    isBeingDeleted: textOf(memberOf(stored['metadata'], 'deletionTimestamp')) !== '',
     group: textOf(spec['group']),
     isNamespaced: spec['scope'] !== 'Cluster',
     names: namesInUse(stored),

@@ -1,0 +1,73 @@
+/** A definition that is deleted: its watches tell of the end of each object, and end when it is gone. */
+
+import t from 'tap'
+import { keyFromText, singleKey } from '../../lib/base/keys.ts'
+import { admin, startDoor } from '../support/attacks/door.ts'
+import { ask, connect } from '../support/attacks/faces.ts'
+
+const path = '/apis/example.com/v1/namespaces/default/widgets'
+const name = 'widgets.example.com'
+const definition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name },
+  spec: {
+    group: 'example.com',
+    names: { plural: 'widgets', kind: 'Widget' },
+    scope: 'Namespaced',
+    versions: [{ name: 'v1', served: true, storage: true }],
+  },
+  status: {
+    acceptedNames: { plural: 'widgets', kind: 'Widget' },
+    conditions: ['NamesAccepted', 'Established'].map(type => ({ type, status: 'True' })),
+  },
+}
+
+t.test('watches tell of each object that goes with its definition', async t => {
+  const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+  const door = await startDoor(t, { objects: [[crds, definition]] })
+  const write = { ...admin, 'content-type': 'application/json' }
+  const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w' } }
+  const body = JSON.stringify(widget)
+  let made = await ask(door, '1.1', { method: 'POST', path, headers: write, body })
+  while (made.status !== 201) {
+    // The upstream takes a moment to know the definition.
+    await new Promise(resolve => setTimeout(resolve, 20))
+    made = await ask(door, '1.1', { method: 'POST', path, headers: write, body })
+  }
+  for (;;) {
+    const { headers } = await ask(door, '1.1', { path, headers: admin })
+    if (String(headers['x-watchglass']).startsWith('mirror')) break
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  const socket = await connect(door)
+  let text = ''
+  const ended = new Promise<void>(resolve => {
+    socket.on('data', (piece: Buffer) => {
+      text += piece.toString()
+      if (text.endsWith('0\r\n\r\n')) resolve()
+    })
+    socket.on('close', () => resolve())
+  })
+  const authorization = `Authorization: ${admin.authorization}`
+  socket.write(`GET ${path}?watch=1 HTTP/1.1\r\nHost: localhost\r\n${authorization}\r\n\r\n`)
+  const saw = async (what: string): Promise<void> => {
+    while (!text.includes(what)) await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  await saw('ADDED')
+  const key = keyFromText(`/registry/apiextensions.k8s.io/customresourcedefinitions/${name}`)
+  const marked = { ...definition, metadata: { name, deletionTimestamp: '2026-11-22T00:00:00Z' } }
+  const value = Buffer.from(JSON.stringify(marked))
+  await door.etcd.txn({ compares: [], success: [{ type: 'put', key, value }], failure: [] })
+  await new Promise(resolve => setTimeout(resolve, 200))
+  t.notMatch(text, /\r\n0\r\n\r\n/, 'it goes on while the definition is being deleted')
+  const object = singleKey(keyFromText('/registry/example.com/widgets/default/w'))
+  const remove = (range: typeof object): Promise<unknown> =>
+    door.etcd.txn({ compares: [], success: [{ type: 'delete', range }], failure: [] })
+  await remove(object)
+  await saw('DELETED')
+  await remove(singleKey(key))
+  await ended
+  t.match(text, /DELETED[^]*\r\n0\r\n\r\n$/, 'and ends in order with it')
+  socket.destroy()
+})
