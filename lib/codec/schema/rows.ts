@@ -153,6 +153,8 @@ export type Behaviour =
   | 'podLevelRequests'
   | 'zeroTargetValues'
   | 'imageVolumes'
+  | 'podResize'
+  | 'endpointsWarning'
 
 /** The minors of which a row is true; both ends are included. */
 export interface Period {

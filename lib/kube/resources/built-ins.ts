@@ -13,11 +13,12 @@ export function builtInResources(
 ): Resource[] {
   return schema.resources
     .filter(row => row.defaultServed)
-    .map(row => resourceFromRow(row, etcdPrefix))
+    .map(row => resourceFromRow(row, schema, etcdPrefix))
 }
 
-function resourceFromRow(row: BuiltInResource, etcdPrefix: string): Resource {
+function resourceFromRow(row: BuiltInResource, schema: Schema, etcdPrefix: string): Resource {
   const { group, version, resource, storage } = row
+  const path = `${group}/${version}/${resource}`
   const unknownField = row.fieldLabelError ?? 'field label not supported: {label}'
   return {
     group,
@@ -30,7 +31,9 @@ function resourceFromRow(row: BuiltInResource, etcdPrefix: string): Resource {
     shortNames: row.shortNames,
     categories: row.categories,
     verbs: row.verbs,
-    subresources: row.subresources,
+    subresources: row.subresources.filter(
+      ({ name }) => path !== '/v1/pods' || name !== 'resize' || schema.has('podResize'),
+    ),
     storage:
       storage === null
         ? undefined
@@ -44,7 +47,8 @@ function resourceFromRow(row: BuiltInResource, etcdPrefix: string): Resource {
     unknownField: label =>
       unknownField.replaceAll('"{label}"', () => goQuote(label)).replaceAll('{label}', () => label),
     isWatchCached: resource !== 'events',
-    warnings: deprecations[`${group}/${version}/${resource}`] ?? [],
+    warnings:
+      path === '/v1/endpoints' && !schema.has('endpointsWarning') ? [] : (deprecations[path] ?? []),
     routing: 'installed',
     custom: undefined,
   }

@@ -90,6 +90,18 @@ t.test('what shows a resource can be made for every minor', async t => {
   }
 })
 
+t.test('from 1.33 on pods can be resized, and Endpoints are deprecated', async t => {
+  const found = (schema: Schema, resource: string) =>
+    builtInResources(schema).find(one => one.group === '' && one.resource === resource)
+  const canResize = (schema: Schema) =>
+    found(schema, 'pods')?.subresources.some(({ name }) => name === 'resize') === true
+  t.strictSame(minorsWith(canResize), minors().slice(1))
+  t.strictSame(
+    minorsWith(schema => found(schema, 'endpoints')?.warnings.length === 1),
+    minors().slice(1),
+  )
+})
+
 t.test('behaviours are said in words and limited to minors that there are', async t => {
   const file = 'lib/codec/schema/data/behaviours.json'
   const { behaviours } = JSON.parse(readFileSync(file, 'utf8')) as {
