@@ -1,5 +1,5 @@
-/** What a benchmark is: it measures at one of two sizes, and says which floors its figures must meet. Figures are compared as
- *  ratios within one run, because machines are noisy. */
+/** A benchmark: it measures at one of two sizes, and has floors that its figures must meet. Figures are compared as ratios within one run,
+ *  because machines are noisy. */
 
 export interface Bench {
   readonly name: string

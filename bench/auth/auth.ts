@@ -1,5 +1,4 @@
-/** What authorization costs when decisions are known, how often the upstream is asked, and what one user's lists do to another's
- *  gets. */
+/** The cost of authorization with cached decisions, how often the upstream is asked, and how one user's lists delay another's gets. */
 
 import { createHash } from 'node:crypto'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'

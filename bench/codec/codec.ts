@@ -1,5 +1,5 @@
-/** What the codec costs on pods as large as real ones, each figure against what a program would do without it, measured in turns in
- *  one run. And the first list of 10,000 pods in a program that has never seen one. */
+/** The cost of the codec on pods as large as real ones, each figure compared with what a program would do without it, measured in turns in
+ *  one run; and the first list of 10,000 pods in a new process. */
 
 import { createHash } from 'node:crypto'
 import { Worker } from 'node:worker_threads'

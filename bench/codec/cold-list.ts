@@ -1,5 +1,5 @@
-/** A thread that lists pods for the first time: it prepares the view of pods as a program does when it starts, and then views
- *  them in slices, as a list would between which others get their turn. Answers how long each step held the thread. */
+/** A thread that lists pods for the first time: it prepares the view of pods as the program does at its start, and then views them in
+ *  slices, like a list. It reports how long each step held the thread. */
 
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { readFileSync } from 'node:fs'

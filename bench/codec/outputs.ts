@@ -1,5 +1,5 @@
-/** Rows of Tables and metadata of objects from stored bytes, against JSON.parse of the same objects and building the same answer:
- *  what a server does that keeps objects as JSON. */
+/** Rows of Tables and metadata of objects from stored bytes, compared with JSON.parse of the same objects and building the same answer, as a
+ *  server would that keeps objects as JSON. */
 
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { deepStrictEqual } from 'node:assert'

@@ -1,9 +1,9 @@
-/** How fast entries come in from a real etcd, in pages, through our client: against grpc-js with nothing on top of it, which is
- *  what the client is made on, and against the stubs of etcd3, which it could have been made on.
+/** How fast our client reads entries from a real etcd, in pages, compared with bare grpc-js, which the client is built on, and with the
+ *  stubs of etcd3, which it could have been built on.
  *
- *  All read the same pages in turn, slice by slice, so that whatever else the machine does hits all alike; and none keeps what
- *  it has read, because the kernel's price for fresh memory (1.5 us for each entry, as much as our client costs) would be
- *  counted for those only that have something to keep. The mirror's bench is about what is kept. */
+ *  All read the same pages in turn, slice by slice, so that other load of the machine affects all alike. None keeps what it has read,
+ *  because the cost of new memory (1.5 us for each entry, as much as our client) would count only for those that have something to
+ *  keep. The mirror's bench measures what is kept. */
 
 import { createHash } from 'node:crypto'
 import { Client, credentials } from '@grpc/grpc-js'

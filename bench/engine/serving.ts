@@ -1,5 +1,5 @@
-/** How fast the embedded engine answers over gRPC, side by side with a real etcd. Each server is a process of its own; one client
- *  asks both in turn, slice by slice, in the same way, so what the client costs is in both figures. */
+/** How fast the embedded engine answers over gRPC, compared with a real etcd. Each server is a separate process; one client sends the same
+ *  requests to both in turn, slice by slice, so the client's cost is in both figures. */
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'

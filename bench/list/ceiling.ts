@@ -1,5 +1,5 @@
-/** A process of its own with the least that a server on Node can do: it answers a path with bytes from memory, in the pieces in
- *  which it has got them from the server that is measured, with TLS and back-pressure. Who takes gzip has it compressed anew. */
+/** A separate process with the minimal server on Node: it answers a path with bytes from memory, in the same pieces as the measured server,
+ *  with TLS and back-pressure. For clients that accept gzip it compresses each response again. */
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'

@@ -1,4 +1,4 @@
-/** A consistent list of a resource that has no objects, while others are written: what waiting for a fresh mirror costs, against a
+/** A consistent list of a resource without objects, while others are written: the cost of waiting for a fresh mirror, compared with a
  *  bare linearizable range of the same etcd. */
 
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-/** How long the event loop is held: each of its turns is timed, and the pauses of the collector, and the time that the machine gave
- *  to others, are told apart from our own work. */
+/** How long the event loop is held: each of its turns is timed, and pauses of the garbage collector and time of other processes are
+ *  separated from our own work. */
 
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'

@@ -1,16 +1,16 @@
-/** What passes through the proxy, against asking the upstream oneself: gets that cannot be answered here, a list of 40 MB, and what a
- *  hundred long streams that nobody reads take. The upstream, the proxy and who asks are processes of their own, with TLS between
- *  all of them.
+/** Requests through the proxy, compared with requests directly to the upstream: gets that cannot be answered here, a list of 40 MB, and
+ *  the memory of a hundred long streams that their clients do not read. The upstream, the proxy and the clients are separate processes,
+ *  with TLS between all of them.
  *
- *  The upstream is asked for as a stand-in for a kube-apiserver: it has its etcd in another process, reads each object that is asked
- *  for from there, and encodes each list anew. It is still far quicker than a kube-apiserver, which also decodes protobuf into
- *  objects, authenticates, authorizes and audits.
+ *  The upstream stands in for a kube-apiserver: its etcd is in another process, it reads each requested object from there, and it encodes
+ *  each list again. It is still far faster than a kube-apiserver, which also decodes protobuf into objects, authenticates, authorizes and
+ *  audits.
  *
- *  Below stands, without a floor, the quickest upstream that we can build: our own server over an etcd in its own process, which
- *  hands out what it has encoded once. And below that what a process gets out of that one that knows nothing of HTTP, but only
- *  hands bytes on from one TLS connection to another. On a machine with two processors three processes are in each other's way
- *  when the upstream costs nothing: such a pipe hands on four tenths of the bytes a second that come without it. That ratio says what the
- *  machine and Node's TLS allow, and nothing about the proxy; its cost is the processor's time in the last columns. */
+ *  The next rows, without a floor, have the fastest upstream that we can build: our own server over an etcd in the same process, which
+ *  sends cached bytes. The last rows have the same upstream behind a process that knows nothing of HTTP and only copies bytes from one TLS
+ *  connection to another. On a machine with two processors the three processes compete when the upstream costs nothing: such a pipe
+ *  passes four tenths of the bytes a second that come without it. That ratio shows what the machine and Node's TLS allow, and says nothing
+ *  about the proxy; the proxy's cost is the processor time in the last columns. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'

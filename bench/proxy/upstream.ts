@@ -1,5 +1,5 @@
-/** A process of its own: an embedded etcd full of pods, whose door others use, too; and over it, in the same process, the API server of
- *  tests with TLS. That is the quickest upstream there is: it answers out of memory what it has encoded once. */
+/** A separate process: an embedded etcd full of pods, which others can also connect to, and over it, in the same process, the API server of
+ *  tests with TLS. It is the fastest possible upstream: it sends cached bytes from memory. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { sleep } from '../../lib/base/clock.ts'

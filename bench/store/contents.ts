@@ -1,5 +1,5 @@
-/** Keys and values as a cluster has them: long keys that begin alike, in name spaces, with the random tail that generated names
- *  have; values of 200 bytes on slabs. Everything follows from a seed. */
+/** Keys and values like those of a cluster: long keys with common prefixes, in namespaces, with the random suffix of generated names; values
+ *  of 200 bytes on slabs. Everything depends on a seed. */
 
 import type { Key } from '../../lib/base/keys.ts'
 import { createRandom, type Random, randomInt } from '../../lib/base/random.ts'

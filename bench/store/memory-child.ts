@@ -1,6 +1,6 @@
-/** One process of the memory measurements: loads so many entries in one layout, says what they weigh, and, for the store, what a
- *  change weighs in the history. Prints one line of JSON. A process of its own, because only in a fresh one resident memory says
- *  anything. Arguments: layout, size. */
+/** One process of the memory measurements: loads entries in one layout, measures their size and, for the store, the size of a change in the
+ *  history. Prints one line of JSON. It is a separate process, because resident memory is meaningful only in a new one. Arguments:
+ *  layout, size. */
 
 import type { Key } from '../../lib/base/keys.ts'
 import { createRandom, randomInt } from '../../lib/base/random.ts'

@@ -1,6 +1,6 @@
-/** A process of its own with the least that a server on Node can do: it writes frames to all who have asked, one write for each, with
- *  TLS and back-pressure. The frames are those of the server that is measured, with stamps of their own; all else is as Node has it,
- *  the cipher too, which is a slower one than ours. */
+/** A separate process with the minimal server on Node: it writes frames to all clients, one write for each, with TLS and back-pressure. The
+ *  frames are those of the measured server, with their own stamps; everything else is Node's default, including the cipher, which is
+ *  slower than ours. */
 
 import { readFileSync } from 'node:fs'
 import * as http2 from 'node:http2'

@@ -1,4 +1,5 @@
-/** The least of an HTTP/2 client: it asks, and sees the bytes of each answer, so that whoever reads costs little beside who writes. */
+/** A minimal HTTP/2 client: it sends requests and passes on the bytes of each response, so that the client costs little compared with the
+ *  server. */
 
 import type { TLSSocket } from 'node:tls'
 import { appendVarint } from '../../lib/codec/output/append.ts'

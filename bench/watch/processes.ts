@@ -1,5 +1,5 @@
-/** The processes of this bench: an etcd, the server that is measured, the ceiling, and who watches. The two servers have one core, the
- *  others the rest, where the system can be told so. */
+/** The processes of this bench: an etcd, the measured server, the ceiling, and the clients. If the system allows it, the two servers have
+ *  one core and the others the rest. */
 
 import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

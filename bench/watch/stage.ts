@@ -1,4 +1,4 @@
-/** Everything that a scenario needs, started once: an etcd with pods, the server that is measured, the ceiling, and who watches. */
+/** Everything that a scenario needs, started once: an etcd with pods, the measured server, the ceiling, and the clients. */
 
 import type {
   ChangeOrder,

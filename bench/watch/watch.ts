@@ -1,5 +1,5 @@
-/** OpenWatches over real sockets with TLS, against a bare server on the same runtime that writes the same frames to as many: how many
- *  events a second, how late, how many bytes a second of streaming lists, and how much memory for a watcher that waits. */
+/** Watches over real sockets with TLS, compared with a minimal server on the same runtime that writes the same frames to the same number of
+ *  clients: events a second, their delay, bytes a second of streaming lists, and the memory of an idle watcher. */
 
 import { createHash } from 'node:crypto'
 import { type Bench, type BenchOptions, type BenchResult, type Floor, median } from '../bench.ts'

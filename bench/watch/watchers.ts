@@ -1,5 +1,5 @@
-/** A process of its own that watches: it reads as little of what comes as it can, since it shares its core with the etcd, and must
- *  keep up with a server that has one for itself. */
+/** A separate process with the clients: it parses as little as possible of what comes, because it shares its core with the etcd and must keep
+ *  up with a server that has a core for itself. */
 
 import { once } from 'node:events'
 import type { OnReadOpts } from 'node:net'

@@ -1,4 +1,4 @@
-/** Looks at single keys and at folders of the etcds that are mirrored, for whoever searches where something is stored. */
+/** Reads single keys and folders of the mirrored etcds, for the search of where something is stored. */
 
 import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../base/keys.ts'
 import type { Client } from '../etcd/client.ts'

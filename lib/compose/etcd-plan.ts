@@ -1,4 +1,4 @@
-/** Which etcd has which resources (`--etcd-for`), and which resources are left alone (`--exclude`). */
+/** Which etcd has which resources (`--etcd-for`), and which resources are not mirrored (`--exclude`). */
 
 import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from '../config/option-values.ts'

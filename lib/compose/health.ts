@@ -1,4 +1,4 @@
-/** How a service is: whether it has mirrored everything, and whether it is about to stop. */
+/** The health of a service: whether it has mirrored everything, and whether it is about to stop. */
 
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Health } from '../http/admin/health.ts'

@@ -1,4 +1,4 @@
-/** The file of `--resources`: what is stored that no CustomResourceDefinition declares. */
+/** The file of `--resources`: stored resources that no CustomResourceDefinition declares. */
 
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'

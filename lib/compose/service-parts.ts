@@ -1,4 +1,4 @@
-/** Parts of a service that are made of its options. */
+/** Parts of a service that are made from its options. */
 
 import { type Key, keyFromText } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'

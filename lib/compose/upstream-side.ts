@@ -1,4 +1,4 @@
-/** The parts of a service that there are in front of an upstream. */
+/** The parts of a service that exist only with an upstream. */
 
 import { minors, schemaOf } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'

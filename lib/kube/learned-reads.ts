@@ -30,7 +30,7 @@ function unknownForm(
   if (encoding === 'protobuf' && rendering === 'object') return 'media-type'
   if (encoding === 'yaml' && !learned.isYaml) return 'form'
   if (rendering === 'Table' && learned.table === undefined) return 'table'
-  // A server without a watch cache takes the limit of a list of any state as it is.
+  // A server without a watch cache obeys the limit of a list at resourceVersion=0.
   const isAnyState = query.text('resourceVersion') === '0' && query.text('limit') !== ''
   if (isAnyState && !learned.isWatchCacheKnown) return 'form'
   const hasBookmarks = plan.type === 'watch' && plan.allowBookmarks

@@ -1,4 +1,4 @@
-/** Who lets objects out: only what goes by rules that were found to be the upstream's. */
+/** A gate: it lets only those objects be shown whose rows were proven by comparison with the upstream. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { NotExact } from '../not-exact.ts'

@@ -1,6 +1,6 @@
-/** The rows of a stored JSON object: for every object in it, one number that stands for which members it has, of what type they are,
- *  which are zero, and which names of the API's they hold. There is no schema: a path is the names that lead there, and an object
- *  with very many different names is taken for a map that people fill. */
+/** The rows of a stored JSON object: for every object in it, one number for the set of its members, their types, which of them are zero,
+ *  and which API names they hold. There is no schema: a path is the names that lead there, and an object with very many different
+ *  names is treated as a map with user-defined keys. */
 
 import type { StoredValue } from '../served/view.ts'
 import { freeTexts } from './path-nodes.ts'

@@ -1,5 +1,5 @@
-/** The names of the API's in an object's texts, in the order in which they come, each once: cells of Tables are made of several of
- *  them, and of which of them comes first. */
+/** The API names in an object's texts, in order of their first occurrence: cells of Tables depend on several of them, and on their
+ *  order. */
 
 import { mixed, wholeOf } from './row-table.ts'
 

@@ -1,5 +1,5 @@
-/** Which fields messages have, by the path on which they lie: what a walk over stored protobuf needs to know of the schema. A message
- *  that contains its own type is the same node again, so that the nodes of a kind are finite. */
+/** The fields of messages by their path: what a walk over stored protobuf needs of the schema. A message that contains its own type is the
+ *  same node again, so that a kind has a finite number of nodes. */
 
 import type { Field, MessageType } from '../schema/schema.ts'
 

@@ -1,7 +1,7 @@
-/** The rows of a stored protobuf object: for every message in it, one number that stands for which of its fields are there, which are
- *  there and zero, which are not, and which names of the API's its texts are. So two objects with the same rows go through the same
- *  rules of omission, of defaults and of order, whatever their texts and numbers are; and a rule that nobody has tried yet shows as a
- *  row that was not seen before. A walk over the bytes, without decoding them: an eighth of what encoding them costs. */
+/** The rows of a stored protobuf object: for every message in it, one number for which of its fields are set, zero or absent, and which API
+ *  names its texts are. So the same rules of omission, defaults and order apply to two objects with the same rows, whatever their texts
+ *  and numbers are; and a rule that was not tried yet shows as a new row. It is a walk over the bytes, without decoding them, and costs an
+ *  eighth of encoding them. */
 
 import { minors, schemaOf } from '../schema/schema.ts'
 import type { StoredValue } from '../served/view.ts'

@@ -1,5 +1,5 @@
-/** The distinct rows of one object, as they are found. A row is a number of 53 bits: a hash of what one message has and has not. Made
- *  once and cleared for each object, so that reading rows makes no garbage. */
+/** Collects the distinct rows of one object. A row is a number of 53 bits: a hash of which members one message has. The table is made once
+ *  and cleared for each object, so that reading rows makes no garbage. */
 
 /** An object with more distinct rows than this is not compared: no ordinary one has a tenth of them. */
 const rowsMax = 1024

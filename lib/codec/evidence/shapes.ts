@@ -1,6 +1,6 @@
-/** The shape of a stored object: the set of its rows. Objects that are made alike have the same shape, whatever they are named, so a
- *  cluster of a hundred thousand objects has some hundreds of shapes, and what was found out about one holds for all objects that
- *  have it. A shape is a small number that is noted in the entry: reading the rows is done once for each object. */
+/** The shape of a stored object is the set of its rows. Similar objects have the same shape, whatever their names, so a cluster of a hundred
+ *  thousand objects has some hundreds of shapes, and what is proven of a shape is valid for all its objects. A shape is a small number
+ *  that is noted in the entry, so the rows of each object are read once. */
 
 import type { KeyValue } from '../../store/event.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
@@ -12,18 +12,18 @@ import { mixed, RowTable, wholeOf } from './row-table.ts'
 /** What a shape is made of. */
 export interface ShapeRows {
   readonly rows: Float64Array
-  /** Stands for the names of the API's in their order. */
+  /** A number for the API names and their order. */
   readonly order: number
 }
 
-/** So many are told apart. Whoever makes up ever new ones has them forgotten, all at once, and read again: 16,384 shapes of 60 rows are
+/** The most shapes that are kept. If a client makes up more, all are forgotten at once and read again: 16,384 shapes of 60 rows are
  *  10 MB. */
 const shapesMax = 16_384
 
-/** Of all of them: a number that one has noted means nothing to another. */
+/** Counts over all instances: a shape's number is valid only in the instance that has noted it. */
 let epochs = 0
 
-/** Of an object that is beyond us. */
+/** The shape of an object that cannot be read. */
 export const noShape = -1
 
 export class Shapes {

@@ -1,4 +1,4 @@
-/** What is peculiar about a text, as far as encodings treat it apart, and what looks like a name of the API's. */
+/** Classifies texts: which encodings treat specially, and which look like API names. */
 
 /** Bits of classes. */
 export const classEscaped = 1

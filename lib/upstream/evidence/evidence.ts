@@ -1,9 +1,9 @@
-/** Evidence before answers: an object leaves the mirror in a form only when everything that is peculiar about it was compared, byte for
- *  byte, with what the upstream itself shows. lib/codec/evidence says what is peculiar about an object: its rows.
+/** Evidence before answers: the mirror shows an object in a form only if each of its rows was compared, byte for byte, with the upstream's
+ *  own answer. lib/codec/evidence defines the rows of an object.
  *
- *  For each resource and form the first comparison is of all its objects, where they are few; then one object is compared for every row
- *  that no other has shown yet. What is not proven passes, or waits for a moment where it is the event of a watch. A difference closes
- *  the form until the upstream is another: then all begins anew. What the comparisons may cost is bounded (`Pace`). */
+ *  For each resource and form, all objects are compared first if they are few; then one object is compared for every row that no other has
+ *  proven yet. Reads of unproven objects pass; events of watches wait for a moment. A difference closes the form until the upstream
+ *  changes: then everything is compared again. The cost of the comparisons is bounded (`Pace`). */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
@@ -25,13 +25,13 @@ export interface EvidenceOptions {
   readonly upstream: Pick<Upstream, 'call'>
   readonly clock: Clock
   readonly logger: Logger
-  /** Every resource that may be answered from the mirror but for what is asked here, and what state of the upstream evidence of it is
-   *  good for: another text means that it is not. */
+  /** Every resource that may be answered from the mirror if evidence allows it, and the state of the upstream for which its evidence is
+   *  valid: with another text it is not. */
   readonly wanted: () => ReadonlyMap<Resource, string>
   readonly held: (keyspace: Key) => Held | undefined
   readonly encoderOf: (resource: Resource) => ObjectEncoder | NotExact
   readonly pace?: PaceLimits | undefined
-  /** Objects of the keyspace may be shown that could not be shown before, or never will. */
+  /** Called when more objects of the keyspace may be shown, or when it is known that they never will be. */
   readonly onConcluded: (keyspace: Key) => void
 }
 
@@ -48,12 +48,12 @@ interface Evident {
   readonly forms: Map<string, Form>
 }
 
-/** Questions under way at once. */
+/** Comparisons that run at the same time. */
 const underWayMax = 4
 const lookIntervalMs = 250
 const retryFirstMs = 1_000
 const retryMaxMs = 60_000
-/** A difference may be one of a moment, such as a definition that one of us has and the other has not yet. */
+/** A difference may be temporary, such as a definition that only one side has seen yet. */
 const secondLookMs = 1_000
 
 export class Evidence {
@@ -87,7 +87,7 @@ export class Evidence {
     this.#cancelRun()
   }
 
-  /** Who lets objects of a resource out in a form; why nobody does. */
+  /** The gate that objects of a resource in a form must pass; or why there is none. */
   gateOf(resource: Resource, shown: Shown): Gate | 'unproven' | 'differs' {
     const evident = this.#byResource.get(resource) ?? this.#evidentOf(resource)
     if (evident === undefined) return 'unproven'
@@ -96,13 +96,13 @@ export class Evidence {
     return form.isBegun ? form : 'unproven'
   }
 
-  /** Nothing of a resource is left to be compared in the forms that are in use. */
+  /** True if nothing of a resource is left to compare in the forms that are in use. */
   isSettled(resource: Resource): boolean {
     const forms = this.#evidentOf(resource)?.forms
     return forms !== undefined && [...forms.values()].every(form => form.isSettled)
   }
 
-  /** Where the upstream differs, in which form. */
+  /** In which form the upstream differs, and where. */
   differences(): { readonly resource: Resource; readonly form: string; readonly at: string }[] {
     return [...this.#byName.values()].flatMap(({ resource, forms }) =>
       [...forms].flatMap(([form, { proven }]) =>
@@ -123,7 +123,7 @@ export class Evidence {
     return { comparisons: this.#comparisons, bytes: this.#bytes, forms }
   }
 
-  /** What has changed is compared at once in the forms that are in use, so that it is proven when somebody asks for it. */
+  /** Compares changed objects at once in the forms that are in use, so that they are proven when a client asks for them. */
   applied(keyspace: Key, { events }: Batch): void {
     for (const { forms } of this.#byKeyspace.get(keyspace) ?? []) {
       for (const form of forms.values()) {
@@ -137,7 +137,7 @@ export class Evidence {
     if (!form.proven.isProven(this.#shapes.shapeOf(entry))) form.want(entry, 'soon')
   }
 
-  /** Takes up what is wanted by now, and lets go of what was found out about another state of the upstream. */
+  /** Adds the resources that are wanted now, and drops the evidence of another state of the upstream. */
   look(): void {
     const wanted = this.#options.wanted()
     const names = new Set<string>()
@@ -176,7 +176,7 @@ export class Evidence {
     }
   }
 
-  /** Open watches still hold its gates. */
+  /** Closes the forms: open watches still hold their gates. */
   #drop({ forms }: Evident): void {
     for (const form of forms.values()) {
       this.#busy.delete(form)
@@ -222,11 +222,11 @@ export class Evidence {
     this.#cancelRun = this.#options.clock.setTimer(delayMs, () => this.#run())
   }
 
-  /** Asks the next questions: those that somebody waits for first, then a form after the other. */
+  /** Starts the next comparisons: first those that a client waits for, then those of one form after the other. */
   #run(): void {
     const { clock } = this.#options
     let nextMs = Infinity
-    // Those that somebody waits for come first; the rest in turn.
+    // Forms that a client waits for come first, the others in turn.
     const forms = [...this.#busy].sort((a, b) => Number(b.isUrgent) - Number(a.isUrgent))
     for (const form of forms) {
       if (this.#underWay >= underWayMax) return
@@ -236,7 +236,7 @@ export class Evidence {
         nextMs = Math.min(nextMs, waitMs)
         continue
       }
-      // Whose turn it was comes last.
+      // The form that had its turn goes to the end.
       this.#busy.delete(form)
       if (form.hasTask || form.isSweepDue) {
         this.#busy.add(form)
@@ -259,8 +259,8 @@ export class Evidence {
     }
   }
 
-  /** Finds what is not proven among all objects: one object for every shape that has something new. Rich ones come first, because they
-   *  prove what many others need. */
+  /** Searches all objects for unproven rows: one object for every shape that has some. Those with most rows come first, because they prove
+   *  what many others need. */
   async #sweep(form: Form): Promise<void> {
     form.isSweepDue = false
     const held = this.#heldOf(form)
@@ -320,7 +320,7 @@ export class Evidence {
     this.#options.onConcluded(keyFromText(form.resource.storage?.prefix ?? ''))
   }
 
-  /** The upstream may have become another one meanwhile. */
+  /** Takes a result. The upstream may have changed meanwhile. */
   #isOfNow(form: Form): boolean {
     const forms = this.#byName.get(nameOf(form.resource))?.forms
     return forms?.get(formName(form.shown)) === form
@@ -346,7 +346,7 @@ export class Evidence {
     }
   }
 
-  /** Closed at once; opened again if it was a matter of a moment. */
+  /** Closes the form at once; it is opened again if the difference was temporary. */
   #differs(form: Form, task: Task, at: string): void {
     const { clock, logger } = this.#options
     if (form.resource.learned !== undefined && task.type !== 'alone') {
@@ -372,11 +372,11 @@ export class Evidence {
     if (outcome.type === 'refused' && form.failures === 0) {
       const { group, version, resource } = form.resource
       this.#options.logger.warn(
-        'the upstream lets us not compare a resource with the mirror: requests for it pass',
+        'the upstream refuses to be compared for a resource: requests for it pass to the upstream',
         { resource, group, version, form: formName(form.shown), code: outcome.code },
       )
     }
-    // What is under suspicion stays so until there is an answer, and what stands alone is asked for until there is one.
+    // A suspected form is compared until there is an answer, and so is a single object.
     if (form.isSuspect || task.type === 'alone') form.add(task, 'soon')
     this.#later(form)
   }

@@ -1,4 +1,4 @@
-/** One resource in one form, such as pods as a Table: what is proven of it, what is to be compared next, and who lets its objects out. */
+/** One resource in one form, such as pods as a Table: what is proven of it, what is compared next, and the gate for its objects. */
 
 import type { Key } from '../../base/keys.ts'
 import { type Gate, type ShownPlace, Unproven } from '../../codec/evidence/gate.ts'
@@ -9,27 +9,27 @@ import { ProvenForm } from '../../kube/evidence/proven-form.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 
-/** How objects are shown, without the moment. */
+/** How objects are shown, without the time. */
 export type ShownForm = Omit<Shown, 'now' | 'gate'>
 
-/** One question to the upstream. */
+/** One comparison. */
 export type Task =
-  /** The whole resource, which has a few objects. */
+  /** All objects of the resource, if they are few. */
   | { readonly type: 'page' }
   | { readonly type: 'item'; readonly entry: KeyValue; readonly rows: readonly number[] }
-  /** That object, or any other that is there. */
+  /** That object, or any other if it was deleted. */
   | { readonly type: 'alone'; readonly key: Key }
 
-/** So many questions of a form wait. Beyond it, objects are compared when they are asked for again. */
+/** This many comparisons of a form may wait. Beyond it, objects are compared when a client asks for them again. */
 const tasksMax = 500
 
 export interface FormOptions {
   readonly resource: Resource
   readonly shown: ShownForm
   readonly shapes: Shapes
-  /** Another one for each state of the upstream. */
+  /** Differs for each state of the upstream. */
   readonly generation: string
-  /** There is something to compare. */
+  /** Called when there is something to compare. */
   readonly onTask: (form: Form) => void
 }
 
@@ -42,15 +42,15 @@ export class Form implements Gate {
   readonly #onTask: (form: Form) => void
   readonly #urgent: Task[] = []
   readonly #tasks: Task[] = []
-  /** Questions under way. */
+  /** Comparisons under way. */
   underWay = 0
   /** How often in a row the upstream did not answer. */
   failures = 0
-  /** Nothing is asked before. */
+  /** No comparison starts before this time. */
   dueMs = 0
-  /** Objects are to be looked through for what is not proven. */
+  /** All objects have to be searched for unproven rows. */
   isSweepDue = true
-  /** All of its objects can be compared at once, as far as is known. */
+  /** All of its objects may be few enough to be compared in one request. */
   hasPage = true
   #suspicion: string | undefined = undefined
   /** Shapes of objects that the server changes before it shows them, and the epoch of their numbers. */
@@ -65,7 +65,7 @@ export class Form implements Gate {
     this.proven = new ProvenForm({ shapes, hasCells: shown.rendering === 'Table' })
   }
 
-  /** Something of it may be answered from the mirror. */
+  /** True if some of its objects may be answered from the mirror. */
   get isBegun(): boolean {
     return this.proven.isKnown('item')
   }
@@ -79,12 +79,12 @@ export class Form implements Gate {
     return unproven
   }
 
-  /** What stands alone is written as the upstream does. A row of a Table is the same wherever it stands. */
+  /** True if a single object is written as the upstream writes it. A Table's row is the same in a list and alone. */
   get hasAlone(): boolean {
     return this.shown.rendering === 'Table' || this.proven.isKnown('alone')
   }
 
-  /** Has an object compared, unless what is peculiar about it will be anyway. */
+  /** Has an object compared, unless its rows will be compared anyway. */
   want(entry: KeyValue, urgency: 'urgent' | 'soon'): void {
     if (this.proven.difference !== undefined) return
     if (this.#urgent.length + this.#tasks.length >= tasksMax) return
@@ -94,8 +94,8 @@ export class Form implements Gate {
     this.add({ type: 'item', entry, rows }, urgency)
   }
 
-  /** Objects like this one are shown in another way, which says nothing of the others: of an aggregated server's types we know nothing,
-   *  and somebody else may have written what is stored. */
+  /** Objects of this shape are shown differently, which says nothing about other shapes: the types of an aggregated server are not known
+   *  here, and another program may have written the stored object. */
   except(entry: KeyValue): void {
     const shape = this.#shapes.shapeOf(entry)
     const { epoch } = this.#shapes
@@ -103,7 +103,7 @@ export class Form implements Gate {
     this.#excepted.shapes.add(shape)
   }
 
-  /** Its objects cannot be compared all at once: the rest is compared one by one. */
+  /** Its objects cannot be compared in one request: they are compared one by one. */
   compareSingly(): void {
     this.hasPage = false
     this.isSweepDue = true
@@ -119,14 +119,14 @@ export class Form implements Gate {
     this.#onTask(this)
   }
 
-  /** Nothing is left to be compared for now. */
+  /** True if nothing is left to compare for now. */
   get isSettled(): boolean {
     if (this.proven.difference !== undefined) return !this.isSuspect
     const isIdle = this.underWay === 0 && !this.hasTask && !this.isSweepDue
     return this.isBegun && this.hasAlone && isIdle
   }
 
-  /** Somebody waits for it. */
+  /** True if a client waits for it. */
   get isUrgent(): boolean {
     return this.#urgent.length > 0
   }
@@ -139,7 +139,7 @@ export class Form implements Gate {
     return this.#urgent.shift() ?? this.#tasks.shift()
   }
 
-  /** The upstream has shown these in our bytes. */
+  /** The upstream has shown these objects in the same bytes as we do. */
   learn(entries: readonly KeyValue[], place: ShownPlace): void {
     if (this.isSuspect) this.proven.reopen()
     this.#suspicion = undefined
@@ -148,7 +148,7 @@ export class Form implements Gate {
     if (first !== undefined && !this.hasAlone) this.add({ type: 'alone', key: first.key }, 'urgent')
   }
 
-  /** A difference was seen once. Nothing is let out until it was looked at again. */
+  /** A difference was seen once. Nothing of the form is shown until it was checked again. */
   suspect(difference: string): void {
     this.#suspicion = difference
     this.proven.close(difference)
@@ -164,7 +164,7 @@ export class Form implements Gate {
     for (let task = this.take(); task !== undefined; task = this.take()) this.release(task)
   }
 
-  /** What a task has claimed may be claimed by others. */
+  /** Gives back the rows that a task has claimed. */
   release(task: Task): void {
     if (task.type === 'item') this.proven.release(task.rows)
   }

@@ -1,5 +1,5 @@
-/** How much the comparisons may cost the upstream: so many a second, and so many bytes. An API server answers some thousands of such
- *  small questions a second on the cores that it usually has, and some hundred megabytes: this is one or two hundredths of either. */
+/** Limits the load of comparisons on the upstream, in requests and bytes a second. An API server on its usual number of cores answers some
+ *  thousands of such small requests, or some hundred megabytes, a second: the limits are one or two percent of that. */
 
 export interface PaceLimits {
   readonly perSecond: number
@@ -7,7 +7,7 @@ export interface PaceLimits {
 }
 
 export const defaultPace: PaceLimits = { perSecond: 40, bytesPerSecond: 3 * 1024 * 1024 }
-/** After a rest, so much may be asked at once. */
+/** The burst after a pause. */
 const burstMs = 500
 
 export class Pace {
@@ -20,17 +20,17 @@ export class Pace {
     this.#byteMs = 1000 / bytesPerSecond
   }
 
-  /** For how long the next question has to wait. */
+  /** How long the next comparison has to wait. */
   waitMs(nowMs: number): number {
     return Math.max(0, this.#freeAtMs - nowMs)
   }
 
-  /** A question is asked. */
+  /** Counts a request. */
   asked(nowMs: number): void {
     this.#freeAtMs = Math.max(this.#freeAtMs, nowMs - burstMs) + this.#questionMs
   }
 
-  /** Its answer had so many bytes. */
+  /** Counts the bytes of its response. */
   answered(bytes: number): void {
     this.#freeAtMs += Math.max(0, bytes * this.#byteMs - this.#questionMs)
   }

@@ -1,5 +1,5 @@
-/** Loaded into the program before it begins (`node --import`): tells the test that started it how much memory is in use,
- *  and makes the mistakes that it is asked to make. */
+/** Loaded into the program before it begins (`node --import`): reports its memory use to the test that started it, and throws errors on
+ *  request. */
 
 import { collector } from '../program/collector.ts'
 

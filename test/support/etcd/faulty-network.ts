@@ -1,6 +1,6 @@
-/** A network that fails as it is told to, for simulations: calls that are lost before or after the member has done its work, messages
- *  that take long, links that break, members that cannot be reached, and members or clients that fall silent without a word. What
- *  members do among each other is not its business: see `Member.isolate`, `Engine.elect` and `Engine.restore`. */
+/** A network with controlled failures, for simulations: calls that are lost before or after the member has done its work, late messages,
+ *  broken links, members that cannot be reached, and members or clients that stop sending without closing. It does not cover the traffic
+ *  between members: see `Member.isolate`, `Engine.elect` and `Engine.restore`. */
 
 import type { SeededLane, SeededScheduler } from './seeded-scheduler.ts'
 import type { Clock } from '../../../lib/base/clock.ts'

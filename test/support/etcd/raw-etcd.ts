@@ -1,6 +1,5 @@
-/** Speaks etcd's gRPC API message by message, with a codec that is not ours (protobufjs, on etcd3's .proto files), to compare what
- *  two servers answer. Messages are plain objects: field names in camel case, 64-bit integers as text, bytes as base64, absent
- *  what has its zero value. */
+/** Speaks etcd's gRPC API message by message, with another codec than ours (protobufjs, on etcd3's .proto files), to compare the answers of
+ *  two servers. Messages are plain objects: field names in camel case, 64-bit integers as text, bytes as base64, zero values left out. */
 
 import { createRequire } from 'node:module'
 import { Client, type ClientDuplexStream, Metadata, credentials } from '@grpc/grpc-js'

@@ -1,5 +1,5 @@
-/** An etcd for tests of the mirror, small enough to see through: a list of revisions and a `Client` on it. Ranges are answered at
- *  once unless a test holds them; a watch delivers what the test tells it to, true or not. */
+/** A minimal etcd for tests of the mirror: a list of revisions and a `Client` on it. Ranges are answered at once unless a test holds them; a
+ *  watch delivers what the test tells it to, right or wrong. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
 import { type Key, inRange, type KeyRange, keyFromText } from '../../../lib/base/keys.ts'

@@ -1,4 +1,4 @@
-/** A keyspace as naively as can be: every revision is kept whole, and every question is answered by looking at everything. */
+/** The simplest possible keyspace, a model for tests: every revision is kept whole, and every question is answered by a full scan. */
 
 import type { Key, KeyRange } from '../../../lib/base/keys.ts'
 import type { Change, KeyValue } from '../../../lib/store/event.ts'

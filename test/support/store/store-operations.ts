@@ -1,5 +1,5 @@
-/** Random operations on a keyspace. Keys, revisions and terms are numbers that the scenario maps to what there is, so that every
- *  operation means something whatever was left out before it, and failures shrink well. */
+/** Random operations on a keyspace. Keys, revisions and terms are numbers that the scenario maps to existing ones, so that every operation
+ *  remains valid when earlier ones are left out, and failures shrink well. */
 
 import fc from 'fast-check'
 

@@ -1,4 +1,4 @@
-/** `/echo`: says what it was asked, byte for byte: head and body, streamed back as they come; trailers if `?trailers` asks for some. */
+/** `/echo`: streams the head and body of the request back, byte for byte, with trailers if `?trailers` asks for some. */
 
 import type * as http from 'node:http'
 import type { SeenRequest } from './answers.ts'

@@ -1,5 +1,5 @@
-/** Connections that change their protocol: echoes, over SPDY (raw bytes, since nobody here looks into the frames) and over WebSocket, as
- *  `kubectl exec` speaks it (v5.channel.k8s.io): what comes on standard input goes out on standard output. */
+/** Upgrades of the test upstream: an echo over SPDY (raw bytes, the frames are not parsed) and over WebSocket, as `kubectl exec` speaks it
+ *  (v5.channel.k8s.io): standard input is copied to standard output. */
 
 import { createHash } from 'node:crypto'
 import type { Duplex } from 'node:stream'

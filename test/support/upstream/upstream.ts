@@ -1,8 +1,8 @@
-/** An API server to stand in front of: real HTTP(S), over the same etcd, with discovery, reads, watches, writes and upgrades. What it reads
- *  it reads with a service of our own that has no upstream; what a kube-apiserver does besides is done here as far as tests need it.
+/** The upstream of tests: an API server with real HTTP(S), over the same etcd, with discovery, reads, watches, writes and upgrades. Reads are
+ *  answered by our own service without an upstream; what else a kube-apiserver does is implemented here as far as tests need it.
  *
- *  Every request goes through these, in this order: it is noted (`seen`), it may meet a fault, `before` may answer it (authentication,
- *  rules, reviews: see rules.ts), what is not switched off is answered. */
+ *  Every request takes these steps, in this order: it is recorded (`seen`); a fault may be applied; `before` may answer it (authentication,
+ *  rules, reviews: see rules.ts); it is answered unless its API is switched off. */
 
 import { silentLogger } from '../silent-logger.ts'
 import { readFileSync } from 'node:fs'
