@@ -51,15 +51,15 @@ function stopOnSignals(stop: AbortController, logger: Logger): void {
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
-  // Node would open a debugger, through which whoever reaches it reads every secret in memory.
+  // Node would open a debugger, through which anyone who can connect reads every secret in memory.
   process.on('SIGUSR1', () => logger.warn('SIGUSR1 is ignored: no debugger is opened'))
 }
 
-/** So long a command may take to stop after a mistake of ours: answers under way have 10 s to end. */
+/** How long a command may take to stop after a bug: responses under way have 10 s to end. */
 const faultyMaxMs = 20_000
 
-/** What nobody has caught is a mistake of ours, after which nothing is certain: the process stops, but in order. Listeners close first,
- *  and answers under way end. */
+/** An uncaught error is a bug, after which the state of the process is not certain. The process stops in order: listeners close first, and
+ *  responses under way end. */
 function stopOnFault(stop: AbortController, logger: Logger): { readonly hasHappened: boolean } {
   const fault = { hasHappened: false }
   process.on('uncaughtException', error => {

@@ -7,18 +7,18 @@
  *  Leaf   [ e0 , e1 , e2 , m0 , m1 , m2 , skip ]       mi stands for the key of entry ei
  *  ```
  *
- *  Nodes never change once a tree has them, except for what is derived from them and kept with them. All leaves are at the same
- *  depth, so code that knows the height knows what a node is without looking.
+ *  Nodes never change once a tree has them, except for derived data that is kept with them. All leaves are at the same depth, so code that
+ *  knows the height knows the type of a node without a check.
  *
- *  A mark is a small number made of four bytes of a key: those after the `skip` bytes that all keys which can lie in the node have
- *  in common, because both neighbours of its range have them. Marks are in the order of their keys, equal ones aside, so that a
- *  search reads one array of numbers and compares strings only where marks are equal. In a large tree each string costs a cache
- *  miss or two, and the strings of one node begin alike, so that comparing them is slow as well.
+ *  A mark is a small number made of four bytes of a key: those after the first `skip` bytes, which all possible keys of the node share
+ *  because both bounds of its range share them. Marks have the order of their keys, except for equal marks, so a search reads one array of
+ *  numbers and compares strings only if marks are equal. In a large tree each string costs a cache miss or two, and the strings of one
+ *  node have a long common prefix, so comparing them is slow as well.
  *
- *  Most changes replace the value of a key, and cost what they copy. In a large tree they cost what they have to fetch as well, above
- *  all of the leaf, which nobody has read for long: in one array, its entries and marks lie side by side. Inner nodes are read again
- *  and again; they share heads with their copies. What survives in the history is copied twice by the collector, and that is half
- *  of the time that a change takes (bench/store). */
+ *  Most changes replace the value of a key. Their cost is the copied nodes and, in a large tree, also the memory accesses, above all to the
+ *  leaf, which is in no processor cache: so its entries and marks are in one array, side by side. Inner nodes are read often; they share
+ *  heads with their copies. Nodes that survive in the history are copied twice by the garbage collector, which is half of the time of a
+ *  change (bench/store). */
 
 import type { Key } from '../base/keys.ts'
 import type { SegmentHolder } from './segments.ts'
@@ -48,7 +48,7 @@ export interface Leaf<E extends Keyed> extends ReadonlyArray<E | number>, Segmen
 /** A head and the children. */
 export type Inner<E extends Keyed> = readonly [head: Head, ...children: Node<E>[]]
 
-/** What an inner node shares with its copies that have other children: the keys that divide them, and how many entries there are.
+/** What an inner node shares with copies that have other children: the keys that divide the children, and the number of entries.
  *  The keys of child `i + 1` begin at `keys[i]`. */
 export class Head {
   readonly marks: readonly number[]
@@ -56,7 +56,7 @@ export class Head {
   readonly skip: number
   /** How many entries lie below the node. */
   readonly count: number
-  /** How many lie below the children before each child, once somebody has asked. Only `offsetsOf` touches it. */
+  /** How many entries are below the children before each child; made when it is first needed. Only `offsetsOf` uses it. */
   offsets: readonly number[] | undefined
 
   constructor(marks: readonly number[], keys: readonly Key[], skip: number, count: number) {

@@ -41,7 +41,7 @@ export interface ForwardRequest {
   /** Its response may begin late or never end: watches, logs, proxied connections. */
   readonly isLongRunning: boolean
   readonly as: UpstreamIdentity
-  /** Whose turn it takes at connections; undefined: nobody is told apart. */
+  /** The user whose share of connections it takes; undefined if requests are not shared out by user. */
   readonly user?: string | undefined
   /** It has credentials of any kind. */
   readonly isIdentified: boolean

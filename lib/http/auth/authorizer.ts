@@ -24,9 +24,9 @@ import type { Reviews } from './reviews.ts'
 /** The permission of a request. */
 export interface Grant {
   readonly caller: Caller
-  /** Whose share of what all need it takes: see `Authorizer.userOf`. */
+  /** The user whose limits it counts against: see `Authorizer.userOf`. */
   user(): string
-  /** Finds out the user's name in the background. */
+  /** Asks the upstream for the user's name in the background. */
   learnName(): void
   /** The user, for the audit log; undefined if the upstream does not say. */
   identity(): Promise<Identity | undefined>
@@ -49,7 +49,7 @@ export interface AuthorizerOptions {
   /** The users that the upstream has named for callers. */
   readonly identities: ReviewCache<Identity | undefined>
   readonly rechecks: Rechecks
-  /** What the questions of both caches wait in. */
+  /** The queue of reviews that both caches share. */
   readonly queue: ReviewQueue
   /** There is an upstream, and requests may pass to it. */
   readonly canPass: boolean
@@ -60,15 +60,15 @@ type Objection =
   | { readonly type: 'unauthenticated' | 'impersonation' | 'review-refused' | 'review-failed' }
   | { readonly type: 'denied'; readonly reason: string }
 
-/** Callers that are remembered: those of a large cluster a few times over. */
+/** Callers that are cached: several times those of a large cluster. */
 const callersMax = 50_000
 
-/** Whose share those take who are not known to the upstream. */
+/** The user that all callers count as whom the upstream does not know. */
 const strangers = 'strangers'
 
 export class Authorizer {
   readonly #options: AuthorizerOptions
-  /** Keys of callers whom the upstream has answered. */
+  /** Keys of callers for whom the upstream has answered a review. */
   readonly #accepted = new LRUCache<string, true>({ max: callersMax })
   /** Names of users by the keys of their tokens. */
   readonly #names = new LRUCache<string, string>({ max: callersMax })
@@ -77,7 +77,7 @@ export class Authorizer {
     this.#options = options
   }
 
-  /** Answers at once when the decision is known. Never fails. */
+  /** Returns at once if the decision is cached. Never fails. */
   authorize(exchange: Exchange, attributes: Attributes): Verdict | Promise<Verdict> {
     const { callers, reviewCache } = this.#options
     const caller = callers.callerOf(exchange)
@@ -114,14 +114,14 @@ export class Authorizer {
     return this.#options.queue.underWay
   }
 
-  /** Rules have changed: those of a namespace, or, if it is empty, of the cluster. */
+  /** Access rules have changed: those of a namespace, or, if it is empty, of the cluster. */
   rulesChanged(namespace = ''): void {
     this.#options.reviewCache.drop(namespace)
     this.#options.rechecks.rulesChanged(namespace)
   }
 
-  /** Whose share of what all need a request takes: the user's, by the name that the upstream gives, as soon as it is known; until then
-   *  the token's. All who are not known to the upstream share one. */
+  /** The user whose limits a request counts against: the name that the upstream gives, once it is known, and until then the token. All callers
+   *  whom the upstream does not know count as one user. */
   userOf(exchange: Exchange): string {
     const caller = this.#options.callers.callerOf(exchange)
     return caller === undefined ? strangers : this.#userOf(caller)
@@ -133,7 +133,7 @@ export class Authorizer {
     return this.#isAccepted(caller) ? `token ${caller.key}` : strangers
   }
 
-  /** Finds out the name of whoever sent a request, in the background: so that many tokens of one user count as one. */
+  /** Asks for the user's name of a request in the background, so that many tokens of one user count as one. */
   learnName(exchange: Exchange): void {
     const caller = this.#options.callers.callerOf(exchange)
     if (caller !== undefined) this.#learnName(caller)
@@ -148,7 +148,7 @@ export class Authorizer {
     return identity !== undefined || this.#accepted.has(key)
   }
 
-  /** Whoever was given an answer, whatever it was, is somebody. */
+  /** Notes a caller for whom a review was answered, with whatever result. */
   #noteCaller({ key }: Caller, type: Outcome['type']): void {
     if (type === 'allowed' || type === 'denied') this.#accepted.set(key, true)
     else if (type === 'refused') this.#accepted.delete(key)
@@ -269,7 +269,7 @@ function keyOf(caller: Caller, attributes: Attributes): string {
 
 type Outcome = AccessAnswer | { readonly type: 'failed' }
 
-/** Whatever goes wrong in asking, also that too many ask: the upstream can still answer the request itself. */
+/** If a review fails, or too many are waiting, the request passes: the upstream can still answer it. */
 function failed(): Outcome {
   return { type: 'failed' }
 }

@@ -17,7 +17,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import { ReviewQueue } from './review-queue.ts'
 
-/** What the upstream answers to the question whether somebody may do something. */
+/** The upstream's answer to an access review. */
 export type AccessAnswer =
   | { readonly type: 'allowed' }
   /** `reason` goes into the refusal. */
@@ -44,7 +44,7 @@ const laggingKeptMs = 1_000
 /** About 300 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the oldest answers are evicted. */
 const keptMax = 100_000
 
-/** Namespaces whose rules have changed are told apart up to so many. */
+/** At most this many namespaces with changed rules are tracked separately. */
 const namespacesMax = 10_000
 
 interface Kept<T> {

@@ -1,12 +1,12 @@
-/** Questions to the upstream about callers, a few at a time. Callers whom it has accepted before go first: whoever sends a thousand made-up
- *  tokens waits behind them, and has a part of the places only. */
+/** Limits how many access reviews are in flight. Reviews of callers whom the upstream has accepted before go first: a client that sends a
+ *  thousand invalid tokens waits behind them, and gets only a part of the slots. */
 
 import { CacheError } from '../../base/errors.ts'
 
-/** With the upstream at once, and how many of these about callers who are not known. */
+/** Reviews in flight, and how many of them may be about unknown callers. */
 const runningMax = 128
 const strangersMax = 64
-/** More in a line than any upstream answers in time. */
+/** The bound of a queue: more than any upstream answers in time. */
 const waitingMax = 2_000
 const strangersWaitingMax = 1_000
 
@@ -18,12 +18,12 @@ export class ReviewQueue {
   #running = 0
   #strangersRunning = 0
 
-  /** Questions that are with the upstream, or wait for it. */
+  /** Reviews in flight or waiting. */
   get underWay(): number {
     return this.#running + this.#accepted.length + this.#strangers.length
   }
 
-  /** Asks when it is time. Fails with `overloaded` at once when too many wait. */
+  /** Starts the review when there is a slot. Fails with `overloaded` at once if too many wait. */
   async run<T>(ask: () => Promise<T>, isAccepted: boolean): Promise<T> {
     if (!this.#mayStart(isAccepted)) await this.#wait(isAccepted)
     else this.#start(isAccepted)

@@ -55,7 +55,7 @@ export class Reviews {
     })
   }
 
-  /** May somebody do that? Asked with our own credentials. */
+  /** May that user do that? Asked with our own credentials. */
   async subject(attributes: Attributes, identity: Identity): Promise<AccessAnswer> {
     const decision = await this.#decide('subject', {
       path: subjectReviewPath,

@@ -56,8 +56,8 @@ export async function takeTurn(
   return { pace: plan.type === 'list' ? new PacedClock(clock, fairness, user) : clock, end }
 }
 
-/** Counts a watch as one of its user's for as long as it is open. Where everybody may read, nobody is told apart: all clients may have
- *  one address. */
+/** Counts a watch as one of its user's as long as it is open. Without authorization users are not distinguished, because all clients may
+ *  have one address. */
 export function holdWatch(
   { grant, exchange }: SharedRequest,
   { query }: RequestTarget,
@@ -70,7 +70,7 @@ export function holdWatch(
   exchange.onClose(fairness.watch({ user, selectorBytes }))
 }
 
-/** Counts a request that passes as one of whoever sent it. Call the returned function when it is over. */
+/** Counts a request that passes as one of its user's. Call the returned function when it is over. */
 export function holdPassed(
   { exchange }: { readonly exchange: Exchange },
   kind: PassedKind,

@@ -18,7 +18,7 @@ export type PassedKind = 'short' | 'long' | 'upgrade'
 
 /** Open watches of a user, and what their selectors weigh. */
 export interface WatchAmount {
-  /** Undefined: nobody is told apart. */
+  /** Undefined if users cannot be distinguished. */
   readonly user: string | undefined
   readonly selectorBytes: number
 }
@@ -62,7 +62,7 @@ export const defaultFairnessLimits: FairnessLimits = {
   waitingPerUser: 6_000,
   waitingMax: 20_000,
   waitMaxMs: 60_000,
-  // A node has some hundred; a whole cluster behind one front proxy has its users told apart.
+  // A node has some hundred. Users behind a front proxy are counted separately.
   watchesPerUser: 5_000,
   watchesMax: 50_000,
   // Parsed and compiled they take some thirty times as much.

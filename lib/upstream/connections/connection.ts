@@ -13,7 +13,7 @@ import type { ForwardBody } from '../upstream.ts'
 /** A request, and the receiver of its response. */
 export interface Passage {
   readonly method: string
-  /** Whose turn it takes at connections; undefined: nobody is told apart. */
+  /** The user whose share of connections it takes; undefined if requests are not shared out by user. */
   readonly user: string | undefined
   readonly head: RequestHead
   readonly body: ForwardBody | undefined

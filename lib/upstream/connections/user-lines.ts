@@ -1,9 +1,9 @@
-/** Whose turn it is at connections that all share: each user may have a few at once, and waits for more in a line of its own. The lines take
- *  turns, so that a thousand requests of one user delay another's by one place and not by a thousand. */
+/** Shares connections among users: each user may have a few at once, and the other requests of the user wait in a queue. The queues take
+ *  turns, so that a thousand requests of one user delay another user's request by one turn and not by a thousand. */
 
-/** Something that waits for a connection. */
+/** A request that waits for a connection. */
 export interface Lined {
-  /** Undefined: nobody is told apart. */
+  /** Undefined if requests are not shared out by user. */
   readonly user: string | undefined
 }
 
@@ -44,7 +44,7 @@ export class UserLines<T extends Lined> {
     if (line?.size === 0) this.#lines.delete(waiting.user)
   }
 
-  /** Takes out who is next among those who may have one. */
+  /** Removes and returns the next request that may have a connection. */
   next(): T | undefined {
     for (const [user, line] of this.#lines) {
       if (!this.mayTake(user)) continue
@@ -58,7 +58,7 @@ export class UserLines<T extends Lined> {
     return undefined
   }
 
-  /** Takes out everybody. */
+  /** Removes and returns all requests. */
   takeAll(): T[] {
     const all = [...this.#lines.values()].flatMap(line => [...line])
     this.#lines.clear()

@@ -1,5 +1,5 @@
-/** Says of each resource whether it is answered here, and if not, why, and what would change that: for people, at GET /resources and in
- *  one line of the log when it changes. */
+/** Reports for each resource whether it is answered here, and if not, why and what would change that: for operators, at GET /resources and
+ *  in one line of the log when it changes. */
 
 import { type CancelTimer, type Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -15,7 +15,7 @@ export interface ReportOptions {
   readonly isExcluded: (resource: Resource) => boolean
   readonly objection: (resource: Resource) => PassReason | undefined
   readonly aggregated: AggregatedResources
-  /** Where the upstream was seen to show a resource in another way. */
+  /** Where the upstream writes a resource differently. */
   readonly differences: () => readonly { resource: Resource; form: string; at: string }[]
   readonly clock: Clock
   readonly logger: Logger
@@ -31,14 +31,14 @@ export interface ReportedResource {
   readonly reason: PassReason | undefined
   readonly why: string | undefined
   readonly whatWouldChangeThat: string | undefined
-  /** Where the upstream's discovery and its etcd say different things. */
+  /** How the upstream's discovery and its etcd contradict each other. */
   readonly remark: string | undefined
-  /** Forms that pass all the same, because the upstream writes them in another way. */
+  /** Forms that pass nevertheless, because the upstream writes them differently. */
   readonly formsThatDiffer: readonly string[]
 }
 
 const lookIntervalMs = 5_000
-/** So many are named in the log; all are in the report. */
+/** At most this many are named in the log; all are in the report. */
 const namedMax = 20
 
 interface Words {
@@ -46,7 +46,7 @@ interface Words {
   readonly remedy: string
 }
 
-/** Of resources of which nobody else knows better. */
+/** The standing of resources without any other reason. */
 const words: Partial<Record<PassReason, Words>> = {
   excluded: {
     why: 'it is excluded here',
@@ -83,7 +83,7 @@ export class ResourceReport {
     this.#options = options
   }
 
-  /** Looks from time to time whether there is something to say. */
+  /** Checks periodically whether something has changed. */
   start(): void {
     this.#cancel = this.#options.clock.setTimer(lookIntervalMs, () => {
       this.#look()
@@ -99,7 +99,7 @@ export class ResourceReport {
     return this.#options.resources().filter(this.#isShown).map(this.#reported)
   }
 
-  /** What is built in and not listed is no news: an aggregated server has none of it. */
+  /** Built-in resources that are not listed are left out: an aggregated server has none of them. */
   readonly #isShown = (resource: Resource): boolean => {
     const { aggregated, listed } = this.#options
     return aggregated.has(resource) || listed()?.find(resource) !== undefined
@@ -136,7 +136,7 @@ export class ResourceReport {
     return storage?.conversion === 'webhook' ? 'conversion' : undefined
   }
 
-  /** Says what has changed, once it has stayed so for a while. */
+  /** Logs a change when it has lasted for a while. */
   #look(): void {
     if (this.#options.listed() === undefined) return
     const all = this.all()
