@@ -55,6 +55,7 @@ export const slowest: readonly string[] = [
   'lib/http/server/malformed',
   'lib/http/auth/random',
   'golden/replay',
+  'golden/minors',
 ].map(builtName)
 
 /** Quick files that count what is compiled or kept in a process, and so share it with none. */
