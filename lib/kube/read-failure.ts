@@ -24,7 +24,8 @@ export function readFailure(
   if (error instanceof StatusError) return error
   if (error.code === 'future_revision') {
     if (plan.type === 'list' && plan.isFromEtcd) return plainError(futureRevision)
-    const retryAfterSeconds = plan.resource.isWatchCached ? 1 : undefined
+    const isCached = plan.resource.isWatchCached && !(plan.type === 'list' && plan.isLeftToStore)
+    const retryAfterSeconds = isCached ? 1 : undefined
     return resourceVersionTooLarge(requestedOf(plan), error.details.latest ?? 0, retryAfterSeconds)
   }
   if (error.code === 'expired') return expiredOf(plan, error.details.oldest ?? 0, encryption)

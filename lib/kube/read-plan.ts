@@ -16,7 +16,12 @@ import { FieldSelector, resolveFields } from './selectors/field-selector.ts'
 import { goQuote } from '../go/text.ts'
 import type { Schema } from '../codec/schema/schema.ts'
 import type { LabelSelector } from './selectors/label-selector.ts'
-import { type ListOptions, parseListOptions, parseResourceVersion } from './request/list-options.ts'
+import {
+  exactMatch,
+  type ListOptions,
+  parseListOptions,
+  parseResourceVersion,
+} from './request/list-options.ts'
 import { invalidPathName, type Query } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { ResourceRoute } from './request/routes.ts'
@@ -41,6 +46,8 @@ export interface ListPlan extends SelectedRange {
   readonly isFromEtcd: boolean
   /** Servers take a page of it from their watch cache: its continue token has a slash more than those of etcd's pages. */
   readonly isPageFromCache: boolean
+  /** Upstream's watch cache leaves it to the store, which has no wait and no Retry-After for a revision of the future. */
+  readonly isLeftToStore: boolean
   /** As the client sent it. */
   readonly resourceVersion: string
   readonly freshness: Freshness
@@ -178,6 +185,7 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
     isFromEtcd: freshness.type === 'exact' && !schema.has('snapshotLists'),
     isPageFromCache:
       resource.isWatchCached && (freshness.type === 'consistent' || schema.has('snapshotLists')),
+    isLeftToStore: isSingle && isExactOrLimited(options),
     ...scope,
     range: rangeOfPage(scope, isSingle ? singleName(target) : undefined, continuation),
     resourceVersion: options.resourceVersion,
@@ -185,6 +193,11 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
     limit: ignoresLimit ? 0 : Math.max(0, options.limit),
     continuation,
   }
+}
+
+/** One of these, or what was the way to say exact once: a limit. */
+function isExactOrLimited({ resourceVersionMatch: match, limit }: ListOptions): boolean {
+  return match === exactMatch || (match === '' && limit > 0)
 }
 
 function continuationOf(options: ListOptions, hidden: HiddenTokens): Continuation {
@@ -201,13 +214,13 @@ function freshnessOfContinuation({ revision }: Continuation): Freshness {
 }
 
 function freshnessOfList(options: ListOptions, isSingle: boolean): Freshness {
-  const { resourceVersion, resourceVersionMatch: match, limit } = options
+  const { resourceVersion, resourceVersionMatch: match } = options
   if (resourceVersion === '') return { type: 'consistent' }
   const revision = parseResourceVersion(resourceVersion, message =>
     badRequest(`invalid resource version: ${message}`),
   )
-  if (revision === 0) return match === 'Exact' ? { type: 'consistent' } : { type: 'any' }
-  const isExact = match === 'Exact' || (match === '' && limit > 0 && !isSingle)
+  if (revision === 0) return match === exactMatch ? { type: 'consistent' } : { type: 'any' }
+  const isExact = isExactOrLimited(options) && (match === exactMatch || !isSingle)
   return { type: isExact ? 'exact' : 'not-older-than', revision }
 }
 

@@ -24,7 +24,7 @@ export function answerHealth(health: Health, path: string, query: Query): Health
   const [, endpoint = '', name, ...rest] = path.split('/')
   const checks = checksOf(health, endpoint)
   if (checks === undefined || rest.length > 0) return undefined
-  if (name !== undefined && name !== '') {
+  if (name !== undefined) {
     const check = checks.find(one => one.name === name)
     return check === undefined ? undefined : answerOne(check)
   }

@@ -41,7 +41,7 @@ export const knownParameters: ReadonlySet<string> = new Set([
   'pretty',
 ])
 
-const exactMatch = 'Exact'
+export const exactMatch = 'Exact'
 const notOlderThanMatch = 'NotOlderThan'
 
 /** Parses the parameters of a list or watch and checks that they can be combined. `watch` is the parameter: a deprecated /watch/ path

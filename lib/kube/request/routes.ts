@@ -102,14 +102,15 @@ function routeCore(method: string, path: string, registry: Registry): Route {
 function routeGroup(method: string, path: string, registry: Registry): Route {
   const [, group = '', version = '', ...rest] = splitPath(path)
   if (group === '') return unknown
+  const isGroup = version === '' && rest.length === 0
   const routing = registry.routingOf(group, version)
   if (routing === 'remote') return { type: 'remote', group, version }
   if (routing === 'installed') {
-    if (version === '') return { type: 'discovery', document: 'group', group }
+    if (isGroup) return { type: 'discovery', document: 'group', group }
     const isServed = registry.hasVersion(group, version)
     return isServed ? routeInstalled({ method, registry, group, version }, rest) : notFound
   }
-  if (version === '' && registry.services.some(service => service.group === group)) {
+  if (isGroup && registry.services.some(service => service.group === group)) {
     return { type: 'discovery', document: 'group', group }
   }
   return routing === 'custom' ? routeCustom(method, path, registry) : unknown
@@ -231,7 +232,7 @@ function verbAmong(methods: MethodVerbs, verbs: readonly string[], method: strin
 
 function routeCustom(method: string, path: string, registry: Registry): Route {
   const info = requestInfo(method, path)
-  if (info === undefined) return routeCustomDocument(method, path, registry)
+  if (info === undefined) return routeCustomDocument(path, registry)
   const { group, version, namespace, name, subresource } = info
   const resource = registry.find(group, version, info.resource)
   if (resource === undefined) return unknown
@@ -255,13 +256,12 @@ function routeCustom(method: string, path: string, registry: Registry): Route {
   return { type: 'resource', schema, resource, verb, namespace, name, subresource }
 }
 
-/** `/apis/GROUP` and `/apis/GROUP/VERSION`. */
-function routeCustomDocument(method: string, path: string, registry: Registry): Route {
+/** `/apis/GROUP` and `/apis/GROUP/VERSION`, with any method. */
+function routeCustomDocument(path: string, registry: Registry): Route {
   const [, group = '', version = '', ...rest] = splitPath(path)
   const versions = registry.versionsOf(group)
   if (rest.length > 0 || versions.length === 0) return unknown
   if (version !== '' && !versions.includes(version)) return unknown
-  if (method !== 'GET') return wrongMethod
   return version === ''
     ? { type: 'discovery', document: 'group', group }
     : { type: 'discovery', document: 'resources', group, version }

@@ -211,6 +211,17 @@ t.test('a read that fails says so in the words of its kind', async t => {
   }
   const expired = new CacheError('expired', 'x', { oldest: 9 })
   const future = new CacheError('future_revision', 'x', { latest: 5 })
+  const one = 'fieldSelector=metadata.name%3Da&resourceVersion=7'
+  for (const [query, retryAfterSeconds] of [
+    ['resourceVersion=7&resourceVersionMatch=Exact', 1],
+    [one, 1],
+    [`${one}&resourceVersionMatch=NotOlderThan&limit=2`, 1],
+    [`${one}&resourceVersionMatch=Exact`, undefined],
+    [`${one}&limit=2`, undefined],
+  ] as const) {
+    const text = 'Timeout: Too large resource version: 7, current: 5'
+    t.strictSame(statusOf(plan(query), future), [504, text, retryAfterSeconds], query)
+  }
   t.strictSame(statusOf(plan('resourceVersion=7&limit=1'), expired), [
     410,
     'The resourceVersion for the provided list is too old.',

@@ -66,6 +66,9 @@ t.test('paths that are no REST do not ask for the method', async t => {
     ['POST', '/apis/apps/v1', 405],
     ['POST', '/api', 405],
     ['DELETE', '/version', 405],
+    ['GET', '/livez/ping', 200],
+    ['GET', '/livez/', 404],
+    ['GET', '/healthz/ping/', 404],
   ] as const) {
     t.equal((await ask(service.port, { method, path })).status, status, `${method} ${path}`)
   }

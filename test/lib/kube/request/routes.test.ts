@@ -48,6 +48,7 @@ t.test('built-in resources have the paths and methods of their verbs', async t =
     ['GET', '/api/v1/watch', 'path'],
     ['GET', '/api/v1/watch/namespaces/a/pods/p/status', '404'],
     ['GET', '/apis/apps/v1/namespaces/a', '404'],
+    ['GET', '/apis/apps//deployments', '404'],
     ['constructor', '/api/v1/pods', '405'],
   ]
   for (const [method, path, expected] of cases) t.equal(route(method, path), expected, path)
@@ -70,8 +71,10 @@ t.test('custom resources are found by the rules of their own router', async t =>
     ['GET', '/apis/example.com/v9', 'unknown'],
     ['GET', '/apis/example.com', 'discovery group'],
     ['GET', '/apis/example.com/v1', 'discovery resources'],
-    ['PUT', '/apis/example.com/v1', '405'],
     ['PUT', '/apis/ext.example.com', 'discovery group'],
+    ['PUT', '/apis/example.com/v1', 'discovery resources'],
+    ['GET', '/apis/example.com//', 'discovery group'],
+    ['GET', '/apis/example.com//widgets', 'unknown'],
   ]
   for (const [method, path, expected] of cases) t.equal(route(method, path), expected, path)
 })
