@@ -12,7 +12,7 @@ import { systemClock } from '../../lib/ops/system.ts'
 import { readRecording } from '../golden/aggregated/recording.ts'
 import { documentsIn } from '../golden/aggregated/world.ts'
 import { type Answer, WardleServer } from '../support/aggregated/wardle-server.ts'
-import { startEtcd } from '../support/etcd/etcd-cluster.ts'
+import { type EtcdMember, startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 
 const certs = 'test/support/certs'
@@ -27,6 +27,7 @@ interface Got {
 
 interface Sidecar {
   readonly server: WardleServer
+  readonly member: EtcdMember
   /** Whether callers may do what they ask for. */
   readonly rights: { isAllowed: boolean }
   readonly ask: (method: string, path: string, body?: object) => Promise<Got>
@@ -37,7 +38,7 @@ const etcd = await findEtcd('3.5')
 t.setTimeout(60_000)
 
 t.test('reads come from the mirror, the rest from the server', { skip: etcd.skip }, async t => {
-  const { ask, server, rights } = await startSidecar(t)
+  const { ask, server, rights, member } = await startSidecar(t)
   for (let i = 0; i < 30; i++) {
     const answer = await ask('POST', flunders, flunder(`f-${i}`))
     t.match(answer, { status: 201, origin: 'pass; reason=write' })
@@ -59,6 +60,14 @@ t.test('reads come from the mirror, the rest from the server', { skip: etcd.skip
   await sleep(systemClock, 1_200)
   t.match(await ask('GET', flunders), { origin: 'pass; reason=denied' }, 'a right is withdrawn')
   rights.isAllowed = true
+
+  await member.kill()
+  const old = await ask('GET', `${flunders}?resourceVersion=0`)
+  t.match(old, { status: 200, origin: /^mirror/ }, 'what may be old is answered without etcd')
+  await member.restart()
+  await until(async () => (await ask('GET', flunders)).origin.startsWith('mirror'))
+  await ask('POST', flunders, flunder('f-after'))
+  t.match(await ask('GET', flunders), { origin: /^mirror/, body: /"f-after"/ })
 
   await server.close()
   server.versions = new Set(['v1beta1'])
@@ -110,7 +119,7 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
 }
 
 async function startSidecar(t: Test): Promise<Sidecar> {
-  const { endpoints } = await startEtcd(t, etcd)
+  const { endpoints, members } = await startEtcd(t, etcd)
   const client = new GrpcClient({ endpoints })
   const rights = { isAllowed: true }
   const tls = { cert: pem('server.pem'), key: pem('server.key') }
@@ -134,7 +143,12 @@ async function startSidecar(t: Test): Promise<Sidecar> {
     key: pem('front-proxy.key'),
   })
   t.teardown(() => agent.destroy())
-  return { server, rights, ask: (method, path, body) => ask({ port, agent, method, path }, body) }
+  return {
+    server,
+    member: members[0]!,
+    rights,
+    ask: (method, path, body) => ask({ port, agent, method, path }, body),
+  }
 }
 
 function review({ isAllowed }: { readonly isAllowed: boolean }): Answer {

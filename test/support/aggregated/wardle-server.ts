@@ -117,7 +117,19 @@ export class WardleServer {
     if (typeof id === 'string') return answerOf(recorded?.(id))
     const [, , asked = '', version = ''] = url.split(/[/?]/)
     if (asked === group && version !== '' && !this.versions.has(version)) return notFound(url)
-    return answerOf(document(url, headers.accept ?? ''))
+    const found = answerOf(document(url, headers.accept ?? ''))
+    const isAll = this.versions.size === 2
+    return found && url === '/apis' && !isAll ? this.#ofVersions(found) : found
+  }
+
+  /** Discovery without the versions that are not served. */
+  #ofVersions(answer: Answer): Answer {
+    const text = Buffer.from(answer.body).toString()
+    const isServed = ({ version }: { version: string }): boolean => this.versions.has(version)
+    const kept = JSON.parse(text, (name, value: unknown) =>
+      name === 'versions' && Array.isArray(value) ? value.filter(isServed) : value,
+    ) as object
+    return { ...answer, body: Buffer.from(`${JSON.stringify(kept)}\n`) }
   }
 
   async #answer(request: http.IncomingMessage, target: Target | undefined): Promise<Answer> {
