@@ -14,7 +14,7 @@ const otherAreas = new Set(['write', 'auth'])
 const exceptions: Readonly<Record<string, string>> = {
   'pub-0010': 'the server that was recorded was built without its version',
   'pub-0209': 'computed by asking other processes how they are',
-  'pub-1029': 'a subresource, which needs an upstream',
+  'pub-1029': 'a Table of a scale, which needs an upstream',
   'pub-1044': 'a user who may not do this, which is up to authorization',
   'pub-1077': 'paths of the server itself, which are others here',
   'pub-1113': 'a subresource, which needs an upstream',
