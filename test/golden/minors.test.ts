@@ -3,7 +3,7 @@ import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { startServed } from '../support/http/served.ts'
 import { type Recorded, recordingOf } from './load.ts'
-import { readsOf, replayReads } from './replay.ts'
+import { HistoryWriter, readsOf, replayReads } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
 
 /** What is not answered as it was recorded, and why that is right. */
@@ -50,6 +50,8 @@ for (const minor of ['1.33', '1.34', '1.35']) {
 
   t.test(`a kube-apiserver ${minor} and we send recorded watches the same frames`, async t => {
     const served = await startServed(t, { schema, address, limits })
-    await replayWatches(t, served, { recording, exceptions: exceptionsAmong(recording.watches()) })
+    const watches = recording.watches()
+    const writer = new HistoryWriter(served.client, recording)
+    await replayWatches(t, served, { watches, writer, exceptions: exceptionsAmong(watches) })
   })
 }

@@ -2,6 +2,7 @@ import t from 'tap'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { startServed } from '../support/http/served.ts'
 import { golden } from './load.ts'
+import { HistoryWriter } from './replay.ts'
 import { replayWatches } from './watch-replay.ts'
 
 /** What is not answered as it was recorded, and why that is right. */
@@ -22,6 +23,7 @@ t.test(
     const first = await startServed(t, { limits })
     const start = () => startServed(t, { limits, client: first.client })
     const restart = { at: restartedAt, start }
-    await replayWatches(t, first, { recording: golden, exceptions, restart })
+    const writer = new HistoryWriter(first.client)
+    await replayWatches(t, first, { watches: golden.watches(), writer, exceptions, restart })
   },
 )

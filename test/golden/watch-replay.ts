@@ -3,11 +3,13 @@
 import * as http from 'node:http'
 import type { Test } from 'tap'
 import { caughtUp, type Served } from '../support/http/served.ts'
-import { bodyBytes, frameBytes, type Recording, type RecordedWatch } from './load.ts'
-import { HistoryWriter, Table } from './replay.ts'
+import { bodyBytes, frameBytes, type RecordedWatch } from './load.ts'
+import { Table } from './replay.ts'
 
 export interface WatchReplay {
-  readonly recording: Recording
+  readonly watches: readonly RecordedWatch[]
+  /** Writes what the recorded server wrote, up to a revision. */
+  readonly writer: { writeUpTo(revision: number): Promise<void> }
   /** What is not answered as it was recorded, and why that is right: by id. */
   readonly exceptions: Readonly<Record<string, string>>
   /** The recorded server was started again at this revision, which decides what it still had. */
@@ -18,13 +20,12 @@ export interface WatchReplay {
 export async function replayWatches(
   t: Test,
   first: Served,
-  { recording, exceptions, restart }: WatchReplay,
+  { watches, writer, exceptions, restart }: WatchReplay,
 ): Promise<Table> {
-  const writer = new HistoryWriter(first.client, recording)
   let served = first
   const table = new Table()
   const failures: string[] = []
-  for (const [at, group] of byRevision(recording.watches())) {
+  for (const [at, group] of byRevision(watches)) {
     if (restart !== undefined && at >= restart.at && served === first) {
       await writer.writeUpTo(restart.at)
       served = await restart.start()

@@ -12,6 +12,7 @@ import { systemClock } from '../../../lib/ops/system.ts'
 import { BalancedUpstream } from '../../../lib/upstream/balanced-upstream.ts'
 import { defaultUpstreamTimeouts, UpstreamServer } from '../../../lib/upstream/server.ts'
 import { WardleServer } from '../../support/aggregated/wardle-server.ts'
+import type { Served } from '../../support/http/served.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import type { Exchange, RecordedResponse, RecordedWatch } from '../load.ts'
 import { type Recording, RecordedWriter } from './recording.ts'
@@ -20,7 +21,7 @@ export interface World {
   readonly service: Service
   readonly server: WardleServer
   readonly writer: RecordedWriter
-  readonly clock: { stoppedAtMs: number | undefined }
+  readonly clock: Served['clock']
   readonly client: EngineClient
 }
 
@@ -46,10 +47,10 @@ export async function startWorld(
     hasWatchCache: options.hasWatchCache,
   })
   await server.listen()
-  const clock = {
+  const clock: Served['clock'] = {
     ...systemClock,
-    stoppedAtMs: undefined as number | undefined,
-    wallMs: (): number => clock.stoppedAtMs ?? systemClock.wallMs(),
+    stoppedAtMs: undefined,
+    wallMs: () => clock.stoppedAtMs ?? systemClock.wallMs(),
   }
   const timeouts = defaultUpstreamTimeouts
   const url = new URL(server.url)

@@ -7,6 +7,13 @@ import t from 'tap'
 // Tap ends when nothing is left to wait for, which is so while a file waits for nothing but promises.
 const hold = setInterval(() => {}, 1000)
 
+// What a file starts for all of its tests ends with the file. Tap's own teardown would wait for the last file, and lets tap end
+// as soon as it is idle.
+const teardowns: (() => unknown)[] = []
+t.teardown = task => {
+  teardowns.push(task as () => unknown)
+}
+
 for (const file of process.argv.slice(2)) {
   try {
     await import(pathToFileURL(file).href)
@@ -16,5 +23,6 @@ for (const file of process.argv.slice(2)) {
   await t.test(file, async t => {
     t.pass('all of its tests have ended')
   })
+  for (const task of teardowns.splice(0).reverse()) await task()
 }
 clearInterval(hold)
