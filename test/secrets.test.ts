@@ -141,7 +141,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
   ]
   // Until the objects have been compared with the upstream's, it answers, and there is nothing to audit.
   const headers = { authorization: everybody[1]! }
-  for (let origin = ''; !origin.startsWith('mirror'); ) {
+  for (let origin = ''; !origin.startsWith('mirror');) {
     const answer = await ask(port, { path: '/api/v1/namespaces/a/secrets', headers })
     origin = String(answer.headers['x-watchglass'])
   }
