@@ -1,6 +1,7 @@
 /** An exchange over HTTP/1.1. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
@@ -8,6 +9,21 @@ import { peerOf } from './peer.ts'
 /** A piece of this size or more is written by itself. TLS copies pieces that are written together into one buffer, which costs a tenth
  *  of a list of 170 KB (bench/list, November 2026). */
 const aloneMinBytes = 32 * 1024
+
+/** The requests of each connection that came behind an unfinished one. One listener a connection tells them all of its end: a client
+ *  may send as many as it likes. */
+const waitingBySocket = new WeakMap<Socket, Set<() => void>>()
+
+function waitingOn(socket: Socket): Set<() => void> {
+  const known = waitingBySocket.get(socket)
+  if (known !== undefined) return known
+  const waiting = new Set<() => void>()
+  waitingBySocket.set(socket, waiting)
+  socket.once('close', () => {
+    for (const lost of waiting) lost()
+  })
+  return waiting
+}
 
 export class Http1Exchange implements Exchange {
   readonly version = '1.1'
@@ -30,7 +46,10 @@ export class Http1Exchange implements Exchange {
     // A client that goes away in the middle of a response is not a failure of ours; `onClose` tells the handler.
     response.on('error', () => {})
     request.on('error', () => {})
-    if (response.socket === null) request.socket.once('close', this.#lost)
+    if (response.socket !== null) return
+    const waiting = waitingOn(request.socket)
+    waiting.add(this.#lost)
+    response.once('close', () => waiting.delete(this.#lost))
   }
 
   /** The client has left while an earlier answer on the connection was under way. Node tells only the one whose turn it was. */
