@@ -289,3 +289,23 @@ for (const version of ['1.1', '2'] as const) {
     await gone
   })
 }
+
+t.test('requests that wait behind another add one listener to their connection', async t => {
+  const held: Exchange[] = []
+  const server = await serve(t, exchange => held.push(exchange))
+  const socket = net.connect(server.port, '127.0.0.1')
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): number => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.teardown(() => {
+    process.off('warning', onWarning)
+    socket.destroy()
+  })
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(30))
+  while (held.length < 30) await new Promise(resolve => setTimeout(resolve, 1))
+  let lost = 0
+  for (const exchange of held.slice(1)) exchange.onClose(() => lost++)
+  socket.destroy()
+  while (lost < 29) await new Promise(resolve => setTimeout(resolve, 1))
+  t.strictSame(warnings, [])
+})
