@@ -14,9 +14,9 @@ export interface Bar {
   readonly isOurs: boolean
 }
 
-const width = 720
+const width = 740
 const labelWidth = 250
-const valueWidth = 110
+const valueWidth = 130
 const barHeight = 18
 const barGap = 6
 const groupGap = 18
