@@ -11,6 +11,7 @@ import {
   textInOrder,
 } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
+import { asObject, convertParts, objectOf } from './autoscaler-members.ts'
 
 export const prefix = 'autoscaling.alpha.kubernetes.io/'
 
@@ -87,7 +88,7 @@ function utilizationOf(metric: JsonValue | undefined, part: 'target' | 'current'
 }
 
 function downgradeMetric(metric: JsonValue): JsonObject {
-  return downgradeParts(metric, {
+  return convertParts(metric, {
     object: part => ({
       target: memberOf(part, 'describedObject'),
       metricName: metricMember(part, 'name'),
@@ -121,7 +122,7 @@ function downgradeMetric(metric: JsonValue): JsonObject {
 }
 
 function downgradeCurrentMetric(metric: JsonValue): JsonObject {
-  return downgradeParts(metric, {
+  return convertParts(metric, {
     object: part => ({
       target: memberOf(part, 'describedObject'),
       metricName: metricMember(part, 'name'),
@@ -152,21 +153,6 @@ function downgradeCurrentMetric(metric: JsonValue): JsonObject {
       currentAverageValue: currentMember(part, 'averageValue'),
     }),
   })
-}
-
-type Members = Readonly<Record<string, JsonValue | undefined>>
-
-/** A metric's type, and the one part of it that is there. */
-function downgradeParts(
-  metric: JsonValue,
-  parts: Readonly<Record<string, (part: JsonValue) => Members>>,
-): JsonObject {
-  const downgraded: Record<string, JsonValue | undefined> = { type: memberOf(metric, 'type') ?? '' }
-  for (const [name, downgrade] of Object.entries(parts)) {
-    const part = memberOf(metric, name) ?? null
-    if (part !== null) downgraded[name] = objectOf(downgrade(part))
-  }
-  return objectOf(downgraded)
 }
 
 function metricMember(part: JsonValue, name: string): JsonValue | undefined {
@@ -206,18 +192,4 @@ function internalRules(rules: JsonValue | undefined): JsonValue {
     ['Policies', Array.isArray(policies) ? internalPolicies : null],
     ['Tolerance', rules.get('tolerance') ?? null],
   ])
-}
-
-/** The members that are there. */
-function objectOf(members: Members): JsonObject {
-  const present = Object.entries(members).filter(([, value]) => !isAbsent(value))
-  return new Map(present) as JsonObject
-}
-
-function asObject(value: JsonValue | undefined): JsonObject {
-  return value instanceof Map ? value : new Map()
-}
-
-function isAbsent(value: JsonValue | undefined): value is null | undefined {
-  return value === undefined || value === null
 }

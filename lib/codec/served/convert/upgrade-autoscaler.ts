@@ -4,6 +4,7 @@
 import { type JsonObject, type JsonValue, itemsOf, memberOf, parseTree } from '../../json/tree.ts'
 import { NotExact, giveUp } from '../../not-exact.ts'
 import type { Schema } from '../../schema/schema.ts'
+import { asObject, convertParts, isAbsent, type Members, objectOf } from './autoscaler-members.ts'
 import { ownAnnotations, prefix } from './autoscalers.ts'
 
 /** The object as v2 has it; members are in no particular order. Without a metric it is not exact: v2 would get one by default. */
@@ -96,10 +97,8 @@ function cpuMetric(part: 'target' | 'current', averageUtilization: JsonValue): J
   })
 }
 
-type Members = Readonly<Record<string, JsonValue | undefined>>
-
 function upgradeMetric(metric: JsonValue, schema: Schema): JsonObject {
-  return upgradeParts(metric, {
+  return convertParts(metric, {
     object: part => {
       const averageValue = memberOf(part, 'averageValue') ?? null
       const value = memberOf(part, 'targetValue') ?? '0'
@@ -167,7 +166,7 @@ function upgradeCurrentMetric(metric: JsonValue): JsonObject {
       averageValue: 'currentAverageValue',
     }),
   })
-  return upgradeParts(metric, {
+  return convertParts(metric, {
     object: part => ({
       describedObject: memberOf(part, 'target'),
       metric: namedMetric(part),
@@ -191,31 +190,4 @@ function upgradeCurrentMetric(metric: JsonValue): JsonObject {
 
 function namedMetric(part: JsonValue, selector = 'selector'): JsonObject {
   return objectOf({ name: memberOf(part, 'metricName'), selector: memberOf(part, selector) })
-}
-
-/** A metric's type, and the one part of it that is there. */
-function upgradeParts(
-  metric: JsonValue,
-  parts: Readonly<Record<string, (part: JsonValue) => Members>>,
-): JsonObject {
-  const upgraded: Record<string, JsonValue | undefined> = { type: memberOf(metric, 'type') ?? '' }
-  for (const [name, upgrade] of Object.entries(parts)) {
-    const part = memberOf(metric, name) ?? null
-    if (part !== null) upgraded[name] = objectOf(upgrade(part))
-  }
-  return objectOf(upgraded)
-}
-
-/** The members that are there. */
-function objectOf(members: Members): JsonObject {
-  const present = Object.entries(members).filter(([, value]) => !isAbsent(value))
-  return new Map(present) as JsonObject
-}
-
-function asObject(value: JsonValue | undefined): JsonObject {
-  return value instanceof Map ? value : new Map()
-}
-
-function isAbsent(value: JsonValue | undefined): value is null | undefined {
-  return value === undefined || value === null
 }
