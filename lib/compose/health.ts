@@ -2,7 +2,7 @@
 
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Health } from '../http/admin/health.ts'
-import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Follower } from '../upkeep/followers.ts'
 
 export class ServiceHealth implements Health, Follower {
@@ -10,11 +10,11 @@ export class ServiceHealth implements Health, Follower {
   readonly readyz: readonly HealthCheck[]
   /** Resolves when everything is mirrored for the first time. */
   readonly ready: Promise<void>
-  readonly #mirrors: MirrorSet
+  readonly #mirrors: Mirrors
   #onReady: () => void = () => {}
   #isStopping = false
 
-  constructor(mirrors: MirrorSet, others: readonly HealthCheck[] = []) {
+  constructor(mirrors: Mirrors, others: readonly HealthCheck[] = []) {
     this.#mirrors = mirrors
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
@@ -43,7 +43,7 @@ export class ServiceHealth implements Health, Follower {
   }
 }
 
-function problemOf(mirrors: MirrorSet): string | undefined {
+function problemOf(mirrors: Mirrors): string | undefined {
   const behind = mirrors.statuses().filter(({ state }) => state !== 'ready')
   const [first] = behind
   if (first === undefined) return undefined

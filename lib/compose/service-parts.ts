@@ -13,7 +13,7 @@ import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
-import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { systemClock } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
@@ -118,7 +118,7 @@ function mirroredOf({ prefix, isKept, excluded = [] }: ServiceOptions): (keyspac
 
 interface Watched {
   readonly segments: SegmentCache<Segment>
-  readonly mirrors: MirrorSet
+  readonly mirrors: Mirrors
   readonly watches: OpenWatches
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined

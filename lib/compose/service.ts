@@ -17,7 +17,7 @@ import { OpenWatches } from '../http/watch/open-watches.ts'
 import { readTls, watchTls } from '../http/server/tls.ts'
 import { compactRevisionKey } from '../mirror/feed/compaction.ts'
 import { defaultLimits } from '../mirror/limits.ts'
-import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
@@ -60,7 +60,7 @@ export type { ServiceOptions } from './service-options.ts'
 
 export class Service {
   readonly #clock: Clock
-  readonly #mirrors: MirrorSet
+  readonly #mirrors: Mirrors
   readonly #server: Server
   readonly #watches: OpenWatches
   readonly #registry: LiveRegistry
@@ -241,7 +241,7 @@ interface ServiceParts {
   readonly clock: Clock
   readonly metrics: Metrics
   readonly registry: LiveRegistry
-  readonly mirrors: MirrorSet
+  readonly mirrors: Mirrors
   readonly watches: OpenWatches
   readonly authorizer: Authorizer | undefined
   readonly upstreamSide: UpstreamSide | undefined
@@ -361,7 +361,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
 }
 
 /** Undefined also while a keyspace is being dropped. */
-function storeIn(mirrors: MirrorSet, keyspace: Key): Keyspace | undefined {
+function storeIn(mirrors: Mirrors, keyspace: Key): Keyspace | undefined {
   try {
     return mirrors.keyspace(keyspace).store
   } catch (error) {
@@ -370,6 +370,6 @@ function storeIn(mirrors: MirrorSet, keyspace: Key): Keyspace | undefined {
   }
 }
 
-function snapshotsIn(mirrors: MirrorSet): Snapshot[] {
+function snapshotsIn(mirrors: Mirrors): Snapshot[] {
   return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
 }

@@ -20,7 +20,7 @@ import {
 } from '../upstream/aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
 import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
-import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
 import type { Batch } from '../store/event.ts'
@@ -56,7 +56,7 @@ export interface UpstreamParts {
   readonly logger: Logger
   readonly metrics: PassMetrics & ComparisonOptions['metrics']
   readonly registry: Pick<LiveRegistry, 'state' | 'setAggregated' | 'setSchema' | 'onRedefined'>
-  readonly mirrors: MirrorSet
+  readonly mirrors: Mirrors
   /** Has the watchers of a keyspace go on that wait for an event to be compared. */
   readonly resumeHeld: (keyspace: Key) => void
   /** Whether a keyspace is kept, and answered from. */
@@ -209,7 +209,7 @@ export class UpstreamSide implements Follower {
 
 /** What the mirror had at a revision. */
 function contentsAt(
-  mirrors: MirrorSet,
+  mirrors: Mirrors,
 ): (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot> {
   return async (keyspace, revision, signal) => {
     const freshness = { type: 'exact', revision } as const
@@ -233,7 +233,7 @@ function declaredIn(
 }
 
 /** What the mirror has of a keyspace; undefined while it has nothing. */
-function heldIn(mirrors: MirrorSet, keyspace: Key): Held | undefined {
+function heldIn(mirrors: Mirrors, keyspace: Key): Held | undefined {
   if (!mirrors.has(keyspace)) return undefined
   const { isServed, store } = mirrors.keyspace(keyspace)
   return isServed ? { snapshot: store.latest(), proven: mirrors.proven(keyspace) } : undefined

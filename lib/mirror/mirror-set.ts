@@ -1,15 +1,18 @@
 /** Several mirrors behind one interface: a Kubernetes cluster may have some resources, usually events, in another etcd with its own
  *  revisions. Each keyspace is mirrored by the first mirror that follows its range. */
 
+import type { DirectReadRequest } from './reads/direct-reads.ts'
 import type { ReadOptions, ReadOutcome } from './reads/read.ts'
 import { CacheError } from '../base/errors.ts'
 import type { KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
+import type { RangePage } from './feed/pages.ts'
 import type { Mirror } from './mirror.ts'
+import type { Mirrors } from './mirrors.ts'
 import type { KeyspaceDescription, MirroredKeyspace } from './mirrored-keyspace.ts'
 import type { KeyspaceStatus } from './status.ts'
 
-export class MirrorSet {
+export class MirrorSet implements Mirrors {
   readonly mirrors: readonly Mirror[]
   readonly #byKeyspace = new Map<string, Mirror>()
 
@@ -74,6 +77,18 @@ export class MirrorSet {
   /** The revision up to which nothing is missing in a keyspace. */
   proven(name: string): Revision {
     return this.of(name).proven(name)
+  }
+
+  compactRevision(name: string): Revision {
+    return this.of(name).compactRevision
+  }
+
+  isOfOldEpoch(name: string, revision: Revision): boolean {
+    return this.of(name).isOfOldEpoch(revision)
+  }
+
+  readDirectly(name: string, request: DirectReadRequest): AsyncIterable<RangePage> {
+    return this.of(name).directReads.read(request)
   }
 
   /** Requests the progress of every etcd that holds one of these keyspaces, for bookmarks that are due. Keyspaces that are not mirrored

@@ -6,14 +6,14 @@ import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
 import type { DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
 import { PassInstead } from '../kube/pass-instead.ts'
-import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 
 export class MirrorReads implements Reads {
-  readonly #mirrors: MirrorSet
+  readonly #mirrors: Mirrors
   readonly #hasUpstream: boolean
 
-  constructor(mirrors: MirrorSet, hasUpstream = false) {
+  constructor(mirrors: Mirrors, hasUpstream = false) {
     this.#mirrors = mirrors
     this.#hasUpstream = hasUpstream
   }
@@ -43,9 +43,10 @@ export class MirrorReads implements Reads {
   }
 
   #fromEtcd({ keyspace, freshness }: ReadRequest): DirectSource {
-    const { directReads } = this.#mirrors.of(keyspace)
     const wanted = freshness.type === 'exact' ? freshness.revision : undefined
-    return { pages: request => directReads.read({ revision: wanted, ...request }) }
+    return {
+      pages: request => this.#mirrors.readDirectly(keyspace, { revision: wanted, ...request }),
+    }
   }
 }
 

@@ -4,7 +4,7 @@ import { Slice } from '../base/slice.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
-import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Batch } from '../store/event.ts'
 import { Hub } from '../watch/hub.ts'
 import type { WatchSource } from '../watch/watch-source.ts'
@@ -14,11 +14,11 @@ import type { Follower } from './followers.ts'
 const sliceMs = 3
 
 export class WatchHubs implements WatchSource, Follower {
-  readonly #mirrors: MirrorSet
+  readonly #mirrors: Mirrors
   readonly #clock: Clock
   readonly #hubs = new Map<string, Hub>()
 
-  constructor(mirrors: MirrorSet, clock: Clock) {
+  constructor(mirrors: Mirrors, clock: Clock) {
     this.#mirrors = mirrors
     this.#clock = clock
   }
@@ -38,11 +38,11 @@ export class WatchHubs implements WatchSource, Follower {
   }
 
   compacted(keyspace: Key): Revision {
-    return this.#mirrors.of(keyspace).compactRevision
+    return this.#mirrors.compactRevision(keyspace)
   }
 
   isOfOldEpoch(keyspace: Key, revision: Revision): boolean {
-    return this.#mirrors.of(keyspace).isOfOldEpoch(revision)
+    return this.#mirrors.isOfOldEpoch(keyspace, revision)
   }
 
   /** Events of a keyspace that could not be told yet may be told now. */

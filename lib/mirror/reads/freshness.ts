@@ -28,8 +28,8 @@ export interface GateOptions {
   readonly clock: Clock
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
-  readonly epochs: Epochs
-  readonly probe: RevisionProbe
+  readonly epochs: Pick<Epochs, 'number' | 'expiredThrough'>
+  readonly probe: Pick<RevisionProbe, 'ask' | 'lastFailure'>
   /** etcd's compacted revision, from `compact_rev_key`. */
   readonly compactRevision: () => Revision
 }
