@@ -3,13 +3,13 @@
  *
  *  Exit codes: 0 done, 1 failed, 2 the command line was wrong. */
 
-import { readFileSync } from 'node:fs'
 import { CacheError } from './base/errors.ts'
 import type { Logger } from './base/logger.ts'
 import { createStderrLogger } from './commands/logger.ts'
 import { runnerOf } from './commands/run.ts'
 import { helpText } from './config/help.ts'
 import { type Invocation, load } from './config/load.ts'
+import { version } from './config/version.ts'
 
 async function main(): Promise<number> {
   const invocation = load(process.argv.slice(2), process.env)
@@ -18,7 +18,7 @@ async function main(): Promise<number> {
       process.stdout.write(helpText(invocation.command))
       return 0
     case 'version':
-      process.stdout.write(`watchglass ${version()}\n`)
+      process.stdout.write(`watchglass ${version}\n`)
       return 0
     case 'run':
       return run(invocation)
@@ -71,12 +71,6 @@ function stopOnFault(stop: AbortController, logger: Logger): { readonly hasHappe
     setTimeout(() => process.exit(1), faultyMaxMs).unref()
   })
   return fault
-}
-
-/** The version in package.json, which lies two folders above this file once built. */
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 main().then(

@@ -6,6 +6,7 @@ import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { etcdConnection } from '../config/etcd.ts'
+import { certificateFilesOf } from '../config/files.ts'
 import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
 import { memoryBudgetOf } from '../config/memory.ts'
 import type { OptionValues } from '../config/option-values.ts'
@@ -122,6 +123,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),
+    certificateFiles: certificateFilesOf(values),
     logger,
   }
   const tls = tlsFilesOf(values)

@@ -11,6 +11,7 @@ import type { TlsFiles } from '../http/server/tls.ts'
 import type { TokenEncryption } from '../kube/continuation.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
+import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
 import type { AuthorizationOptions } from './authorization.ts'
 import type { OtherEtcd } from './mirrors.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
@@ -38,6 +39,8 @@ export interface ServiceOptions {
   readonly isKept?: ((prefix: Key) => boolean) | undefined
   /** Where our own paths are, beside `listen`. */
   readonly adminListen?: Listen | undefined
+  /** Files whose certificates the process uses, for metrics. */
+  readonly certificateFiles?: readonly CertificateFile[] | undefined
   /** Only requests for these names, localhost and addresses are answered, and none of web pages; undefined: all are. */
   readonly guardedHosts?: readonly string[] | undefined
   /** Encrypts continue tokens. */

@@ -5,6 +5,7 @@ import type { Logger } from '../base/logger.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { isLoopback } from '../config/auth.ts'
+import { version } from '../config/version.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
@@ -15,6 +16,7 @@ import { versionBody } from '../kube/documents/discovery.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Metrics } from '../ops/metrics.ts'
+import { CertificateDates } from '../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
 import type { SegmentCache } from '../store/segments.ts'
@@ -123,13 +125,17 @@ interface Watched {
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
   readonly authorizer: Authorizer | undefined
+  readonly health: Health
 }
 
 /** Shows what there is. */
-export function watchAll(metrics: Metrics, shown: Watched): void {
-  const { segments, mirrors, watches, upstreamSide, memory, authorizer } = shown
+export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
+  const { segments, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   metrics.watchProcess()
+  metrics.showVersions(version)
+  metrics.watchCertificates(new CertificateDates(options.certificateFiles ?? []))
+  metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(segments)
   metrics.watchWatches(() => watches.figures)

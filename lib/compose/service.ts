@@ -315,7 +315,8 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     watches.endAll(keyspaces)
   })
   void health.ready.then(() => memory?.started())
-  watchAll(metrics, { segments, mirrors, watches, upstreamSide, memory, authorizer })
+  const shown = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
+  watchAll(metrics, shown, options)
   const onFault = faultLogger(metrics, logger)
   const shared = { ...common, metrics, watches, authorizer, health }
   const parts = { ...shared, upstreamSide, memory, onFault }

@@ -13,6 +13,29 @@ export interface KeyPair {
   readonly key: Buffer
 }
 
+/** The options that name files with certificates. */
+const certificateOptions = [
+  'tls-cert',
+  'client-ca',
+  'etcd-cacert',
+  'etcd-cert',
+  'upstream-ca',
+  'upstream-cert',
+  'front-proxy-cert',
+  'requestheader-client-ca',
+  'review-server-ca',
+] as const
+
+/** The files with certificates that the options name. */
+export function certificateFilesOf(
+  values: OptionValues,
+): readonly { readonly option: string; readonly path: string }[] {
+  return certificateOptions.flatMap(option => {
+    const path = values.text(option)
+    return path === undefined ? [] : [{ option, path }]
+  })
+}
+
 /** The contents of the file that an option names; undefined if the option is not given. */
 export function fileOf(values: OptionValues, name: string): Buffer | undefined {
   const path = values.text(name)

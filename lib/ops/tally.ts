@@ -8,29 +8,35 @@ export interface TallyOptions {
   readonly labelNames: readonly string[]
 }
 
-/** Counts by the values of labels. The caller gives values in the order of the names, and ensures that there are few combinations. */
+/** So many series a metric has. Labels are no text of clients, but a cluster may declare any number of resources, and an upstream answer
+ *  with any code. What would be one series more is counted in a last one, whose labels are all `other`. */
+export const seriesMax = 2_000
+
+/** Counts by the values of labels. The caller gives values in the order of the names. */
 export class CountTally {
-  readonly #options: TallyOptions
+  readonly options: TallyOptions
   readonly #counts = new Map<string, { readonly labels: string; count: number }>()
 
   constructor(options: TallyOptions) {
-    this.#options = options
+    this.options = options
   }
 
   add(values: readonly string[]): void {
     const key = values.join('\n')
     const known = this.#counts.get(key)
     if (known !== undefined) known.count++
-    else this.#counts.set(key, { labels: labelsText(this.#options.labelNames, values), count: 1 })
+    else if (this.#counts.size < seriesMax || isOther(values)) {
+      this.#counts.set(key, { labels: labelsText(this.options.labelNames, values), count: 1 })
+    } else this.add(values.map(() => other))
   }
 
   /** In the Prometheus text format. */
   text(): string {
-    const { name } = this.#options
+    const { name } = this.options
     const lines = [...this.#counts.values()].map(
       ({ labels, count }) => `${name}${braced(labels)} ${count}\n`,
     )
-    return headText(this.#options, 'counter') + lines.join('')
+    return headText(this.options, 'counter') + lines.join('')
   }
 }
 
@@ -43,12 +49,12 @@ interface TimeSeries {
 
 /** Observed values by the values of labels, in buckets. */
 export class BucketTally {
-  readonly #options: TallyOptions
+  readonly options: TallyOptions
   readonly #bounds: readonly number[]
   readonly #series = new Map<string, TimeSeries>()
 
   constructor(options: TallyOptions, bounds: readonly number[]) {
-    this.#options = options
+    this.options = options
     this.#bounds = bounds
   }
 
@@ -56,7 +62,14 @@ export class BucketTally {
     const key = values.join('\n')
     let series = this.#series.get(key)
     if (series === undefined) {
-      const labels = labelsText(this.#options.labelNames, values)
+      if (this.#series.size >= seriesMax && !isOther(values)) {
+        this.observe(
+          values.map(() => other),
+          value,
+        )
+        return
+      }
+      const labels = labelsText(this.options.labelNames, values)
       series = { labels, counts: [...this.#bounds, 0].map(() => 0), sum: 0 }
       this.#series.set(key, series)
     }
@@ -68,8 +81,8 @@ export class BucketTally {
 
   /** In the Prometheus text format: each bucket includes the counts of those before it. */
   text(): string {
-    const { name } = this.#options
-    let text = headText(this.#options, 'histogram')
+    const { name } = this.options
+    let text = headText(this.options, 'histogram')
     for (const { labels, counts, sum } of this.#series.values()) {
       const rest = labels === '' ? '' : `,${labels}`
       let count = 0
@@ -81,6 +94,12 @@ export class BucketTally {
     }
     return text
   }
+}
+
+const other = 'other'
+
+function isOther(values: readonly string[]): boolean {
+  return values.every(value => value === other)
 }
 
 function headText({ name, help }: TallyOptions, type: 'counter' | 'histogram'): string {

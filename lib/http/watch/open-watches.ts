@@ -12,7 +12,7 @@ import { Schedule } from '../../watch/schedule.ts'
 import type { WatchSource } from '../../watch/watch-source.ts'
 import { Outbox } from './outbox.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
-import type { WatchResponse } from './watch-response.ts'
+import type { WatchEnd, WatchResponse } from './watch-response.ts'
 
 /** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over servers again. */
 const timeoutMinMs = 1_800_000
@@ -28,6 +28,17 @@ export interface OpenWatchesOptions {
   readonly source: WatchSource
   readonly clock: Clock
   readonly random: Random
+}
+
+/** What there is, and what was. */
+export interface OpenWatchFigures {
+  readonly open: number
+  readonly lagging: number
+  readonly byKeyspace: ReadonlyMap<Key, number>
+  readonly frameBytes: number
+  readonly ended: Readonly<Record<WatchEnd, number>>
+  readonly sentFrames: number
+  readonly sentBytes: number
 }
 
 /** What a new watch follows. */
@@ -58,6 +69,13 @@ export class OpenWatches {
   readonly #clock: Clock
   readonly #random: Random
   readonly #open = new Set<ScheduledWatch>()
+  readonly #ended: Record<WatchEnd, number> = {
+    client: 0,
+    timeout: 0,
+    expired: 0,
+    inexact: 0,
+    server: 0,
+  }
   readonly #schedule = new Schedule<ScheduledWatch>()
   #isStopping = false
   #timerAtMs = Infinity
@@ -76,10 +94,23 @@ export class OpenWatches {
   }
 
   /** For metrics. Visits every watch. */
-  get figures(): { open: number; lagging: number; frameBytes: number } {
+  get figures(): OpenWatchFigures {
     let lagging = 0
-    for (const { connection } of this.#open) if (connection.watcher?.state === 'lagging') lagging++
-    return { open: this.size, lagging, frameBytes: this.frames.bytes }
+    const byKeyspace = new Map<Key, number>()
+    for (const { connection, keyspace } of this.#open) {
+      if (connection.watcher?.state === 'lagging') lagging++
+      byKeyspace.set(keyspace, (byKeyspace.get(keyspace) ?? 0) + 1)
+    }
+    const { frames, bytes } = this.outbox.sent
+    return {
+      open: this.size,
+      lagging,
+      byKeyspace,
+      frameBytes: this.frames.bytes,
+      ended: this.#ended,
+      sentFrames: frames,
+      sentBytes: bytes,
+    }
   }
 
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
@@ -108,6 +139,7 @@ export class OpenWatches {
     this.#plan(watch, nowMs)
     exchange.onClose(() => {
       this.#open.delete(watch)
+      this.#ended[connection.endedAs]++
       this.#schedule.delete(watch, watch.dueAtMs)
       hub.delete(watcher)
       if (this.#open.size > 0) return
@@ -171,7 +203,7 @@ export class OpenWatches {
     const bookmarks: ScheduledWatch[] = []
     for (const watch of this.#schedule.take(nowMs)) {
       if (!watch.connection.isOpen) watch.connection.exchange.abort()
-      else if (nowMs >= watch.endsAtMs) this.#end(watch, nowMs)
+      else if (nowMs >= watch.endsAtMs) this.#end(watch, nowMs, 'timeout')
       else {
         bookmarks.push(watch)
         this.#plan(watch, nowMs)
@@ -185,10 +217,10 @@ export class OpenWatches {
   }
 
   /** Cuts off a client that does not read the end of its watch. */
-  #end(watch: ScheduledWatch, nowMs: number): void {
+  #end(watch: ScheduledWatch, nowMs: number, as?: WatchEnd): void {
     if (!watch.connection.isOpen) return
     this.#schedule.delete(watch, watch.dueAtMs)
-    watch.connection.end()
+    watch.connection.end(as)
     if (this.#open.has(watch)) this.#add(watch, nowMs + slowReaderTimeoutMs)
   }
 

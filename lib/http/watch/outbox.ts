@@ -32,6 +32,8 @@ interface Join {
 
 export class Outbox {
   readonly #clock: Clock
+  /** What was written so far. */
+  readonly sent = { frames: 0, bytes: 0 }
   #due: Sender[] = []
   #isSending = false
   /** No rest after this round. */
@@ -53,6 +55,12 @@ export class Outbox {
     if (this.#isSending) return
     this.#isSending = true
     void this.#send()
+  }
+
+  /** Counts what is written. */
+  count(frames: number, bytes: number): void {
+    this.sent.frames += frames
+    this.sent.bytes += bytes
   }
 
   /** Joins pieces. Watches that are sent the same pieces share the joined bytes; these are most watches with the same selectors. */

@@ -20,6 +20,9 @@ const pendingMaxBytes = 64 * 1024
  *  frames must be ready: otherwise the connection would be idle while they are made. */
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
 
+/** How a watch ended: the client left, its time was up, or why we ended it. */
+export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server'
+
 export class WatchResponse implements WatcherSink, Sender {
   readonly exchange: Exchange
   readonly framing: WatchFraming
@@ -32,6 +35,7 @@ export class WatchResponse implements WatcherSink, Sender {
   #state: 'open' | 'full' | 'ended' = 'open'
   #isFlushDue = false
   #isFirst = true
+  #endedAs: WatchEnd = 'client'
 
   constructor(exchange: Exchange, framing: WatchFraming, outbox: Outbox) {
     this.exchange = exchange
@@ -41,6 +45,11 @@ export class WatchResponse implements WatcherSink, Sender {
 
   get isOpen(): boolean {
     return this.#state !== 'ended'
+  }
+
+  /** How it ended; of an open watch, how it ends if its client leaves now. */
+  get endedAs(): WatchEnd {
+    return this.#endedAs
   }
 
   /** Undefined before it follows a hub. */
@@ -80,17 +89,18 @@ export class WatchResponse implements WatcherSink, Sender {
   expired(oldest: Revision, position: Revision = this.#watcher?.position ?? oldest): void {
     if (this.#state === 'ended') return
     this.write(this.framing.expired(position, oldest))
-    this.end()
+    this.end('expired')
   }
 
   inexact(): void {
-    this.end()
+    this.end('inexact')
   }
 
   /** Writes the waiting frames, and closes the stream cleanly. */
-  end(): void {
+  end(as: WatchEnd = 'server'): void {
     if (this.#state === 'ended') return
     this.#state = 'ended'
+    this.#endedAs = as
     const rest = this.#take()
     if (rest === undefined) this.exchange.end()
     else this.exchange.end(rest)
@@ -132,6 +142,8 @@ export class WatchResponse implements WatcherSink, Sender {
   #take(): Uint8Array | undefined {
     const pending = this.#pending
     this.#pending = undefined
+    const count = Array.isArray(pending) ? pending.length : pending === undefined ? 0 : 1
+    this.#outbox.count(count, this.#pendingBytes)
     this.#pendingBytes = 0
     return Array.isArray(pending) ? this.#outbox.join(pending) : pending
   }

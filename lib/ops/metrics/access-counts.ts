@@ -1,19 +1,19 @@
-/** Metrics of access reviews, audit records, limits and faults. */
+/** Metrics of access reviews, audit records, limits and internal errors. */
 
 import { Counter, type Registry } from 'prom-client'
 
-/** Counts access reviews, lost audit records, requests that limits have refused, and faults of this program. */
+/** Counts access reviews, lost audit records, requests that limits have refused, and errors of this program. */
 export class AccessCounts {
   readonly #reviews: Counter
   readonly #unrecorded: Counter
   readonly #limited: Counter
-  readonly #faults: Counter
+  readonly #internalErrors: Counter
 
   constructor(registry: Registry) {
     const registers = [registry]
     this.#reviews = new Counter({
       name: 'watchglass_access_reviews_total',
-      help: 'Questions put to the upstream (self, subject, identity) by what came of them: allowed, denied, refused, known, failed.',
+      help: 'Questions about callers that were put to the upstream, by kind (self, subject, identity) and outcome (allowed, denied, refused, known, failed).',
       labelNames: ['kind', 'outcome'],
       registers,
     })
@@ -28,15 +28,15 @@ export class AccessCounts {
       labelNames: ['kind', 'bound'],
       registers,
     })
-    this.#faults = new Counter({
-      name: 'watchglass_faults_total',
-      help: 'Requests that ended with an internal error; the log has the stack of each.',
+    this.#internalErrors = new Counter({
+      name: 'watchglass_internal_errors_total',
+      help: 'Requests that a bug of this program has ended. The log has the stack of each.',
       registers,
     })
   }
 
   fault(): void {
-    this.#faults.inc()
+    this.#internalErrors.inc()
   }
 
   review(kind: string, outcome: string): void {

@@ -36,7 +36,7 @@ export class UpstreamCounts {
     this.#registry = registry
     this.#passed = new Counter({
       name: 'watchglass_passed_requests_total',
-      help: 'Requests that went to the upstream, by the reason why they were not answered here.',
+      help: 'Requests that passed to the upstream, by the reason why they were not answered here.',
       labelNames: ['reason'],
       registers: [],
       collect: () => this.#tell(),
@@ -80,12 +80,12 @@ export class UpstreamCounts {
       '0 while built-in resources pass because the upstream is of another minor version.',
       now => Number(now.isVersionCovered),
     )
-    gauge('watchglass_switched_off', '1 while all reads pass because somebody wants it so.', now =>
+    gauge('watchglass_pass_through', '1 while the switch passes all reads to the upstream.', now =>
       Number(now.isSwitchedOff),
     )
     const keyspaces = new Gauge({
       name: 'watchglass_upstream_keyspaces',
-      help: 'Keyspaces by how they compare with the upstream: only proven ones are answered from the mirror.',
+      help: 'Keyspaces by how they compare with the upstream. Only proven ones are answered from the mirror.',
       labelNames: ['proof'],
       registers: [],
       collect() {
@@ -97,8 +97,8 @@ export class UpstreamCounts {
     this.#registry.registerMetric(keyspaces)
     this.#watchEvidence(() => facts().evidence)
     const underWay = new Gauge({
-      name: 'watchglass_passed_under_way',
-      help: 'Requests that have passed to the upstream and are not over, by how long they last (short, long, upgrade).',
+      name: 'watchglass_passed_requests_in_flight',
+      help: 'Passed requests that have not ended, by how long they last (short, long, upgrade).',
       labelNames: ['kind'],
       registers: [],
       collect() {
@@ -111,7 +111,7 @@ export class UpstreamCounts {
   #watchEvidence(counts: () => EvidenceCounts): void {
     const comparisons = new Counter({
       name: 'watchglass_evidence_comparisons_total',
-      help: 'Questions to the upstream whose answers were compared with what the mirror would show, by outcome.',
+      help: 'Answers of the upstream that were compared with what the mirror would show, by outcome.',
       labelNames: ['outcome'],
       registers: [],
       collect() {
@@ -123,7 +123,7 @@ export class UpstreamCounts {
     })
     const bytes = new Counter({
       name: 'watchglass_evidence_bytes_total',
-      help: 'Bytes of the answers of the upstream that were compared.',
+      help: 'Bytes of the upstream answers that were compared.',
       registers: [],
       collect() {
         this.reset()
@@ -132,7 +132,7 @@ export class UpstreamCounts {
     })
     const forms = new Gauge({
       name: 'watchglass_evidence_forms',
-      help: 'Resources in a form (JSON, protobuf, Table and so on) by what the comparisons with the upstream have come to: of closed ones nothing is answered from the mirror.',
+      help: 'Resources in a form (JSON, protobuf, Table and so on) by the result of the comparisons. A closed form differs, and is not answered from the mirror.',
       labelNames: ['state'],
       registers: [],
       collect() {

@@ -21,10 +21,10 @@ export interface Calm {
 
 /** Nothing of these may be held when nothing is under way. */
 const heldMetrics = [
-  'watchglass_passed_under_way',
-  'watchglass_reviews_under_way',
+  'watchglass_passed_requests_in_flight',
+  'watchglass_access_reviews_in_flight',
   'watchglass_watches',
-  'watchglass_exchanges',
+  'watchglass_requests_in_flight',
 ] as const
 
 let count = 0

@@ -1,28 +1,48 @@
 /** deploy/METRICS.md: every metric with its labels and help, out of the registry of the program. */
 
 import { Metrics } from '../../../lib/ops/metrics.ts'
+import { CertificateDates } from '../../../lib/ops/metrics/certificate-dates.ts'
+import { formerNames } from '../../../lib/ops/metrics/former-names.ts'
 
 /** The document with the metrics of now. */
 export async function metricsDocument(): Promise<string> {
-  const text = await everyMetric().text()
+  const metrics = everyMetric()
+  const text = await metrics.text()
+  const former = new Set(formerNames.values())
   const types = new Map(
     [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]),
   )
   const rows = [...text.matchAll(/^# HELP (\S+) (.*)$/gm)]
-    .map(([, name = '', help = '']) => `- \`${name}\` (${types.get(name)}): ${help}`)
+    .filter(([, name = '']) => !former.has(name))
+    .map(([, name = '', help = '']) => {
+      const labels = metrics.labelsOf(name).map(label => `\`${label}\``)
+      return `| \`${name}\` | ${types.get(name)} | ${labels.join(', ')} | ${help} |`
+    })
     .sort()
   return [
     '# Metrics',
     '',
-    'What `/metrics` of `--admin-listen` (of `--listen` without an upstream) says, beside the process metrics of prom-client. Made by',
+    'What `/metrics` of `--admin-listen` (of `--listen` without an upstream) says, beside the process metrics of prom-client. Metrics of',
+    'an upstream, of a memory budget and of certificates are there when these are. Made by',
     '`node dist/test/support/program/write-options.js`.',
     '',
+    'No label has a text that a client chose. A metric of requests has at most 2,000 series, then one in which every label is `other`.',
+    'Metrics of keyspaces have at most 500 keyspaces. Histograms have the labels that are named here and `le`.',
+    '',
+    '<!-- prettier-ignore -->',
+    '| Metric | Type | Labels | What it says |',
+    '| --- | --- | --- | --- |',
     ...rows,
+    '',
+    'Former names, shown until the next release:',
+    '',
+    ...[...formerNames].map(([now, before]) => `- \`${before}\` is now \`${now}\``),
     '',
   ].join('\n')
 }
 
-function everyMetric(): Metrics {
+/** The registry with everything in it that there can be. */
+export function everyMetric(): Metrics {
   const metrics = new Metrics()
   metrics.watchSegments({ bytes: 0, count: 0 })
   metrics.watchMemory(() => ({
@@ -32,7 +52,18 @@ function everyMetric(): Metrics {
     segmentBytes: 0,
     droppedKeyspaces: 0,
   }))
-  metrics.watchWatches(() => ({ open: 0, lagging: 0, frameBytes: 0 }))
+  metrics.watchWatches(() => ({
+    open: 0,
+    lagging: 0,
+    frameBytes: 0,
+    byKeyspace: new Map(),
+    ended: {},
+    sentFrames: 0,
+    sentBytes: 0,
+  }))
+  metrics.watchCertificates(new CertificateDates([]))
+  metrics.showVersions('')
+  metrics.watchReadiness(() => true)
   metrics.watchKeyspaces(() => [])
   metrics.watchExchanges(() => 0)
   metrics.watchReviews(() => 0)

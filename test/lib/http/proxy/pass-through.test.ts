@@ -148,7 +148,7 @@ t.test('a switch lets all reads pass and come back; open watches go on', async t
   t.equal(originOf(await get(maps)), 'pass; reason=switched-off')
   t.match(
     (await ask(adminPort, { path: '/metrics' })).body.toString(),
-    /^watchglass_switched_off 1$/m,
+    /^watchglass_pass_through 1$/m,
   )
   await created(upstream.port, maps, configMap('b', '2'))
   service.readSwitch?.toggle()

@@ -1,0 +1,77 @@
+/** Metrics of mirrored keyspaces. A cluster may declare any number of resources, so only so many are shown. */
+
+import { Gauge } from 'prom-client'
+
+/** A mirrored keyspace, as its metrics need it. */
+export interface KeyspaceFacts {
+  readonly name: string
+  readonly state: string
+  readonly revision: number
+  readonly oldest: number
+  readonly entries: number
+  readonly lagRevisions: number
+  readonly lagMs: number
+}
+
+const states = ['starting', 'catching-up', 'ready', 'cut-off', 'suspect'] as const
+
+/** So many keyspaces have metrics of their own. A cluster with more of them has most of their objects in these. */
+const shownMax = 500
+
+/** A gauge for each fact of a keyspace, one for each state that it may be in, and one for how many are not shown. */
+export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
+  const keyspaces = (): readonly KeyspaceFacts[] => shownOf(all())
+  const gauge = (name: string, help: string, valueOf: (facts: KeyspaceFacts) => number): Gauge =>
+    new Gauge({
+      name: `watchglass_keyspace_${name}`,
+      help,
+      labelNames: ['keyspace'],
+      registers: [],
+      collect() {
+        this.reset()
+        for (const facts of keyspaces()) this.set({ keyspace: facts.name }, valueOf(facts))
+      },
+    })
+  const state = new Gauge({
+    name: 'watchglass_keyspace_state',
+    help: `1 for the state that a keyspace is in, 0 for the others: ${states.join(', ')}.`,
+    labelNames: ['keyspace', 'state'],
+    registers: [],
+    collect() {
+      this.reset()
+      for (const { name, ...facts } of keyspaces()) {
+        for (const one of states) {
+          this.set({ keyspace: name, state: one }, facts.state === one ? 1 : 0)
+        }
+      }
+    },
+  })
+  const hidden = new Gauge({
+    name: 'watchglass_keyspaces_without_metrics',
+    help: `Keyspaces that have no metrics of their own, because there are more than ${shownMax}.`,
+    registers: [],
+    collect() {
+      this.set(Math.max(0, all().length - shownMax))
+    },
+  })
+  return [
+    state,
+    hidden,
+    gauge('revision', 'The revision up to which nothing is missing.', one => one.revision),
+    gauge('oldest_revision', 'The oldest revision that can be read.', one => one.oldest),
+    gauge('entries', 'Entries at the newest revision.', one => one.entries),
+    gauge('lag_revisions', 'Revisions that etcd is known to be ahead.', one => one.lagRevisions),
+    gauge(
+      'lag_seconds',
+      'For how long the keyspace has not been known to be level with etcd.',
+      one => one.lagMs / 1000,
+    ),
+  ]
+}
+
+/** All, or of too many those that are not ready, then those with the most entries. */
+function shownOf(all: readonly KeyspaceFacts[]): readonly KeyspaceFacts[] {
+  if (all.length <= shownMax) return all
+  const isReady = ({ state }: KeyspaceFacts): number => Number(state === 'ready')
+  return all.toSorted((a, b) => isReady(a) - isReady(b) || b.entries - a.entries).slice(0, shownMax)
+}

@@ -1,0 +1,64 @@
+/** Metrics of the requests to the API. */
+
+import { BucketTally, CountTally } from '../tally.ts'
+
+/** From 0.1 ms, for a small get, to the minute after which a request is refused. */
+const requestBuckets = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+  30, 60,
+]
+
+/** The labels of a request. None of them is text that a client chose. */
+export interface RequestLabels {
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly source: string
+  readonly hasLabelSelector: boolean
+  readonly hasFieldSelector: boolean
+}
+
+/** What the API counts. */
+export class RequestCounts {
+  readonly #requests = new CountTally({
+    name: 'watchglass_requests_total',
+    help: 'Requests by what they asked for, status code, who answered (mirror, etcd, own, upstream, refused), and which selectors they had.',
+    labelNames: [
+      'verb',
+      'group',
+      'version',
+      'resource',
+      'code',
+      'source',
+      'label_selector',
+      'field_selector',
+    ],
+  })
+  readonly #seconds = new BucketTally(
+    {
+      name: 'watchglass_request_duration_seconds',
+      help: 'Time from a request to the end of its answer; of a watch, until its initial events are sent.',
+      labelNames: ['verb', 'resource'],
+    },
+    requestBuckets,
+  )
+
+  request(labels: RequestLabels, code: number, tookMs: number): void {
+    const { verb, group, version, resource, source } = labels
+    const hasLabels = String(labels.hasLabelSelector)
+    const hasFields = String(labels.hasFieldSelector)
+    const values = [verb, group, version, resource, String(code), source, hasLabels, hasFields]
+    this.#requests.add(values)
+    this.#seconds.observe([verb, resource], tookMs / 1000)
+  }
+
+  get tallies(): readonly (CountTally | BucketTally)[] {
+    return [this.#requests, this.#seconds]
+  }
+
+  /** In the Prometheus text format. */
+  text(): string {
+    return `${this.#requests.text()}\n${this.#seconds.text()}`
+  }
+}
