@@ -4,7 +4,7 @@
  *  that no message is measured first and none is moved; a caller writes fields, and elements, last first. */
 
 import type { Key } from '../base/keys.ts'
-import { wireType } from './key-reader.ts'
+import { wireBytes } from './reader.ts'
 import { bigVarint, varintLength, writeVarint } from './varint.ts'
 
 export class ProtoWriter {
@@ -80,7 +80,7 @@ export class ProtoWriter {
   /** Ends (that is, begins) an embedded message that was begun when `length` was `lengthBefore`. */
   closeMessage(field: number, lengthBefore: number): void {
     this.uint(this.length - lengthBefore)
-    this.tag(field, wireType.delimited)
+    this.tag(field, wireBytes)
   }
 
   #reserve(size: number): void {

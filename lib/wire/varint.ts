@@ -1,8 +1,8 @@
 /** Varints: seven bits a byte, the lowest first. All of ours are written here; up to 2^53 - 1, which is what lengths, tags and revisions
  *  need.
  *
- *  They are read in three places more, each inside a loop of its own: a call that has to answer two numbers, the value and where
- *  it ends, costs there more than the varint. */
+ *  They are also read by `WireReader`, and by code that is compiled for a type, each in a loop of its own: a call that has to
+ *  answer two numbers, the value and where it ends, costs there more than the varint. */
 
 /** How many bytes `value` takes. */
 export function varintLength(value: number): number {

@@ -3,7 +3,9 @@
  *  key-value.ts and enters the tables as a field like any other. */
 
 import type { Key } from '../../base/keys.ts'
-import { ProtoReader, wireType } from '../../wire/key-reader.ts'
+import { CacheError } from '../../base/errors.ts'
+import { ProtoReader } from '../../wire/key-reader.ts'
+import { wireBytes, wireVarint } from '../../wire/reader.ts'
 import { ProtoWriter } from '../../wire/back-writer.ts'
 
 /** Reads and writes one kind of message. */
@@ -49,15 +51,14 @@ export function message<T extends object>(fields: {
   const read = (reader: ProtoReader): T => {
     const result = {} as T
     for (const [name, field] of entries) result[name] = field.initial()
-    while (reader.hasMore()) {
-      const bits = reader.uint32()
-      const tag = { number: bits >>> 3, type: bits & 7 }
-      const entry = byNumber.get(tag.number)
-      if (entry === undefined) reader.skip(tag.type)
+    while (reader.nextField()) {
+      const { field: number, wire: type } = reader
+      const entry = byNumber.get(number)
+      if (entry === undefined) reader.skip()
       else {
         const [name, field] = entry
-        if (!field.types.includes(tag.type)) throw reader.wrongType(tag)
-        result[name] = field.read(reader, tag, result[name])
+        if (!field.types.includes(type)) throw wrongType(number, type)
+        result[name] = field.read(reader, { number, type }, result[name])
       }
     }
     return result
@@ -87,7 +88,7 @@ export function createCodec<T>(
 
 /** An int64 as a number, exact up to 2^53. */
 export function int(number: number): Field<number> {
-  return scalar(number, wireType.varint, {
+  return scalar(number, wireVarint, {
     zero: 0,
     read: reader => reader.int64(),
     write: (writer, value) => writer.int64(value),
@@ -96,9 +97,9 @@ export function int(number: number): Field<number> {
 
 /** An int64 with all its bits: leases and watch ids. */
 export function bigint(number: number): Field<bigint> {
-  return scalar(number, wireType.varint, {
+  return scalar(number, wireVarint, {
     zero: 0n,
-    read: reader => reader.bigint64(),
+    read: reader => reader.readInt64(),
     write: (writer, value) => writer.bigint64(value),
   })
 }
@@ -109,7 +110,7 @@ export function biguint(number: number): Field<bigint> {
 }
 
 export function bool(number: number): Field<boolean> {
-  return scalar(number, wireType.varint, {
+  return scalar(number, wireVarint, {
     zero: false,
     read: reader => reader.bool(),
     write: (writer, value) => writer.uint(value ? 1 : 0),
@@ -117,7 +118,7 @@ export function bool(number: number): Field<boolean> {
 }
 
 export function key(number: number): Field<Key> {
-  return scalar(number, wireType.delimited, {
+  return scalar(number, wireBytes, {
     zero: '' as Key,
     read: reader => reader.key(),
     write: (writer, value) => writer.key(value),
@@ -125,7 +126,7 @@ export function key(number: number): Field<Key> {
 }
 
 export function text(number: number): Field<string> {
-  return scalar(number, wireType.delimited, {
+  return scalar(number, wireBytes, {
     zero: '',
     read: reader => reader.text(),
     write: (writer, value) => writer.text(value),
@@ -138,13 +139,13 @@ const noBytes: Uint8Array = new Uint8Array(0)
 export function bytes(number: number): Field<Uint8Array> {
   return {
     numbers: [number],
-    types: [wireType.delimited],
+    types: [wireBytes],
     initial: () => noBytes,
     read: reader => reader.view(),
     write: (writer, value) => {
       if (value.length === 0) return
       writer.window(value, 0, value.length)
-      writer.tag(number, wireType.delimited)
+      writer.tag(number, wireBytes)
     },
   }
 }
@@ -152,7 +153,7 @@ export function bytes(number: number): Field<Uint8Array> {
 export function embedded<T>(number: number, codec: Codec<T>): Field<T | undefined> {
   return {
     numbers: [number],
-    types: [wireType.delimited],
+    types: [wireBytes],
     initial: () => undefined,
     read: reader => reader.message(codec.read),
     write: (writer, value) => {
@@ -164,7 +165,7 @@ export function embedded<T>(number: number, codec: Codec<T>): Field<T | undefine
 export function repeated<T>(number: number, codec: Codec<T>): Field<readonly T[]> {
   return {
     numbers: [number],
-    types: [wireType.delimited],
+    types: [wireBytes],
     initial: () => [],
     read: (reader, _tag, previous) => append(previous, reader.message(codec.read)),
     write: (writer, values) => {
@@ -195,13 +196,13 @@ export function repeatedText(number: number): Field<readonly string[]> {
 export function repeatedInt(number: number): Field<readonly number[]> {
   return {
     numbers: [number],
-    types: [wireType.varint, wireType.delimited],
+    types: [wireVarint, wireBytes],
     initial: () => [],
     read: (reader, tag, previous) => {
-      if (tag.type === wireType.varint) return append(previous, reader.int64())
+      if (tag.type === wireVarint) return append(previous, reader.int64())
       return reader.message(packed => {
         let values = previous
-        while (packed.hasMore()) values = append(values, packed.int64())
+        while (packed.at < packed.end) values = append(values, packed.int64())
         return values
       })
     },
@@ -226,7 +227,7 @@ export function oneOf<M extends object>(members: {
   const byNumber = new Map(entries.map(entry => [entry[1][0], entry]))
   return {
     numbers: [...byNumber.keys()],
-    types: [wireType.delimited],
+    types: [wireBytes],
     initial: () => undefined,
     read: (reader, tag, previous) => {
       const entry = byNumber.get(tag.number)
@@ -269,13 +270,13 @@ function repeatedDelimited<T>(
 ): Field<readonly T[]> {
   return {
     numbers: [number],
-    types: [wireType.delimited],
+    types: [wireBytes],
     initial: () => [],
     read: (reader, _tag, previous) => append(previous, read(reader)),
     write: (writer, values) => {
       for (const value of values.toReversed()) {
         write(writer, value)
-        writer.tag(number, wireType.delimited)
+        writer.tag(number, wireBytes)
       }
     },
   }
@@ -295,4 +296,11 @@ function writeEmbedded<T>(
   const before = writer.length
   codec.write(writer, value)
   writer.closeMessage(number, before)
+}
+
+function wrongType(number: number, type: number): CacheError {
+  return new CacheError(
+    'invalid_request',
+    `malformed protobuf: field ${number} has wire type ${type}`,
+  )
 }

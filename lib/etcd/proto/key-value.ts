@@ -4,7 +4,8 @@ import type { Key } from '../../base/keys.ts'
 import { type Revision, revision } from '../../base/revision.ts'
 import { KeyValue, noLease, type ValueWindow } from '../../store/event.ts'
 import { type Codec, createCodec } from './codec.ts'
-import { type ProtoReader, wireType } from '../../wire/key-reader.ts'
+import type { ProtoReader } from '../../wire/key-reader.ts'
+import { wireBytes as delimited, wireVarint as varint } from '../../wire/reader.ts'
 import type { ProtoWriter } from '../../wire/back-writer.ts'
 
 /** Where the value that lies at `bytes` from `start` to `end` is to be kept: there, or copied to somewhere else. */
@@ -24,9 +25,6 @@ export interface WatchEvent {
   readonly previous: KeyValue | undefined
 }
 
-const varint = wireType.varint
-const delimited = wireType.delimited
-
 /** The codec of entries whose values are kept where `place` says. */
 export function keyValueCodec(place: PlaceValue): Codec<KeyValue> {
   return createCodec(reader => readKeyValue(reader, place), writeKeyValue)
@@ -45,9 +43,8 @@ function readKeyValue(reader: ProtoReader, place: PlaceValue): KeyValue {
   let modRevision = 0
   let version = 0
   let lease = noLease
-  while (reader.hasMore()) {
-    const tag = reader.uint32()
-    switch (tag) {
+  while (reader.nextField()) {
+    switch ((reader.field << 3) | reader.wire) {
       case (1 << 3) | delimited:
         key = reader.key()
         break
@@ -61,16 +58,16 @@ function readKeyValue(reader: ProtoReader, place: PlaceValue): KeyValue {
         version = reader.int64()
         break
       case (5 << 3) | delimited: {
-        const length = reader.delimited()
+        reader.readWindow()
+        start = reader.start
         end = reader.at
-        start = end - length
         break
       }
       case (6 << 3) | varint:
-        lease = reader.bigint64()
+        lease = reader.readInt64()
         break
       default:
-        reader.skip(tag & 7)
+        reader.skip()
     }
   }
   return new KeyValue(key, place(reader.bytes, start, end), {
@@ -111,9 +108,8 @@ function readEvent(reader: ProtoReader, place: PlaceValue): WatchEvent {
   let entry: KeyValue | undefined
   let previous: KeyValue | undefined
   const readEntry = (inner: ProtoReader): KeyValue => readKeyValue(inner, place)
-  while (reader.hasMore()) {
-    const tag = reader.uint32()
-    switch (tag) {
+  while (reader.nextField()) {
+    switch ((reader.field << 3) | reader.wire) {
       case (1 << 3) | varint:
         isDelete = reader.int64() === 1
         break
@@ -124,7 +120,7 @@ function readEvent(reader: ProtoReader, place: PlaceValue): WatchEvent {
         previous = reader.message(readEntry)
         break
       default:
-        reader.skip(tag & 7)
+        reader.skip()
     }
   }
   return {
