@@ -24,7 +24,7 @@ export class AccessCounts {
     })
     this.#limited = new Counter({
       name: 'watchglass_limited_requests_total',
-      help: 'Requests refused with 429, by kind (small, list, watch) and by whose bound was reached (user, all).',
+      help: 'Requests refused with 429, by kind (small, list, watch, passed) and by whose bound was reached (user, all).',
       labelNames: ['kind', 'bound'],
       registers,
     })
@@ -33,6 +33,14 @@ export class AccessCounts {
       help: 'Requests that a bug of this program has ended. The log has the stack of each.',
       registers,
     })
+    this.#begin()
+  }
+
+  #begin(): void {
+    // A series that is there with 0 shows its first count as an increase.
+    for (const kind of ['small', 'list', 'watch', 'passed']) {
+      for (const bound of ['user', 'all']) this.#limited.inc({ kind, bound }, 0)
+    }
   }
 
   fault(): void {

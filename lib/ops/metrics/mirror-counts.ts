@@ -75,6 +75,25 @@ const mirrorCounters = {
   ],
 } as const
 
+/** Labels that are known before anything has happened: a series that is there with 0 shows its first count as an increase. */
+const knownValues: Partial<Record<keyof typeof mirrorCounters, readonly string[]>> = {
+  events: ['keyspace', 'none'],
+  violations: [
+    'revision-went-back',
+    'revision-repeated',
+    'event-overtaken',
+    'unknown-delete',
+    'progress-went-back',
+    'header-below-event',
+    'foreign-revision',
+    'stale-quorum-read',
+  ],
+  probes: ['answered', 'failed', 'went-back'],
+  bootstraps: ['start', 'compacted', 'violation', 'new-epoch', 'joined'],
+  reconnects: ['failed', 'compacted', 'violation', 'silent', 'behind', 'another cluster'],
+  selfChecks: ['agreed', 'differed', 'abandoned'],
+}
+
 /** What mirrors count. */
 export class MirrorCounts {
   readonly #counters: Readonly<Record<keyof typeof mirrorCounters, Counter>>
@@ -100,6 +119,18 @@ export class MirrorCounts {
       new Counter({ name: `watchglass_mirror_${name}`, help, labelNames, registers }),
     ])
     this.#counters = Object.fromEntries(counters) as Record<keyof typeof mirrorCounters, Counter>
+    for (const [key, values] of Object.entries(knownValues)) {
+      const name = key as keyof typeof mirrorCounters
+      const [label = ''] = mirrorCounters[name][2]
+      for (const value of values) {
+        this.#counters[name].inc({ [label]: value }, 0)
+      }
+    }
+    for (const size of ['whole', 'small']) {
+      for (const outcome of ['answered', 'failed', 'refused']) {
+        this.#counters.directReads.inc({ size, outcome }, 0)
+      }
+    }
     this.#probeSeconds = new Histogram({
       name: 'watchglass_mirror_probe_duration_seconds',
       help: 'Time that etcd took to answer a probe.',

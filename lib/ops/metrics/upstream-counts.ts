@@ -47,6 +47,7 @@ export class UpstreamCounts {
       labelNames: ['outcome'],
       registers: [],
     })
+    for (const outcome of ['same', 'differs', 'moved', 'failed']) this.#compared.inc({ outcome }, 0)
   }
 
   passed(reason: string): void {

@@ -1,5 +1,5 @@
-/** Finds real programs to test against: etcd 3.5 and 3.4, etcdctl, kubectl. A program comes from its variable (ETCD_BIN,
- *  ETCD34_BIN, ETCDCTL_BIN, KUBECTL_BIN), else from PATH, else out of Debian's packages, fetched into a cache folder that git
+/** Finds real programs to test against: etcd 3.5 and 3.4, etcdctl, kubectl, prometheus, promtool. A program comes from its variable
+ *  (ETCD_BIN, ETCD34_BIN, ETCDCTL_BIN, KUBECTL_BIN, PROMETHEUS_BIN, PROMTOOL_BIN), else from PATH, else out of Debian's packages, fetched into a cache folder that git
  *  ignores.
  *
  *  When none can be had, tests that need it are skipped with the reason, except in CI (CI=true), where that is a failure:
@@ -55,6 +55,26 @@ export async function findKubectl(): Promise<Program> {
     variable: 'KUBECTL_BIN',
     from: { name: 'kubernetes-client', release: 'trixie' },
     versionArguments: ['version', '--client'],
+    accepts: () => true,
+  })
+}
+
+/** What scrapes metrics. */
+export async function findPrometheus(): Promise<Program> {
+  return findTool('prometheus')
+}
+
+/** What checks metrics and alerts. */
+export async function findPromtool(): Promise<Program> {
+  return findTool('promtool')
+}
+
+function findTool(name: 'prometheus' | 'promtool'): Promise<Program> {
+  return find({
+    name,
+    variable: `${name.toUpperCase()}_BIN`,
+    from: { name, release: 'trixie' },
+    versionArguments: ['--version'],
     accepts: () => true,
   })
 }

@@ -1,8 +1,13 @@
-/** Writes deploy/OPTIONS.md and deploy/METRICS.md: `node dist/test/support/program/write-options.js`. */
+/** Writes what is made from the program's own tables: deploy/OPTIONS.md, deploy/METRICS.md and deploy/grafana:
+ *  `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
+import { dashboardFile, dashboardJson, dashboards } from '../dashboards/dashboards.ts'
 import { metricsDocument } from './metrics-document.ts'
 import { optionsDocument } from './options-document.ts'
 
 writeFileSync('deploy/OPTIONS.md', optionsDocument())
 writeFileSync('deploy/METRICS.md', await metricsDocument())
+for (const dashboard of dashboards) {
+  writeFileSync(dashboardFile(dashboard), dashboardJson(dashboard))
+}

@@ -2,10 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
-import { commands } from '../lib/config/commands.ts'
-import { load } from '../lib/config/load.ts'
-import { variableOf } from '../lib/config/option.ts'
-import { configuredResource } from '../lib/kube/resources/configured-resources.ts'
+import { commands } from '../../lib/config/commands.ts'
+import { load } from '../../lib/config/load.ts'
+import { variableOf } from '../../lib/config/option.ts'
+import { configuredResource } from '../../lib/kube/resources/configured-resources.ts'
 
 interface Container {
   readonly name: string
@@ -34,9 +34,9 @@ interface Manifest {
   }
 }
 
-const files = readdirSync('deploy', { recursive: true, encoding: 'utf8' })
+const files = readdirSync('deploy/kubernetes', { recursive: true, encoding: 'utf8' })
   .filter(file => file.endsWith('.yaml'))
-  .map(file => join('deploy', file))
+  .map(file => join('deploy/kubernetes', file))
 
 function manifestsIn(file: string): Manifest[] {
   return parseAllDocuments(readFileSync(file, 'utf8')).map(document => {
