@@ -63,7 +63,11 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
     ...silentLogger,
     warn: (_: string, fields = {}) => (etcd = String((fields as { etcd?: string }).etcd)),
   }
-  const embedded = await startEmbeddedEtcd({ listen: '127.0.0.1:0', load: undefined, logger })
+  const embedded = await startEmbeddedEtcd({
+    listen: { address: '127.0.0.1:0', tlsFiles: undefined },
+    load: undefined,
+    logger,
+  })
   const client = embedded.createClient()
   await plant(client)
   const upstream = await TestUpstream.start({ client: embedded.createClient() })

@@ -5,8 +5,9 @@ import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import { etcdConnection } from '../config/etcd.ts'
 import { certificateFilesOf } from '../config/files.ts'
+import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
+import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
 import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
 import { memoryBudgetOf } from '../config/memory.ts'
 import type { OptionValues } from '../config/option-values.ts'
@@ -22,6 +23,7 @@ import { auditFile } from '../compose/audit-log.ts'
 import type { CommandContext } from './context.ts'
 import { type EtcdPlan, etcdPlanOf } from '../compose/etcd-plan.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/embedded-etcd.ts'
+import { startEtcdService } from '../compose/etcd-service.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
 import { readResources } from '../compose/resources-file.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
@@ -30,15 +32,24 @@ import { adminListenOf, keptOf } from '../compose/upstream-options.ts'
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
   const isOwnEtcd = isEmbedded(values)
-  if (isOwnEtcd && values.text('listen') === 'none') {
-    if (values.text('etcd-listen') === undefined) throw invalid('--listen none needs --etcd-listen')
-    await inEmbeddedEtcd(context, () => untilAborted(context.signal))
+  const etcdListen = etcdListenOf(values)
+  if (values.text('listen') === 'none') {
+    if (etcdListen === undefined) throw invalid('--listen none needs --etcd-listen')
+    if (isOwnEtcd) await inEmbeddedEtcd(context, () => untilAborted(context.signal))
+    else await serveEtcdOnly(context, etcdListen)
     return 0
   }
   const plan = await startPlan(context)
   const takeRoomBack = giveCollectorRoom()
   try {
-    await (isOwnEtcd ? inEmbeddedEtcd : inEtcd)(context, etcd => serveApi(context, plan, etcd))
+    if (isOwnEtcd) {
+      await inEmbeddedEtcd(context, etcd => serveApi(context, plan, etcd))
+    } else {
+      const connection = etcdConnection(values)
+      const etcdDoor = etcdListen && { listen: etcdListen, connection }
+      const options = { ...plan.options, etcdDoor }
+      await inEtcd(connection, etcd => serveApi(context, { ...plan, options }, etcd))
+    }
   } finally {
     takeRoomBack()
     await plan.stop()
@@ -50,7 +61,7 @@ function isEmbedded(values: OptionValues): boolean {
   const endpoints = listed(values, 'etcd')
   if (endpoints.join() === 'embedded') return true
   if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
-  for (const name of ['etcd-listen', 'load', 'generate', 'churn']) {
+  for (const name of ['load', 'generate', 'churn']) {
     if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
   }
   return false
@@ -65,10 +76,9 @@ interface MirroredEtcd {
 
 /** Does a task with an etcd that is there. */
 async function inEtcd(
-  { values }: CommandContext,
+  connection: EtcdConnection,
   task: (etcd: MirroredEtcd) => Promise<void>,
 ): Promise<void> {
-  const connection = etcdConnection(values)
   const client = new GrpcClient(connection)
   try {
     await task({ client, name: connection.endpoints.join(', ') })
@@ -83,8 +93,8 @@ async function inEmbeddedEtcd(
   task: (etcd: MirroredEtcd) => Promise<void>,
 ): Promise<void> {
   const { values, logger } = context
-  const [listen, load] = ['etcd-listen', 'load'].map(name => values.text(name))
-  const embedded = await startEmbeddedEtcd({ listen, load, logger })
+  const listen = etcdListenOf(values)
+  const embedded = await startEmbeddedEtcd({ listen, load: values.text('load'), logger })
   try {
     const stopChurn = await generateInto(embedded, context)
     await task({ client: embedded.createClient(), name: 'embedded, in memory' })
@@ -92,6 +102,23 @@ async function inEmbeddedEtcd(
   } finally {
     await embedded.close()
   }
+}
+
+/** Serves etcd's own API and nothing else. */
+async function serveEtcdOnly(
+  { values, logger, signal }: CommandContext,
+  listen: EtcdListen,
+): Promise<void> {
+  const service = await startEtcdService({
+    listen,
+    connection: etcdConnection(values),
+    adminListen: adminListenOf(values),
+    stopDelayMs: stopDelayOf(values) * 1000,
+    logger,
+  })
+  await untilAborted(signal)
+  await service.stop()
+  logger.info('stopped')
 }
 
 /** What is served, and how. */

@@ -1,18 +1,20 @@
 /** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it, and access in process and over gRPC. */
 
 import { type Logger } from '../base/logger.ts'
+import type { EtcdListen } from '../config/etcd-listen.ts'
 import type { Client } from '../etcd/client.ts'
 import { EngineClient } from '../etcd/engine/client.ts'
 import { Engine } from '../etcd/engine/engine.ts'
 import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
-import { startEtcdServer } from '../etcd/face/server.ts'
+import { type EtcdServer, startEtcdServer } from '../etcd/face/server.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
+import { followEtcdTls } from './etcd-tls.ts'
 
 export interface EmbeddedEtcdOptions {
   /** Where etcd's own API is served; nowhere if it is left out. */
-  readonly listen: string | undefined
+  readonly listen: EtcdListen | undefined
   /** A recorded history to begin with. */
   readonly load: string | undefined
   readonly logger: Logger
@@ -35,14 +37,14 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
     clock: systemClock,
     random: systemRandom,
     scheduler,
-    members: [{ endpoint: listen === undefined ? 'embedded' : `http://${listen}` }],
+    members: [{ endpoint: listen === undefined ? 'embedded' : urlOf(listen) }],
     historyMaxBytes,
   })
   if (load !== undefined) {
     const revision = await loadRecording(engine, load)
     logger.info('loaded a recorded history', { file: load, revision })
   }
-  const server = listen === undefined ? undefined : await startEtcdServer({ engine, listen })
+  const server = listen === undefined ? undefined : await serveEngine(engine, listen, logger)
   logger.warn('the embedded etcd keeps everything in memory only: it is not for production', {
     etcd: server?.address,
     version: engine.version,
@@ -55,4 +57,30 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
       engine.close()
     },
   }
+}
+
+async function serveEngine(
+  engine: Engine,
+  listen: EtcdListen,
+  logger: Logger,
+): Promise<EtcdServer> {
+  const tls = await followEtcdTls(listen.tlsFiles, logger)
+  try {
+    const server = await startEtcdServer({ engine, listen: listen.address, tls: tls.current })
+    tls.onChange(renewed => server.renewTls(renewed))
+    return {
+      ...server,
+      async close() {
+        tls.stop()
+        await server.close()
+      },
+    }
+  } catch (error) {
+    tls.stop()
+    throw error
+  }
+}
+
+function urlOf({ address, tlsFiles }: EtcdListen): string {
+  return `${tlsFiles === undefined ? 'http' : 'https'}://${address}`
 }

@@ -13,6 +13,7 @@ import type { Resource } from '../kube/resources/resource.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
 import type { AuthorizationOptions } from './authorization.ts'
+import type { EtcdDoorOptions } from './etcd-door.ts'
 import type { OtherEtcd } from './mirrors.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
 
@@ -41,6 +42,8 @@ export interface ServiceOptions {
   readonly adminListen?: Listen | undefined
   /** Files whose certificates the process uses, for metrics. */
   readonly certificateFiles?: readonly CertificateFile[] | undefined
+  /** Where etcd's own API is served, and where its calls pass to. */
+  readonly etcdDoor?: Pick<EtcdDoorOptions, 'listen' | 'connection'> | undefined
   /** Only requests for these names, localhost and addresses are answered, and none of web pages; undefined: all are. */
   readonly guardedHosts?: readonly string[] | undefined
   /** Encrypts continue tokens. */

@@ -23,6 +23,7 @@ import type { SegmentCache } from '../store/segments.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
 import { declaringKeyspaces, ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
 import { digests } from '../ops/digests.ts'
+import { type EtcdDoor, startEtcdDoor } from './etcd-door.ts'
 import type { ServiceOptions } from './service-options.ts'
 import {
   type MemoryFigures,
@@ -63,7 +64,11 @@ export interface AdminParts {
 
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
-  { adminListen: listen, schema = schemaOf(), clock = systemClock }: ServiceOptions,
+  {
+    adminListen: listen,
+    schema = schemaOf(),
+    clock = systemClock,
+  }: Pick<ServiceOptions, 'adminListen' | 'schema' | 'clock'>,
   { health, metrics, upstreamSide, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
@@ -78,6 +83,14 @@ export function listenForAdmin(
   // Of loopback addresses a web page in a browser here could read and switch as well.
   const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
   return Server.listen({ listen, handler: guarded, clock, onFault })
+}
+
+/** etcd's own API beside ours; undefined where it is not asked for. */
+export function openEtcdDoor(
+  { etcdDoor, logger, clock = systemClock }: ServiceOptions,
+  { metrics }: { readonly metrics: Metrics },
+): Promise<EtcdDoor> | undefined {
+  return etcdDoor === undefined ? undefined : startEtcdDoor({ ...etcdDoor, clock, metrics, logger })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */

@@ -26,6 +26,7 @@ import { SegmentCache } from '../store/segments.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { accessRules, createAuthorizer } from './authorization.ts'
 import { Followers, onAnyChange } from '../upkeep/followers.ts'
+import type { EtcdDoor } from './etcd-door.ts'
 import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
@@ -40,6 +41,7 @@ import {
   createUpstreamSide,
   faultLogger,
   listenForAdmin,
+  openEtcdDoor,
   watchAll,
   withoutDropped,
 } from './service-parts.ts'
@@ -72,17 +74,19 @@ export class Service {
   readonly #memory: MemoryKeeper | undefined
   readonly #upstreamSide: UpstreamSide | undefined
   readonly #admin: Server | undefined
+  readonly #etcdDoor: EtcdDoor | undefined
   /** The handler, for a listener outside of the service. */
   readonly handler: Handler
 
   private constructor(
     parts: ServiceParts,
-    { server, admin }: ServiceServers,
+    { server, admin, etcdDoor }: ServiceServers,
     stopTls: CancelTimer,
     stopDelayMs = 0,
   ) {
     this.#upstreamSide = parts.upstreamSide
     this.#admin = admin
+    this.#etcdDoor = etcdDoor
     this.handler = parts.handler
     this.#clock = parts.clock
     this.#mirrors = parts.mirrors
@@ -120,9 +124,14 @@ export class Service {
         : withHostGuard(parts.handler, options.guardedHosts)
     onFault = parts.onFault
     parts.metrics.watchExchanges(() => server.exchanges)
+    // A process that cannot start must not be kept alive by its listeners.
     const admin = await listenForAdmin(options, parts)?.catch((error: unknown) => {
-      // A process that cannot start must not be kept alive by its listener.
       server.close()
+      throw error
+    })
+    const etcdDoor = await openEtcdDoor(options, parts)?.catch((error: unknown) => {
+      server.close()
+      admin?.close()
       throw error
     })
     const stopTls =
@@ -146,7 +155,7 @@ export class Service {
     parts.mirrors.start()
     parts.upstreamSide?.start()
     parts.memory?.start()
-    return new Service(parts, { server, admin }, stopTls, options.stopDelayMs)
+    return new Service(parts, { server, admin, etcdDoor }, stopTls, options.stopDelayMs)
   }
 
   /** Where it listens. */
@@ -224,7 +233,7 @@ export class Service {
     this.#watches.stop()
     this.#authorizer?.stop()
     this.#memory?.stop()
-    await drained
+    await Promise.all([drained, this.#etcdDoor?.stop(drainMaxMs)])
     cancel()
     this.#admin?.close()
     await this.#upstreamSide?.stop()
@@ -235,6 +244,7 @@ export class Service {
 interface ServiceServers {
   readonly server: Server
   readonly admin: Server | undefined
+  readonly etcdDoor: EtcdDoor | undefined
 }
 
 interface ServiceParts {

@@ -3,6 +3,7 @@
 
 import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
+import { etcdListenOptions } from './etcd-listen.ts'
 import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
 import { upstreamOptions } from './upstream.ts'
@@ -114,11 +115,6 @@ const embeddedOptions: readonly Option[] = [
     help: 'Fills the embedded etcd with a generated cluster, such as pods=1000. See the command generate.',
   },
   {
-    name: 'etcd-listen',
-    value: 'ADDR',
-    help: 'Serves the API of the embedded etcd at this address, for etcdctl and other clients: 127.0.0.1:2379. It has no authentication.',
-  },
-  {
     name: 'load',
     value: 'FILE',
     help: 'Fills the embedded etcd with a history that the command record wrote. A file that ends in .gz is uncompressed.',
@@ -211,6 +207,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
       ...upstreamOptions,
       ...authOptions,
       memoryOption,
+      ...etcdListenOptions,
       ...embeddedOptions,
       ...clusterOptions,
       ...logOptions,

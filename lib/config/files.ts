@@ -19,6 +19,8 @@ const certificateOptions = [
   'client-ca',
   'etcd-cacert',
   'etcd-cert',
+  'etcd-listen-cert',
+  'etcd-listen-client-ca',
   'upstream-ca',
   'upstream-cert',
   'front-proxy-cert',

@@ -11,6 +11,7 @@ import { type KeyspaceFacts, keyspaceGauges } from './metrics/keyspace-gauges.ts
 import { MirrorCounts } from './metrics/mirror-counts.ts'
 import { showVersions, watchProcess } from './metrics/process-metrics.ts'
 import { RequestCounts } from './metrics/request-counts.ts'
+import { EtcdFaceCounts } from './metrics/etcd-face-counts.ts'
 import { UpstreamCounts } from './metrics/upstream-counts.ts'
 import { watchGauges, type WatchFigures } from './metrics/watch-gauges.ts'
 
@@ -32,6 +33,8 @@ export class Metrics {
   readonly access: AccessCounts
   /** For the upstream. */
   readonly upstream: UpstreamCounts
+  /** For `--etcd-listen`. */
+  readonly etcdFace: EtcdFaceCounts = new EtcdFaceCounts()
   readonly #registry = new Registry()
 
   constructor() {
@@ -95,7 +98,8 @@ export class Metrics {
 
   /** The labels of a metric, by its name. */
   labelsOf(name: string): readonly string[] {
-    const tallies = [...this.requests.tallies, ...this.mirror.tallies]
+    const { requests, mirror, etcdFace } = this
+    const tallies = [requests, mirror, etcdFace].flatMap(counts => counts.tallies)
     const tally = tallies.find(one => one.options.name === name)
     if (tally !== undefined) return tally.options.labelNames
     const metric: unknown = this.#registry.getSingleMetric(name)
@@ -110,7 +114,8 @@ export class Metrics {
   /** All metrics in the text format of Prometheus. */
   async text(): Promise<string> {
     const others = await this.#registry.metrics()
-    const text = `${others}\n${this.requests.text()}\n${this.mirror.text()}`
+    const tallied = [this.requests, this.mirror, this.etcdFace].map(counts => counts.text())
+    const text = [others, ...tallied].join('\n')
     return `${text}\n${underFormerNames(text)}`
   }
 

@@ -85,7 +85,10 @@ export class Endpoints {
 
 /** `host:port` of an endpoint such as `https://10.0.0.1:2379`, `localhost` or `[::1]:2379`. Without a scheme, TLS is used when
  *  certificates are given, as etcdctl does. */
-function parseEndpoint(text: string, hasTls: boolean): { address: string; isSecure: boolean } {
+export function parseEndpoint(
+  text: string,
+  hasTls: boolean,
+): { address: string; isSecure: boolean } {
   const schemeIsGiven = text.includes('://')
   const full = schemeIsGiven ? text : `${hasTls ? 'https' : 'http'}://${text}`
   if (!/^https?:/.test(full) || !URL.canParse(full)) {

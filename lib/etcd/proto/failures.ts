@@ -15,6 +15,7 @@ export const grpcStatus = {
   failedPrecondition: 9,
   outOfRange: 11,
   unimplemented: 12,
+  internal: 13,
   unavailable: 14,
   dataLoss: 15,
   unauthenticated: 16,

@@ -12,6 +12,8 @@ export interface TlsFiles {
   readonly keyFile: string
   /** If it is given, client certificates are requested and verified against it. They are never required. */
   readonly clientCaFile?: string | undefined
+  /** The options that name the files, for messages; those of `--listen` if they are left out. */
+  readonly options?: Readonly<Record<'cert' | 'key' | 'clientCa', string>> | undefined
   /** The current further authorities of client certificates (PEM). */
   readonly authorities?: (() => readonly string[]) | undefined
 }
@@ -26,14 +28,17 @@ const ciphers = DEFAULT_CIPHERS.split(':')
   .sort((one, other) => Number(other === firstCipher) - Number(one === firstCipher))
   .join(':')
 
+const listenOptions = { cert: '--tls-cert', key: '--tls-key', clientCa: '--client-ca' }
+
 /** The files' contents as options of a TLS context. Fails, naming the files, if they do not make one. */
 export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
+  const { clientCaFile, options: names = listenOptions } = files
   const [cert, key, ca] = await Promise.all([
-    readNamed('--tls-cert', files.certFile),
-    readNamed('--tls-key', files.keyFile),
-    files.clientCaFile === undefined ? undefined : readNamed('--client-ca', files.clientCaFile),
+    readNamed(names.cert, files.certFile),
+    readNamed(names.key, files.keyFile),
+    clientCaFile === undefined ? undefined : readNamed(names.clientCa, clientCaFile),
   ])
-  if (ca !== undefined) requireAuthorities(`--client-ca ${files.clientCaFile}`, ca.toString())
+  if (ca !== undefined) requireAuthorities(`${names.clientCa} ${clientCaFile}`, ca.toString())
   const all = [...(ca === undefined ? [] : [ca.toString()]), ...(files.authorities?.() ?? [])]
   const options: SecureContextOptions = {
     cert,

@@ -12,6 +12,7 @@ import { ask } from '../../support/http/served.ts'
 const certs = 'test/support/certs'
 const ca = `${certs}/ca.pem`
 const anyPort = 'http://127.0.0.1:0'
+const etcdOnly = ['--listen=none', '--etcd=http://127.0.0.1:1', '--etcd-listen=127.0.0.1:0']
 const https = ['--listen', 'https://127.0.0.1:0', '--tls-cert', `${certs}/server.pem`]
 
 /** Why `serve` does not start. A process for each case would take most of the time of this file. */
@@ -102,6 +103,18 @@ t.test('serve refuses what would not do what was meant', async t => {
       /--generate is for --etcd embedded only/,
     ],
     [['--listen', 'none'], /--listen none needs --etcd-listen/],
+    [['--etcd-listen', '2379'], /--etcd-listen "2379" is not HOST:PORT/],
+    [['--etcd-listen', '0.0.0.0:2379'], /refusing to serve etcd's API on 0\.0\.0\.0:2379: anyone/],
+    [
+      ['--etcd-listen-cert', 'a', '--etcd-listen-key', 'b'],
+      /--etcd-listen-cert needs --etcd-listen/,
+    ],
+    [['--etcd-listen', '127.0.0.1:0', '--etcd-listen-cert', 'a'], /must be given together/],
+    [['--etcd-listen-client-ca', ca], /--etcd-listen-client-ca needs --etcd-listen-cert and/],
+    [
+      [...etcdOnly, '--etcd-listen-cert', ca, '--etcd-listen-key', `${certs}/client.key`],
+      /ca\.pem and key .*client\.key do not make a TLS context/,
+    ],
     [['--etcd', 'embedded,http://127.0.0.1:1'], /--etcd embedded goes with no other endpoint/],
     [
       ['--etcd', 'https://127.0.0.1:1', '--etcd-cert', `${certs}/client.pem`, '--etcd-key', ca],

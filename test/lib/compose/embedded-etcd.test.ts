@@ -49,7 +49,10 @@ t.test('the embedded etcd says what it cannot listen on or load', async t => {
   const run = (...args: string[]): ReturnType<typeof spawnSync> =>
     spawnSync(process.execPath, ['.', 'serve', '--listen', 'none', ...args], { encoding: 'utf8' })
   const cases: [string[], RegExp][] = [
-    [['--etcd', 'embedded', '--etcd-listen', 'nowhere'], /cannot listen on nowhere/],
+    [
+      ['--etcd', 'embedded', '--etcd-listen', 'nowhere'],
+      /--etcd-listen "nowhere" is not HOST:PORT/,
+    ],
     [
       ['--etcd', 'embedded', '--etcd-listen', '127.0.0.1:0', '--load', 'package.json'],
       /package\.json line 1: /,

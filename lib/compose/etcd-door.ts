@@ -1,0 +1,66 @@
+/** etcd's API in front of an etcd: the door with its certificate and its connections. */
+
+import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import type { Logger } from '../base/logger.ts'
+import type { EtcdConnection } from '../config/etcd.ts'
+import type { EtcdListen } from '../config/etcd-listen.ts'
+import { openDoor } from '../etcd/face/door.ts'
+import { EtcdSessions } from '../etcd/face/etcd-sessions.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { followEtcdTls } from './etcd-tls.ts'
+
+export interface EtcdDoorOptions {
+  readonly listen: EtcdListen
+  readonly connection: EtcdConnection
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly logger: Logger
+}
+
+export interface EtcdDoor {
+  /** With the port that it got. */
+  readonly address: string
+  /** Calls under way may finish, but not for longer than this. */
+  stop(drainMaxMs: number): Promise<void>
+}
+
+/** Opens the door. Fails with `invalid_request` for an address or files that cannot be used. */
+export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor> {
+  const { listen, connection, clock, metrics, logger } = options
+  const sessions = new EtcdSessions({ ...connection, clock })
+  const tls = await followEtcdTls(listen.tlsFiles, logger)
+  try {
+    const door = await openDoor({
+      listen: listen.address,
+      tls: tls.current,
+      sessions,
+      clock,
+      metrics: metrics.etcdFace,
+      onFault: faultTeller(metrics, logger),
+    })
+    tls.onChange(renewed => door.renewTls(renewed))
+    logger.info("serving etcd's API", { etcd: door.address })
+    return {
+      address: door.address,
+      async stop(drainMaxMs) {
+        tls.stop()
+        await door.close(drainMaxMs)
+        sessions.close()
+      },
+    }
+  } catch (error) {
+    tls.stop()
+    sessions.close()
+    throw error
+  }
+}
+
+/** Logs each mistake of ours once, with its stack, and counts it. */
+function faultTeller(metrics: Metrics, logger: Logger): (error: unknown) => void {
+  return error => {
+    metrics.access.fault()
+    const { stack, message } = CacheError.from(error, 'unsupported')
+    logger.error("internal error while answering a call of etcd's API", { error: stack ?? message })
+  }
+}

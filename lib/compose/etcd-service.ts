@@ -1,0 +1,56 @@
+/** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics on the admin listener. */
+
+import { sleep } from '../base/clock.ts'
+import type { Logger } from '../base/logger.ts'
+import { schemaOf } from '../codec/schema/schema.ts'
+import type { EtcdConnection } from '../config/etcd.ts'
+import type { EtcdListen } from '../config/etcd-listen.ts'
+import type { Listen } from '../http/server/server.ts'
+import { MirrorSet } from '../mirror/mirror-set.ts'
+import { Metrics } from '../ops/metrics.ts'
+import { systemClock } from '../ops/system.ts'
+import { startEtcdDoor } from './etcd-door.ts'
+import { ServiceHealth } from './health.ts'
+import { faultLogger, listenForAdmin } from './service-parts.ts'
+
+export interface EtcdServiceOptions {
+  readonly listen: EtcdListen
+  readonly connection: EtcdConnection
+  /** Where health and metrics are; nowhere if it is left out. */
+  readonly adminListen: Listen | undefined
+  /** How long it still serves after it was asked to stop. */
+  readonly stopDelayMs: number
+  readonly logger: Logger
+}
+
+export interface EtcdService {
+  stop(): Promise<void>
+}
+
+/** How long calls under way may take to finish when the process is asked to stop. */
+const drainMaxMs = 10_000
+
+/** Starts it. Fails with `invalid_request` for what cannot be listened on. */
+export async function startEtcdService(options: EtcdServiceOptions): Promise<EtcdService> {
+  const { logger, adminListen, stopDelayMs } = options
+  const metrics = new Metrics()
+  metrics.watchProcess()
+  const health = new ServiceHealth(new MirrorSet([]))
+  const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
+  const admin = await listenForAdmin(
+    { adminListen, schema: schemaOf() },
+    { health, metrics, upstreamSide: undefined, onFault: faultLogger(metrics, logger) },
+  )?.catch(async (error: unknown) => {
+    await door.stop(0)
+    throw error
+  })
+  if (admin !== undefined) logger.info('serving health and metrics', { port: admin.port })
+  return {
+    async stop() {
+      health.stop()
+      if (stopDelayMs > 0) await sleep(systemClock, stopDelayMs)
+      await door.stop(drainMaxMs)
+      admin?.close()
+    },
+  }
+}

@@ -1,0 +1,80 @@
+/** Where etcd's own API is served, and to whom. */
+
+import { CacheError } from '../base/errors.ts'
+import { isLoopback } from './auth.ts'
+import type { Option } from './option.ts'
+import type { OptionValues } from './option-values.ts'
+
+export const etcdListenOptions: readonly Option[] = [
+  {
+    name: 'etcd-listen',
+    value: 'HOST:PORT',
+    help: 'Serves the API of etcd at this address: ranges and watches from the mirror, everything else from etcd. With --etcd embedded, the API of that. Without a certificate on loopback addresses only.',
+  },
+  {
+    name: 'etcd-listen-cert',
+    value: 'FILE',
+    help: 'The server certificate (PEM) of --etcd-listen. Read again when it changes. Needs --etcd-listen-key.',
+  },
+  {
+    name: 'etcd-listen-key',
+    value: 'FILE',
+    help: 'The key (PEM) of --etcd-listen-cert.',
+  },
+  {
+    name: 'etcd-listen-client-ca',
+    value: 'FILE',
+    help: 'Certificate authorities (PEM) of the clients of --etcd-listen: each must have a certificate of one of them.',
+  },
+]
+
+/** An address of etcd's API. */
+export interface EtcdListen {
+  /** `HOST:PORT` */
+  readonly address: string
+  readonly tlsFiles: EtcdListenFiles | undefined
+}
+
+export interface EtcdListenFiles {
+  readonly certFile: string
+  readonly keyFile: string
+  readonly clientCaFile: string | undefined
+}
+
+/** The address of `--etcd-listen`; undefined if it is not given. */
+export function etcdListenOf(values: OptionValues): EtcdListen | undefined {
+  const address = values.text('etcd-listen')
+  const tlsFiles = filesOf(values)
+  if (address === undefined) {
+    if (tlsFiles !== undefined) throw invalid('--etcd-listen-cert needs --etcd-listen')
+    return undefined
+  }
+  const [, bracketed] = /^(\[[0-9a-fA-F:.]+\]|[^:/[\]]+):\d{1,5}$/.exec(address) ?? []
+  if (bracketed === undefined) {
+    throw invalid(`--etcd-listen "${address}" is not HOST:PORT, such as 127.0.0.1:2379`)
+  }
+  if (!isLoopback(bracketed.replace(/^\[|\]$/g, '')) && tlsFiles?.clientCaFile === undefined) {
+    throw invalid(
+      `refusing to serve etcd's API on ${address}: anyone who can connect could read and change everything; set --etcd-listen-cert, --etcd-listen-key and --etcd-listen-client-ca, or listen on a loopback address`,
+    )
+  }
+  return { address, tlsFiles }
+}
+
+function filesOf(values: OptionValues): EtcdListenFiles | undefined {
+  const [certFile, keyFile] = ['cert', 'key'].map(name => values.text(`etcd-listen-${name}`))
+  const clientCaFile = values.text('etcd-listen-client-ca')
+  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile, clientCaFile }
+  if (certFile === undefined && keyFile === undefined && clientCaFile === undefined) {
+    return undefined
+  }
+  throw invalid(
+    clientCaFile === undefined
+      ? '--etcd-listen-cert and --etcd-listen-key must be given together'
+      : '--etcd-listen-client-ca needs --etcd-listen-cert and --etcd-listen-key',
+  )
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

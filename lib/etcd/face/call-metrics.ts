@@ -1,0 +1,58 @@
+/** What a door counts, and the names of etcd's calls, so that no text of a client becomes a label. */
+
+import type { GrpcCall } from './grpc-call.ts'
+
+export interface CallMetrics {
+  /** A call has ended: who answered (mirror, etcd, none), with which status of gRPC. */
+  call(method: string, source: string, status: string): void
+}
+
+/** Counts a call when it ends. */
+export function countCall(call: GrpcCall, metrics: CallMetrics): void {
+  call.onClose(() => {
+    const { statusCode, source = 'none' } = call
+    metrics.call(methodName(call.path), source, statusCode === undefined ? 'left' : `${statusCode}`)
+  })
+}
+
+const methods: Readonly<Record<string, readonly string[]>> = {
+  'etcdserverpb.KV': ['Range', 'RangeStream', 'Put', 'DeleteRange', 'Txn', 'Compact'],
+  'etcdserverpb.Watch': ['Watch'],
+  'etcdserverpb.Lease': [
+    'LeaseGrant',
+    'LeaseRevoke',
+    'LeaseKeepAlive',
+    'LeaseTimeToLive',
+    'LeaseLeases',
+  ],
+  'etcdserverpb.Cluster': [
+    'MemberAdd',
+    'MemberRemove',
+    'MemberUpdate',
+    'MemberList',
+    'MemberPromote',
+  ],
+  'etcdserverpb.Maintenance': [
+    'Alarm',
+    'Status',
+    'Defragment',
+    'Hash',
+    'HashKV',
+    'Snapshot',
+    'MoveLeader',
+    'Downgrade',
+  ],
+  'v3lockpb.Lock': ['Lock', 'Unlock'],
+  'v3electionpb.Election': ['Campaign', 'Proclaim', 'Leader', 'Observe', 'Resign'],
+}
+
+const known = new Map(
+  Object.entries(methods).flatMap(([service, names]) =>
+    names.map((name): [string, string] => [`/${service}/${name}`, name]),
+  ),
+)
+
+/** The name of a call of etcd's; users and roles are one name, whatever else there is another. */
+function methodName(path: string): string {
+  return known.get(path) ?? (path.startsWith('/etcdserverpb.Auth/') ? 'Auth' : 'other')
+}
