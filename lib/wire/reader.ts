@@ -10,7 +10,7 @@ import { int64FromVarint, varintEnd } from './varint.ts'
 export const wireVarint = 0
 export const wireFixed64 = 1
 export const wireBytes = 2
-const wireFixed32 = 5
+export const wireFixed32 = 5
 
 /** Shared, as an array of its own is the dearest part of a reader. */
 const noBytes: Uint8Array = new Uint8Array(0)

@@ -2,7 +2,8 @@
  *  of their numbers, and drops those that it does not know: so bytes of an older server lack fields, and those of a newer one have
  *  too many. They are checked before they are served as they are, and written anew where they differ.
  *
- *  The check goes over every message, because any may lack a field: 1.5 of the 7 µs that a pod of 1.7 KB takes as protobuf. */
+ *  The check goes over every message, because any may lack a field: 1.4 of the 4.8 µs that a pod of 1.7 KB takes as protobuf. With a
+ *  `WireReader` it took 3.6. */
 
 import { ByteWriter } from '../../output/byte-writer.ts'
 import { appendVarint } from '../../output/append.ts'
@@ -10,20 +11,32 @@ import { giveUp } from '../../not-exact.ts'
 import { type Field, type MessageType, minors, perSchema, schemaOf } from '../../schema/schema.ts'
 import { encodeValue } from '../../transcode/encode/encoders.ts'
 import { maxDepth } from '../../transcode/decode/state.ts'
-import { WireReader, wireBytes } from '../../../wire/reader.ts'
+import {
+  WireReader,
+  wireBytes,
+  wireFixed32,
+  wireFixed64,
+  wireVarint,
+} from '../../../wire/reader.ts'
+import { varintEnd } from '../../../wire/varint.ts'
 
 /** What is known of a field by its number. */
 interface FieldPlan {
+  readonly number: number
   readonly field: Field
+  readonly container: Field['container']
+  readonly isRequired: boolean
   /** The type of the message that it holds, if that is looked into. */
   readonly child: MessageType | undefined
+  /** The plan of that type, made when a message of it is met first: types may contain themselves. */
+  childPlan: MessagePlan | undefined
   /** What Go writes of it when it has no value, tag included; empty when it writes nothing. */
   readonly zero: Uint8Array
 }
 
 interface MessagePlan {
   /** By number. */
-  readonly fields: ReadonlyMap<number, FieldPlan>
+  readonly fields: readonly (FieldPlan | undefined)[]
   /** In the order of the numbers. */
   readonly ordered: readonly (readonly [number: number, plan: FieldPlan])[]
   readonly requiredCount: number
@@ -48,11 +61,23 @@ function makePlan(type: MessageType): MessagePlan {
     .map(field => {
       const message = field.type.includes('.') ? type.schema.messageType(field.type) : undefined
       const child = message?.form === 'object' ? message : undefined
-      return [field.number, { field, child, zero: zeros.get(field.number) ?? nothing }] as const
+      const zero = zeros.get(field.number) ?? nothing
+      const plan: FieldPlan = {
+        number: field.number,
+        field,
+        container: field.container,
+        isRequired: zero.length > 0,
+        child,
+        childPlan: undefined,
+        zero,
+      }
+      return [field.number, plan] as const
     })
     .sort(([a], [b]) => a - b)
-  const requiredCount = ordered.filter(([, { zero }]) => zero.length > 0).length
-  return { fields: new Map(ordered), ordered, requiredCount }
+  const fields = Array.from<FieldPlan | undefined>({ length: (ordered.at(-1)?.[0] ?? 0) + 1 })
+  for (const [number, plan] of ordered) fields[number] = plan
+  const requiredCount = ordered.filter(([, { isRequired }]) => isRequired).length
+  return { fields, ordered, requiredCount }
 }
 
 /** The fields that Go writes of a message without values, by number. */
@@ -68,9 +93,6 @@ function zerosOf(type: MessageType): Map<number, Uint8Array> {
   return zeros
 }
 
-/** One reader for each level of nesting. */
-const readers: WireReader[] = []
-
 // oxlint-disable max-params -- the innermost loops of what is asked of every object: an object for each message would cost as much
 /** True if the message in the window is as the server would write it, as far as which fields are there, and in which order. False
  *  says nothing of why: it may be malformed. */
@@ -79,47 +101,80 @@ export function isCanonical(
   bytes: Uint8Array,
   start: number,
   end: number,
-  depth = 0,
 ): boolean {
-  if (depth > maxDepth) return false
-  const { fields, requiredCount } = planOf(type)
-  const reader = (readers[depth] ??= new WireReader())
-  reader.reset(bytes, start, end)
-  let last = 0
-  let required = 0
-  while (reader.nextField()) {
-    const { field: number } = reader
-    const plan = fields.get(number)
-    if (plan === undefined || number < last) return false
-    const isRepeated = number === last
-    if (isRepeated && plan.field.container === 'single') return false
-    last = number
-    if (plan.zero.length > 0 && !isRepeated) required++
-    if (!reader.skip()) return false
-    const { child } = plan
-    if (child === undefined) continue
-    if (reader.wire !== wireBytes) return false
-    if (plan.field.container !== 'map') {
-      if (!isCanonical(child, bytes, reader.start, reader.at, depth + 1)) return false
-    } else if (!isCanonicalEntry(child, bytes, reader.start, reader.at, depth + 1)) return false
-  }
-  return !reader.isMalformed && required === requiredCount
+  return isCanonicalMessage(planOf(type), bytes, start, end, 0)
 }
 
-function isCanonicalEntry(
-  type: MessageType,
+function isCanonicalMessage(
+  { fields, requiredCount }: MessagePlan,
   bytes: Uint8Array,
   start: number,
   end: number,
   depth: number,
 ): boolean {
-  const reader = (readers[depth] ??= new WireReader())
+  if (depth > maxDepth) return false
+  let last = 0
+  let required = 0
+  let at = start
+  while (at < end) {
+    let tag = bytes[at++] as number
+    if (tag >= 0x80) {
+      // Two bytes hold every number that a field has.
+      const high = at < end ? (bytes[at++] as number) : 0x80
+      if (high >= 0x80) return false
+      tag += (high - 1) << 7
+    }
+    const plan = fields[tag >>> 3]
+    if (plan === undefined || plan.number < last) return false
+    if (plan.number !== last) {
+      last = plan.number
+      if (plan.isRequired) required++
+    } else if (plan.container === 'single') return false
+    const wire = tag & 7
+    if (wire !== wireBytes) {
+      if (plan.child !== undefined) return false
+      at = scalarEnd(bytes, at, end, wire)
+      if (at === -1 || at > end) return false
+      continue
+    }
+    if (at === end) return false
+    let length = bytes[at++] as number
+    for (let shift = 7; length >>> shift !== 0; shift += 7) {
+      if (shift > 21 || at >= end) return false
+      length += ((bytes[at++] as number) - 1) << shift
+    }
+    const from = at
+    at += length
+    if (at > end) return false
+    const { child } = plan
+    if (child === undefined) continue
+    const childPlan = (plan.childPlan ??= planOf(child))
+    const isChildCanonical = plan.container === 'map' ? isCanonicalEntry : isCanonicalMessage
+    if (!isChildCanonical(childPlan, bytes, from, at, depth + 1)) return false
+  }
+  return required === requiredCount
+}
+
+/** Where a number ends that begins at `at`; -1 if it does not. */
+function scalarEnd(bytes: Uint8Array, at: number, end: number, wire: number): number {
+  if (wire === wireVarint) return varintEnd(bytes, at, end)
+  return wire === wireFixed64 ? at + 8 : wire === wireFixed32 ? at + 4 : -1
+}
+
+function isCanonicalEntry(
+  plan: MessagePlan,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  depth: number,
+): boolean {
+  const reader = new WireReader()
   reader.reset(bytes, start, end)
   while (reader.nextField()) {
     if (!reader.skip()) return false
     if (reader.field !== 2) continue
     const { start: from, at: to } = reader
-    return isCanonical(type, bytes, from, to, depth + 1)
+    return isCanonicalMessage(plan, bytes, from, to, depth + 1)
   }
   return false
 }
@@ -157,7 +212,7 @@ export function appendCanonical(
     const { field: number, wire } = reader
     reader.skip()
     if (reader.isMalformed) break
-    if (!fields.has(number)) {
+    if (fields[number] === undefined) {
       if (isOfOtherVersion(type.name, number)) continue
       giveUp(`${type.name} has a field that we do not know`)
     }

@@ -2,6 +2,7 @@ import { strictEqual } from 'node:assert'
 import t from 'tap'
 import { ByteWriter } from '../../../../../lib/codec/output/byte-writer.ts'
 import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
+import { varintLength, writeVarint } from '../../../../../lib/wire/varint.ts'
 import { appendCanonical, isCanonical } from '../../../../../lib/codec/served/stored/canonical.ts'
 import { hasSameShape } from '../../../../../lib/codec/served/stored/older-versions.ts'
 import { readEnvelope } from '../../../../../lib/codec/transcode/envelope.ts'
@@ -36,7 +37,15 @@ t.test(
     t.equal(isCanonical(type, more, 0, more.length), false, 'a field that nobody knows')
     const disordered = Buffer.concat([whole.subarray(3), whole.subarray(0, 3)])
     t.equal(isCanonical(type, disordered, 0, disordered.length), false, 'in another order')
-    t.equal(isCanonical(type, whole, 0, whole.length - 1), false, 'cut off')
+    for (let end = 1; end < whole.length; end++) {
+      t.equal(isCanonical(type, Uint8Array.from(whole).slice(0, end), 0, end), false, 'cut off')
+    }
+    for (const size of [127, 128, 16_383, 16_384, 2_097_152]) {
+      const text = Buffer.concat([Buffer.from([0x0a]), varint(size), Buffer.alloc(size, 'a')])
+      const long = Buffer.concat([text, whole.subarray(3)])
+      t.equal(isCanonical(type, long, 0, long.length), true, `a text of ${size} bytes`)
+      t.equal(isCanonical(type, text, 0, text.length - 1), false, 'a text that is cut off')
+    }
   },
 )
 
@@ -45,3 +54,9 @@ t.test('shapes are the same field for field', async t => {
   t.ok(hasSameShape(typeOf('batch/v1', 'CronJob'), typeOf('batch/v1beta1', 'CronJob')))
   t.notOk(hasSameShape(typeOf('v1', 'Event'), typeOf('events.k8s.io/v1', 'Event')))
 })
+
+function varint(value: number): Buffer {
+  const bytes = Buffer.alloc(varintLength(value))
+  writeVarint(bytes, 0, value)
+  return bytes
+}
