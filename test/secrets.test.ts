@@ -64,7 +64,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
     warn: (_: string, fields = {}) => (etcd = String((fields as { etcd?: string }).etcd)),
   }
   const embedded = await startEmbeddedEtcd({
-    listen: { address: '127.0.0.1:0', tlsFiles: undefined },
+    listen: { address: '127.0.0.1:0', tlsFiles: undefined, prefixes: [] },
     load: undefined,
     logger,
   })

@@ -109,15 +109,22 @@ async function serveEtcdOnly(
   { values, logger, signal }: CommandContext,
   listen: EtcdListen,
 ): Promise<void> {
-  const service = await startEtcdService({
-    listen,
-    connection: etcdConnection(values),
-    adminListen: adminListenOf(values),
-    stopDelayMs: stopDelayOf(values) * 1000,
-    logger,
-  })
-  await untilAborted(signal)
-  await service.stop()
+  const connection = etcdConnection(values)
+  const client = new GrpcClient(connection)
+  try {
+    const service = await startEtcdService({
+      client,
+      connection,
+      listen,
+      adminListen: adminListenOf(values),
+      stopDelayMs: stopDelayOf(values) * 1000,
+      logger,
+    })
+    await untilAborted(signal)
+    await service.stop()
+  } finally {
+    await client.close()
+  }
   logger.info('stopped')
 }
 

@@ -5,14 +5,20 @@ import { CacheError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
 import type { EtcdConnection } from '../config/etcd.ts'
 import type { EtcdListen } from '../config/etcd-listen.ts'
+import type { Client } from '../etcd/client.ts'
 import { openDoor } from '../etcd/face/door.ts'
-import { EtcdSessions } from '../etcd/face/etcd-sessions.ts'
+import { EtcdSessions } from '../etcd/face/pass/etcd-sessions.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
+import type { Followers } from '../upkeep/followers.ts'
+import { createEtcdMirror } from './etcd-mirror.ts'
 import { followEtcdTls } from './etcd-tls.ts'
 
 export interface EtcdDoorOptions {
   readonly listen: EtcdListen
   readonly connection: EtcdConnection
+  /** For the mirror, to the same etcd. Closed by the caller, after the door has stopped. */
+  readonly client: Client
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger
@@ -21,6 +27,11 @@ export interface EtcdDoorOptions {
 export interface EtcdDoor {
   /** With the port that it got. */
   readonly address: string
+  readonly mirrors: MirrorSet
+  /** Told of every change of the mirrors. */
+  readonly followers: Followers
+  /** Begins to mirror. Until that has come to an end everything passes. */
+  start(): void
   /** Calls under way may finish, but not for longer than this. */
   stop(drainMaxMs: number): Promise<void>
 }
@@ -28,6 +39,7 @@ export interface EtcdDoor {
 /** Opens the door. Fails with `invalid_request` for an address or files that cannot be used. */
 export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor> {
   const { listen, connection, clock, metrics, logger } = options
+  const { view, mirrors, followers } = createEtcdMirror({ ...options, ...listen })
   const sessions = new EtcdSessions({ ...connection, clock })
   const tls = await followEtcdTls(listen.tlsFiles, logger)
   try {
@@ -35,6 +47,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
       listen: listen.address,
       tls: tls.current,
       sessions,
+      mirrored: view,
       clock,
       metrics: metrics.etcdFace,
       onFault: faultTeller(metrics, logger),
@@ -43,10 +56,14 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     logger.info("serving etcd's API", { etcd: door.address })
     return {
       address: door.address,
+      mirrors,
+      followers,
+      start: () => mirrors.start(),
       async stop(drainMaxMs) {
         tls.stop()
         await door.close(drainMaxMs)
         sessions.close()
+        await mirrors.stop()
       },
     }
   } catch (error) {

@@ -1,26 +1,19 @@
 /** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics on the admin listener. */
 
 import { sleep } from '../base/clock.ts'
-import type { Logger } from '../base/logger.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
-import type { EtcdConnection } from '../config/etcd.ts'
-import type { EtcdListen } from '../config/etcd-listen.ts'
 import type { Listen } from '../http/server/server.ts'
-import { MirrorSet } from '../mirror/mirror-set.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { systemClock } from '../ops/system.ts'
-import { startEtcdDoor } from './etcd-door.ts'
+import { type EtcdDoorOptions, startEtcdDoor } from './etcd-door.ts'
 import { ServiceHealth } from './health.ts'
 import { faultLogger, listenForAdmin } from './service-parts.ts'
 
-export interface EtcdServiceOptions {
-  readonly listen: EtcdListen
-  readonly connection: EtcdConnection
+export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
   /** Where health and metrics are; nowhere if it is left out. */
   readonly adminListen: Listen | undefined
   /** How long it still serves after it was asked to stop. */
   readonly stopDelayMs: number
-  readonly logger: Logger
 }
 
 export interface EtcdService {
@@ -35,8 +28,12 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   const { logger, adminListen, stopDelayMs } = options
   const metrics = new Metrics()
   metrics.watchProcess()
-  const health = new ServiceHealth(new MirrorSet([]))
   const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
+  const { mirrors, followers } = door
+  const health = new ServiceHealth(mirrors)
+  followers.add(health)
+  metrics.watchWaitingReads(() => mirrors.waitingReads)
+  metrics.watchKeyspaces(() => mirrors.statuses())
   const admin = await listenForAdmin(
     { adminListen, schema: schemaOf() },
     { health, metrics, upstreamSide: undefined, onFault: faultLogger(metrics, logger) },
@@ -45,6 +42,12 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
     throw error
   })
   if (admin !== undefined) logger.info('serving health and metrics', { port: admin.port })
+  door.start()
+  void health.ready.then(() => {
+    const statuses = mirrors.statuses()
+    const keys = statuses.reduce((sum, { entries }) => sum + entries, 0)
+    logger.info('ready', { keys, revision: Math.min(...statuses.map(({ revision }) => revision)) })
+  })
   return {
     async stop() {
       health.stop()

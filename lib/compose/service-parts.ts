@@ -87,10 +87,12 @@ export function listenForAdmin(
 
 /** etcd's own API beside ours; undefined where it is not asked for. */
 export function openEtcdDoor(
-  { etcdDoor, logger, clock = systemClock }: ServiceOptions,
+  { etcdDoor, client, logger, clock = systemClock }: ServiceOptions,
   { metrics }: { readonly metrics: Metrics },
 ): Promise<EtcdDoor> | undefined {
-  return etcdDoor === undefined ? undefined : startEtcdDoor({ ...etcdDoor, clock, metrics, logger })
+  return etcdDoor === undefined
+    ? undefined
+    : startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */

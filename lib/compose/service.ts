@@ -153,6 +153,7 @@ export class Service {
           })
     parts.registry.start(parts.mirrors)
     parts.mirrors.start()
+    etcdDoor?.start()
     parts.upstreamSide?.start()
     parts.memory?.start()
     return new Service(parts, { server, admin, etcdDoor }, stopTls, options.stopDelayMs)

@@ -4,6 +4,7 @@ import { CacheError } from '../base/errors.ts'
 import { isLoopback } from './auth.ts'
 import type { Option } from './option.ts'
 import type { OptionValues } from './option-values.ts'
+import { listed } from './upstream.ts'
 
 export const etcdListenOptions: readonly Option[] = [
   {
@@ -26,6 +27,12 @@ export const etcdListenOptions: readonly Option[] = [
     value: 'FILE',
     help: 'Certificate authorities (PEM) of the clients of --etcd-listen: each must have a certificate of one of them.',
   },
+  {
+    name: 'etcd-listen-prefix',
+    value: 'PREFIX',
+    many: true,
+    help: 'Keys that --etcd-listen answers from the mirror, by how they begin: /skydns/, or all. Separate several with commas. Default: everything below --prefix.',
+  },
 ]
 
 /** An address of etcd's API. */
@@ -33,6 +40,8 @@ export interface EtcdListen {
   /** `HOST:PORT` */
   readonly address: string
   readonly tlsFiles: EtcdListenFiles | undefined
+  /** What is mirrored: how keys begin. An empty text: all keys. */
+  readonly prefixes: readonly string[]
 }
 
 export interface EtcdListenFiles {
@@ -58,7 +67,17 @@ export function etcdListenOf(values: OptionValues): EtcdListen | undefined {
       `refusing to serve etcd's API on ${address}: anyone who can connect could read and change everything; set --etcd-listen-cert, --etcd-listen-key and --etcd-listen-client-ca, or listen on a loopback address`,
     )
   }
-  return { address, tlsFiles }
+  return { address, tlsFiles, prefixes: prefixesOf(values) }
+}
+
+/** The longer ones of two that overlap are left out. */
+function prefixesOf(values: OptionValues): string[] {
+  const given = listed(values, 'etcd-listen-prefix')
+  const all = given.length === 0 ? [`${values.text('prefix') ?? ''}/`] : given
+  const prefixes = all.map(prefix => (prefix === 'all' ? '' : prefix))
+  return prefixes.filter(
+    (one, i) => !prefixes.some((other, j) => one.startsWith(other) && (one !== other || j < i)),
+  )
 }
 
 function filesOf(values: OptionValues): EtcdListenFiles | undefined {

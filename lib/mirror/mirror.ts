@@ -10,7 +10,7 @@ import { type Key, type KeyRange, inRange } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Random } from '../base/random.ts'
 import type { Revision } from '../base/revision.ts'
-import type { Client } from '../etcd/client.ts'
+import type { Client, ResponseHeader } from '../etcd/client.ts'
 import type { LoadReport } from './feed/bootstrap.ts'
 import { CompactionFollower } from './feed/compaction.ts'
 import { DirectReads } from './reads/direct-reads.ts'
@@ -58,6 +58,8 @@ interface Place {
 export class Mirror {
   /** Reads from etcd itself, within bounds. */
   readonly directReads: DirectReads
+  /** A key that the credentials may read; it need not exist. */
+  readonly probeKey: Key
   readonly #context: FeedContext
   readonly #stopped = new AbortController()
   readonly #epochs = new Epochs()
@@ -71,11 +73,12 @@ export class Mirror {
     const { client, clock, limits, metrics, logger, ranges } = options
     const { signal } = this.#stopped
     const epochs = this.#epochs
+    this.probeKey = ranges[0]?.start ?? ('' as Key)
     const probe = new RevisionProbe({
       ...options,
       epochs,
       signal,
-      key: ranges[0]?.start ?? ('' as Key),
+      key: this.probeKey,
       onStaleAnswer: this.#tellStaleAnswer,
       onNewEpoch: this.#startEpoch,
     })
@@ -109,9 +112,14 @@ export class Mirror {
     return this.#compaction?.revision ?? (0 as Revision)
   }
 
+  /** What every header of etcd has, but for the revision. */
+  get header(): Omit<ResponseHeader, 'revision'> {
+    return this.#epochs.header
+  }
+
   /** Whether all of a range is followed by one stream, so that a keyspace may lie there. */
   covers(range: KeyRange): boolean {
-    return this.#feeds.some(feed => covers(feed.range, range))
+    return this.#feeds.some(feed => coversRange(feed.range, range))
   }
 
   /** Starts to mirror a keyspace, at once or, when the mirror runs already, as soon as it has been read. */
@@ -121,7 +129,7 @@ export class Mirror {
     if (this.#places.has(name)) {
       throw new CacheError('invalid_request', `keyspace ${name} is mirrored already`)
     }
-    const feed = this.#feeds.find(one => covers(one.range, range))
+    const feed = this.#feeds.find(one => coversRange(one.range, range))
     if (feed === undefined) {
       throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
     }
@@ -220,7 +228,8 @@ export class Mirror {
   }
 }
 
-function covers(outer: KeyRange, inner: KeyRange): boolean {
+/** Whether one range holds all of another. */
+export function coversRange(outer: KeyRange, inner: KeyRange): boolean {
   if (!inRange(inner.start, outer)) return false
   return outer.end === undefined || (inner.end !== undefined && inner.end <= outer.end)
 }

@@ -1,6 +1,6 @@
 /** What a door counts, and the names of etcd's calls, so that no text of a client becomes a label. */
 
-import type { GrpcCall } from './grpc-call.ts'
+import type { GrpcCall } from './listen/grpc-call.ts'
 
 export interface CallMetrics {
   /** A call has ended: who answered (mirror, etcd, none), with which status of gRPC. */

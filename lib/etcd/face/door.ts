@@ -2,12 +2,11 @@
 
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
-import { grpcStatus } from '../proto/failures.ts'
 import { type CallMetrics, countCall } from './call-metrics.ts'
-import type { EtcdSessions } from './etcd-sessions.ts'
-import type { GrpcCall } from './grpc-call.ts'
-import { GrpcServer } from './grpc-server.ts'
-import { passCall } from './pass.ts'
+import { Calls } from './calls.ts'
+import type { EtcdSessions } from './pass/etcd-sessions.ts'
+import { GrpcServer } from './listen/grpc-server.ts'
+import type { MirroredEtcd } from './answers/mirrored.ts'
 
 export interface DoorOptions {
   /** Such as `127.0.0.1:2379`. */
@@ -15,6 +14,8 @@ export interface DoorOptions {
   readonly tls?: SecureContextOptions | undefined
   /** Where calls pass to. Closed by the caller. */
   readonly sessions: EtcdSessions
+  /** What is answered here; everything passes if it is left out. */
+  readonly mirrored?: MirroredEtcd | undefined
   readonly clock: Clock
   readonly metrics: CallMetrics
   /** Told of mistakes of ours. */
@@ -35,26 +36,24 @@ const drainCheckMs = 20
 
 /** Opens a door. Fails with `invalid_request` when the address cannot be listened on. */
 export async function openDoor(options: DoorOptions): Promise<Door> {
-  const { listen, tls, sessions, clock, metrics, onFault } = options
+  const { listen, tls, clock, metrics } = options
+  const calls = new Calls(options)
   const server = await GrpcServer.listen({
     listen,
     tls,
     nowMs: () => clock.monotonicMs(),
     handle(call) {
       countCall(call, metrics)
-      try {
-        passCall(sessions, call)
-      } catch (error) {
-        onFault(error)
-        endByFault(call)
-      }
+      calls.take(call)
     },
   })
+  calls.start()
   return {
     address: server.address,
     renewTls: renewed => server.renewTls(renewed),
     async close(drainMaxMs) {
       server.drain()
+      calls.stop()
       const deadlineMs = clock.monotonicMs() + drainMaxMs
       while (server.calls > 0 && clock.monotonicMs() < deadlineMs) {
         await new Promise<void>(resolve => clock.setTimer(drainCheckMs, resolve))
@@ -62,8 +61,4 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
       await server.close()
     },
   }
-}
-
-function endByFault(call: GrpcCall): void {
-  call.finish({ code: grpcStatus.internal, details: 'watchglass: internal error' })
 }

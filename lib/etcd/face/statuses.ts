@@ -2,8 +2,8 @@
 
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
 import { EtcdError, grpcStatus } from '../proto/failures.ts'
-import type { GrpcStatus } from './grpc-call.ts'
-import type { Message } from './message-reader.ts'
+import type { GrpcStatus } from './listen/grpc-call.ts'
+import type { Message } from './listen/message-reader.ts'
 
 /** What each code means to a client of etcd, where etcd itself has no words for it. */
 const codes: Readonly<Record<ErrorCode, number>> = {

@@ -8,7 +8,7 @@ import {
   watchRequestCodec,
   watchResponseCodec,
 } from '../proto/watch-messages.ts'
-import type { GrpcCall } from './grpc-call.ts'
+import type { GrpcCall } from './listen/grpc-call.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'
 
 type Open = (connection: WatchConnection, options: { requiresLeader: boolean }) => WatchStream

@@ -23,6 +23,8 @@ export type EpochVerdict = 'same' | 'over' | 'another cluster' | 'went back'
 export class Epochs {
   #number = 1
   #clusterId: bigint | undefined = undefined
+  /** The member that spoke last. */
+  #memberId = 0n
   #raftTerm = 0n
   #witnessed: Revision = revision(0)
   #expiredThrough: Revision = revision(0)
@@ -34,6 +36,15 @@ export class Epochs {
 
   get clusterId(): bigint | undefined {
     return this.#clusterId
+  }
+
+  /** What headers of this epoch's etcd have, but for the revision. */
+  get header(): Omit<ResponseHeader, 'revision'> {
+    return {
+      clusterId: this.#clusterId ?? 0n,
+      memberId: this.#memberId,
+      raftTerm: this.#raftTerm,
+    }
   }
 
   /** The highest revision that this epoch's etcd is known to have reached. */
@@ -69,6 +80,7 @@ export class Epochs {
    *  ignored: a member that is cut off raises it alone. */
   witness(header: ResponseHeader): void {
     this.#clusterId ??= header.clusterId
+    this.#memberId = header.memberId
     if (header.revision > this.#witnessed) this.#witnessed = header.revision
   }
 
@@ -77,6 +89,7 @@ export class Epochs {
     this.#number++
     this.#expiredThrough = revision(Math.max(this.#expiredThrough, this.#witnessed))
     this.#clusterId = header.clusterId
+    this.#memberId = header.memberId
     this.#witnessed = header.revision
     this.#raftTerm = header.raftTerm
   }

@@ -10,6 +10,7 @@ import { systemClock } from '../../../../lib/ops/system.ts'
 import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'
 import { type Answer, comparable, RawEtcd } from '../../../support/etcd/raw-etcd.ts'
 import type { Program } from '../../../support/etcd/real-etcd.ts'
+import { startTestDoor, type TestDoor } from '../../../support/etcd/test-door.ts'
 import { type Call, Calls } from './operations.ts'
 import { WatchPair } from './watch-pair.ts'
 
@@ -40,6 +41,21 @@ export async function startPair(t: Test, etcd: Program): Promise<Pair> {
     engine.close()
   })
   return { real, ours, realAddress, ourAddress: server.address }
+}
+
+/** Starts two real etcds for one test, one of them behind a door with a mirror. */
+export async function startDoorPair(t: Test, etcd: Program): Promise<Pair & { door: TestDoor }> {
+  const [bare, behind] = await Promise.all([startEtcd(t, etcd), startEtcd(t, etcd)])
+  const door = await startTestDoor(t, behind.endpoints)
+  await door.ready()
+  const realAddress = String(bare.endpoints[0]).replace('http://', '')
+  const real = new RawEtcd(realAddress)
+  const ours = new RawEtcd(door.address)
+  t.teardown(async () => {
+    real.close()
+    ours.close()
+  })
+  return { real, ours, realAddress, ourAddress: door.address, door }
 }
 
 export interface RunOptions {

@@ -5,7 +5,7 @@ import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Door, openDoor } from '../../../../lib/etcd/face/door.ts'
-import { EtcdSessions } from '../../../../lib/etcd/face/etcd-sessions.ts'
+import { EtcdSessions } from '../../../../lib/etcd/face/pass/etcd-sessions.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { bareCall, framed } from '../../../support/etcd/bare-grpc.ts'
 

@@ -4,7 +4,7 @@
 import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
-import { CacheError } from '../../base/errors.ts'
+import { CacheError } from '../../../base/errors.ts'
 import { GrpcCall } from './grpc-call.ts'
 import { PingStrikes } from './ping-strikes.ts'
 

@@ -3,10 +3,10 @@
 
 import { constants, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
-import { CacheError } from '../../base/errors.ts'
-import { grpcStatus } from '../proto/failures.ts'
+import { CacheError } from '../../../base/errors.ts'
+import { grpcStatus } from '../../proto/failures.ts'
 import type { EtcdSessions, SessionKind } from './etcd-sessions.ts'
-import type { GrpcCall } from './grpc-call.ts'
+import type { GrpcCall } from '../listen/grpc-call.ts'
 
 /** Looks at an answer that passes. */
 export interface PassObserver {

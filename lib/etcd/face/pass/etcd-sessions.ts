@@ -3,9 +3,9 @@
 
 import * as http2 from 'node:http2'
 import type { SecureContextOptions } from 'node:tls'
-import type { CancelTimer, Clock } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
-import { parseEndpoint, type Tls } from '../grpc/endpoints.ts'
+import type { CancelTimer, Clock } from '../../../base/clock.ts'
+import { CacheError } from '../../../base/errors.ts'
+import { parseEndpoint, type Tls } from '../../grpc/endpoints.ts'
 
 export interface EtcdSessionsOptions {
   /** Such as `https://10.0.0.1:2379`, in order of preference. */

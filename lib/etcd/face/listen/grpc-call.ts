@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2'
 import type { TLSSocket } from 'node:tls'
-import { grpcStatus } from '../proto/failures.ts'
+import { grpcStatus } from '../../proto/failures.ts'
 import { type Message, MessageReader, messagePrefix } from './message-reader.ts'
 
 /** How a call ends. */
