@@ -10,6 +10,7 @@ import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
 import type { OnFault } from '../http/server/exchange.ts'
+import type { PageSource } from '../http/page/page-source.ts'
 import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
@@ -59,6 +60,7 @@ export interface AdminParts {
   readonly health: Health
   readonly metrics: Metrics
   readonly upstreamSide: UpstreamSide | undefined
+  readonly page: PageSource
   readonly onFault: OnFault
 }
 
@@ -69,7 +71,7 @@ export function listenForAdmin(
     schema = schemaOf(),
     clock = systemClock,
   }: Pick<ServiceOptions, 'adminListen' | 'schema' | 'clock'>,
-  { health, metrics, upstreamSide, onFault }: AdminParts,
+  { health, metrics, upstreamSide, page, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
@@ -78,6 +80,7 @@ export function listenForAdmin(
     version: versionBody(schema),
     readSwitch: upstreamSide?.readSwitch,
     resources: upstreamSide && (() => upstreamSide.report.all()),
+    page,
     onFault,
   })
   // Of loopback addresses a web page in a browser here could read and switch as well.

@@ -10,6 +10,7 @@ import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/api/handler.ts'
+import type { PageSource } from '../http/page/page-source.ts'
 import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import type { ReadSwitch } from '../http/api/read-switch.ts'
@@ -19,6 +20,7 @@ import { compactRevisionKey } from '../mirror/feed/compaction.ts'
 import { defaultLimits } from '../mirror/limits.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import { Metrics } from '../ops/metrics.ts'
+import type { Recent } from '../ops/recent.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import type { Keyspace } from '../store/keyspace.ts'
@@ -35,6 +37,7 @@ import { MirrorReads } from '../upkeep/mirror-reads.ts'
 import { etcdKeysOf } from './etcd-keys.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from './mirrors.ts'
+import { createPage } from './page.ts'
 import {
   createMemoryKeeper,
   createRegistry,
@@ -72,6 +75,7 @@ export class Service {
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
   readonly #memory: MemoryKeeper | undefined
+  readonly #recent: Recent
   readonly #upstreamSide: UpstreamSide | undefined
   readonly #admin: Server | undefined
   readonly #etcdDoor: EtcdDoor | undefined
@@ -94,6 +98,7 @@ export class Service {
     this.#registry = parts.registry
     this.#authorizer = parts.authorizer
     this.#memory = parts.memory
+    this.#recent = parts.recent
     this.#server = server
     this.#stopTls = stopTls
     this.#health = parts.health
@@ -156,6 +161,7 @@ export class Service {
     etcdDoor?.start()
     parts.upstreamSide?.start()
     parts.memory?.start()
+    parts.recent.start()
     return new Service(parts, { server, admin, etcdDoor }, stopTls, options.stopDelayMs)
   }
 
@@ -234,6 +240,7 @@ export class Service {
     this.#watches.stop()
     this.#authorizer?.stop()
     this.#memory?.stop()
+    this.#recent.stop()
     await Promise.all([drained, this.#etcdDoor?.stop(drainMaxMs)])
     cancel()
     this.#admin?.close()
@@ -258,6 +265,8 @@ interface ServiceParts {
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: MemoryKeeper | undefined
   readonly health: ServiceHealth
+  readonly page: PageSource
+  readonly recent: Recent
   readonly handler: Handler
   readonly onFault: OnFault
 }
@@ -326,10 +335,12 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     watches.endAll(keyspaces)
   })
   void health.ready.then(() => memory?.started())
-  const shown = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
-  watchAll(metrics, shown, options)
+  const counted = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
+  watchAll(metrics, counted, options)
   const onFault = faultLogger(metrics, logger)
-  const shared = { ...common, metrics, watches, authorizer, health }
+  const lagsMs = (): number[] => mirrors.statuses().map(({ lagMs }) => lagMs)
+  const shown = createPage({ ...common, metrics, health, watches, upstreamSide, lagsMs })
+  const shared = { ...common, metrics, watches, authorizer, health, ...shown }
   const parts = { ...shared, upstreamSide, memory, onFault }
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
 }
@@ -348,7 +359,7 @@ interface HandlerParts extends Omit<ServiceParts, 'handler'> {
 
 function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
-  const { indexes, segments, onFault } = parts
+  const { indexes, segments, onFault, page } = parts
   return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, upstreamSide !== undefined),
@@ -365,6 +376,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     health,
     requests: metrics.requests,
     metrics,
+    page: upstreamSide === undefined && authorizer === undefined ? page : undefined,
     clock,
     logger: options.logger,
     onFault,

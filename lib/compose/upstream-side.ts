@@ -19,7 +19,7 @@ import {
   AggregatedResources,
 } from '../upstream/aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
-import type { BalancedUpstream } from '../upstream/balanced-upstream.ts'
+import type { BalancedUpstream, ServerStanding } from '../upstream/balanced-upstream.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
@@ -193,6 +193,11 @@ export class UpstreamSide implements Follower {
       evidence: this.evidence.figures,
       underWay: this.#servers.underWay,
     }
+  }
+
+  /** The servers, for people. */
+  servers(): readonly ServerStanding[] {
+    return this.#servers.standings()
   }
 
   /** For /readyz: without an upstream that answers, requests that pass would fail. */

@@ -12,10 +12,16 @@ export interface TallyOptions {
  *  with any code. What would be one series more is counted in a last one, whose labels are all `other`. */
 export const seriesMax = 2_000
 
+interface CountSeries {
+  readonly labels: string
+  readonly values: readonly string[]
+  count: number
+}
+
 /** Counts by the values of labels. The caller gives values in the order of the names. */
 export class CountTally {
   readonly options: TallyOptions
-  readonly #counts = new Map<string, { readonly labels: string; count: number }>()
+  readonly #counts = new Map<string, CountSeries>()
 
   constructor(options: TallyOptions) {
     this.options = options
@@ -26,8 +32,20 @@ export class CountTally {
     const known = this.#counts.get(key)
     if (known !== undefined) known.count++
     else if (this.#counts.size < seriesMax || isOther(values)) {
-      this.#counts.set(key, { labels: labelsText(this.options.labelNames, values), count: 1 })
+      const labels = labelsText(this.options.labelNames, values)
+      this.#counts.set(key, { labels, values, count: 1 })
     } else this.add(values.map(() => other))
+  }
+
+  /** The counts of each value of a label. */
+  sums(labelName: string): ReadonlyMap<string, number> {
+    const at = this.options.labelNames.indexOf(labelName)
+    const sums = new Map<string, number>()
+    for (const { values, count } of this.#counts.values()) {
+      const value = values[at] ?? ''
+      sums.set(value, (sums.get(value) ?? 0) + count)
+    }
+    return sums
   }
 
   /** In the Prometheus text format. */
@@ -42,6 +60,7 @@ export class CountTally {
 
 interface TimeSeries {
   readonly labels: string
+  readonly values: readonly string[]
   /** How many observations fall into each bucket; the last one has no bound. */
   readonly counts: number[]
   sum: number
@@ -50,12 +69,13 @@ interface TimeSeries {
 /** Observed values by the values of labels, in buckets. */
 export class BucketTally {
   readonly options: TallyOptions
-  readonly #bounds: readonly number[]
+  /** The upper bounds of the buckets; the last bucket has none. */
+  readonly bounds: readonly number[]
   readonly #series = new Map<string, TimeSeries>()
 
   constructor(options: TallyOptions, bounds: readonly number[]) {
     this.options = options
-    this.#bounds = bounds
+    this.bounds = bounds
   }
 
   observe(values: readonly string[], value: number): void {
@@ -70,13 +90,26 @@ export class BucketTally {
         return
       }
       const labels = labelsText(this.options.labelNames, values)
-      series = { labels, counts: [...this.#bounds, 0].map(() => 0), sum: 0 }
+      series = { labels, values, counts: [...this.bounds, 0].map(() => 0), sum: 0 }
       this.#series.set(key, series)
     }
     let bucket = 0
-    while (bucket < this.#bounds.length && value > this.#bounds[bucket]!) bucket++
+    while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++
     series.counts[bucket]!++
     series.sum += value
+  }
+
+  /** How many observations each bucket has, for each value of a label. */
+  sums(labelName: string): ReadonlyMap<string, readonly number[]> {
+    const at = this.options.labelNames.indexOf(labelName)
+    const sums = new Map<string, number[]>()
+    for (const { values, counts } of this.#series.values()) {
+      const value = values[at] ?? ''
+      const sum = sums.get(value)
+      if (sum === undefined) sums.set(value, [...counts])
+      else counts.forEach((count, i) => (sum[i]! += count))
+    }
+    return sums
   }
 
   /** In the Prometheus text format: each bucket includes the counts of those before it. */
@@ -88,7 +121,7 @@ export class BucketTally {
       let count = 0
       for (let i = 0; i < counts.length; i++) {
         count += counts[i]!
-        text += `${name}_bucket{le="${this.#bounds[i] ?? '+Inf'}"${rest}} ${count}\n`
+        text += `${name}_bucket{le="${this.bounds[i] ?? '+Inf'}"${rest}} ${count}\n`
       }
       text += `${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${count}\n`
     }

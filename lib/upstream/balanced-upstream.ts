@@ -32,6 +32,14 @@ export interface BalancedUpstreamOptions {
   readonly logger: Logger
 }
 
+/** How a server is. */
+export interface ServerStanding {
+  readonly name: string
+  /** Undefined while it answers. */
+  readonly problem: string | undefined
+  readonly inFlight: number
+}
+
 /** Requests in flight at once. A busy API server has a few hundred; the others wait in memory for a connection. */
 const shortMax = 4_000
 /** Long-running requests (watches, exec) at once: each has its own connection, and a process may open some ten thousand files. */
@@ -71,6 +79,15 @@ export class BalancedUpstream implements Upstream {
   /** Passed requests that have not ended. */
   get underWay(): Readonly<Record<Use | 'upgrade', number>> {
     return { ...this.#underWay }
+  }
+
+  /** Each server, for people. */
+  standings(): readonly ServerStanding[] {
+    return this.#options.servers.map(({ url, problem, load }) => ({
+      name: url.host,
+      problem,
+      inFlight: load,
+    }))
   }
 
   /** Calls `task` when a server is healthy again: it may be another one then. */

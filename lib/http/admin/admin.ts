@@ -5,6 +5,7 @@
  *  GET /pass-through              {"passThrough":false}
  *  PUT /pass-through?state=on     all reads pass from now on; off: they are answered from the mirror again
  *  GET /resources                 which resources are answered here, and why others are not
+ *  GET /                          the page for people, for browsers
  *  ```
  *
  *  There is no authorization here: the address that it listens on decides who can connect. The switch needs a PUT, which a web page
@@ -13,6 +14,8 @@
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { MetricsText } from '../api/api.ts'
 import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
+import { answerPage, isForPage } from '../page/answer-page.ts'
+import type { PageSource } from '../page/page-source.ts'
 import { answerHealth, type Health } from './health.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
 import type { ReadSwitch } from '../api/read-switch.ts'
@@ -26,6 +29,8 @@ export interface AdminOptions {
   readonly readSwitch: ReadSwitch | undefined
   /** Undefined without an upstream: then all are answered here. */
   readonly resources: (() => readonly object[]) | undefined
+  /** The page at `/`. */
+  readonly page: PageSource
   readonly onFault: OnFault
 }
 
@@ -51,6 +56,10 @@ async function answer(options: AdminOptions, exchange: Exchange): Promise<void> 
   const { path, query } = target
   if (path === '/pass-through') {
     answerSwitch(options, exchange, target)
+    return
+  }
+  if (isForPage(exchange, path)) {
+    await answerPage(exchange, options.page)
     return
   }
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {

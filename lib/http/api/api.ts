@@ -14,6 +14,7 @@ import type { AuditLog } from '../audit/audit.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import type { Health } from '../admin/health.ts'
+import type { PageSource } from '../page/page-source.ts'
 import type { ProxyOptions } from '../proxy/proxy-options.ts'
 import type { OnFault } from '../server/exchange.ts'
 import type { OpenWatches } from '../watch/open-watches.ts'
@@ -53,6 +54,9 @@ export interface ApiOptions {
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText
+  /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be, and where callers are authorized: then it is
+   *  on the admin listener only. */
+  readonly page: PageSource | undefined
   readonly clock: Clock
   readonly logger: Logger
   /** Reports a bug of this program: it is logged and counted. */

@@ -24,6 +24,7 @@ import {
 } from '../../kube/request/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../../kube/status.ts'
 import { answerHealth, healthPaths } from '../admin/health.ts'
+import { isForPage, pageAnswer } from '../page/answer-page.ts'
 import type { ApiOptions } from './api.ts'
 import { builtinOffer } from './offers.ts'
 import { answerOpenApi } from './openapi.ts'
@@ -159,7 +160,12 @@ async function json({ reply }: RequestContext, body: string): Promise<void> {
 export async function answerPath(
   context: RequestContext,
   path: string,
-  { health: checks, metrics, clock }: Pick<ApiOptions, 'health' | 'metrics' | 'clock'>,
+  {
+    health: checks,
+    metrics,
+    clock,
+    page,
+  }: Pick<ApiOptions, 'health' | 'metrics' | 'clock' | 'page'>,
 ): Promise<void> {
   const { reply, exchange, target, state } = context
   const refusal = uninterpretable(path, exchange.target)
@@ -170,6 +176,11 @@ export async function answerPath(
   // Only this one asks for the method: DELETE resets the upstream's.
   if (path === '/metrics' && exchange.method === 'DELETE') {
     reply.status(methodNotAllowed)
+    return
+  }
+  if (page !== undefined && isForPage(exchange, path)) {
+    const { status, headers, body } = await pageAnswer(page)
+    await reply.body(reply.response(status, '', headers), body)
     return
   }
   const health = answerHealth(checks, path, target.query)

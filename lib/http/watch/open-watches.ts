@@ -41,6 +41,25 @@ export interface OpenWatchFigures {
   readonly sentBytes: number
 }
 
+/** Watches of one keyspace by clients of one name. */
+export interface WatchingClient {
+  readonly client: string
+  readonly keyspace: Key
+  readonly watches: number
+  readonly lagging: number
+  /** How many revisions the slowest is behind. */
+  readonly behind: number
+}
+
+type Counted = { -readonly [Name in keyof WatchingClient]: WatchingClient[Name] }
+
+const visitedMax = 20_000
+const clientNameMax = 80
+
+function nameOfClient(userAgent: string | undefined): string {
+  return userAgent === undefined || userAgent === '' ? 'no name' : userAgent.slice(0, clientNameMax)
+}
+
 /** What a new watch follows. */
 export interface Following {
   readonly keyspace: Key
@@ -111,6 +130,29 @@ export class OpenWatches {
       sentFrames: frames,
       sentBytes: bytes,
     }
+  }
+
+  /** The watches of each client by what it calls itself, for people. At most the first 20,000 watches are visited. */
+  clients(): readonly WatchingClient[] {
+    const clients = new Map<string, Counted>()
+    let visited = 0
+    for (const { connection, keyspace } of this.#open) {
+      if (++visited > visitedMax) break
+      const client = nameOfClient(connection.exchange.headers['user-agent'])
+      const key = `${keyspace}\n${client}`
+      let known = clients.get(key)
+      if (known === undefined) {
+        known = { client, keyspace, watches: 0, lagging: 0, behind: 0 }
+        clients.set(key, known)
+      }
+      known.watches++
+      const { watcher } = connection
+      if (watcher?.state !== 'lagging') continue
+      known.lagging++
+      const behind = this.source.proven(keyspace) - watcher.position
+      known.behind = Math.max(known.behind, behind)
+    }
+    return [...clients.values()]
   }
 
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */

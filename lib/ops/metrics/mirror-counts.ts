@@ -98,12 +98,13 @@ const knownValues: Partial<Record<keyof typeof mirrorCounters, readonly string[]
 export class MirrorCounts {
   readonly #counters: Readonly<Record<keyof typeof mirrorCounters, Counter>>
   readonly #probeSeconds: Histogram
+  #mirroredEvents = 0
   readonly #reads = new CountTally({
     name: 'watchglass_mirror_reads_total',
     help: 'Reads by freshness and result: answered from the mirror, sent elsewhere, or refused.',
     labelNames: ['freshness', 'result'],
   })
-  readonly #waitSeconds = new BucketTally(
+  readonly waitSeconds: BucketTally = new BucketTally(
     {
       name: 'watchglass_mirror_read_wait_seconds',
       help: 'Time that reads waited until the mirror was as new as they require.',
@@ -155,16 +156,16 @@ export class MirrorCounts {
 
   read(freshness: string, result: string, waitedMs: number): void {
     this.#reads.add([freshness, result])
-    this.#waitSeconds.observe([freshness], waitedMs / 1000)
+    this.waitSeconds.observe([freshness], waitedMs / 1000)
   }
 
   get tallies(): readonly (CountTally | BucketTally)[] {
-    return [this.#reads, this.#waitSeconds]
+    return [this.#reads, this.waitSeconds]
   }
 
   /** The metrics that are not in the registry, in the Prometheus text format. */
   text(): string {
-    return `${this.#reads.text()}\n${this.#waitSeconds.text()}`
+    return `${this.#reads.text()}\n${this.waitSeconds.text()}`
   }
 
   staleRead(): void {
@@ -196,7 +197,13 @@ export class MirrorCounts {
     this.#counters.epochs.inc()
   }
 
+  /** Events of mirrored keyspaces so far. */
+  get mirroredEvents(): number {
+    return this.#mirroredEvents
+  }
+
   events(matched: number, unmatched: number): void {
+    this.#mirroredEvents += matched
     if (matched > 0) this.#counters.events.inc({ of: 'keyspace' }, matched)
     if (unmatched > 0) this.#counters.events.inc({ of: 'none' }, unmatched)
   }

@@ -21,7 +21,7 @@ export interface RequestLabels {
 
 /** What the API counts. */
 export class RequestCounts {
-  readonly #requests = new CountTally({
+  readonly counts: CountTally = new CountTally({
     name: 'watchglass_requests_total',
     help: 'Requests by what they asked for, status code, who answered (mirror, etcd, own, upstream, refused), and which selectors they had.',
     labelNames: [
@@ -35,7 +35,7 @@ export class RequestCounts {
       'field_selector',
     ],
   })
-  readonly #seconds = new BucketTally(
+  readonly seconds: BucketTally = new BucketTally(
     {
       name: 'watchglass_request_duration_seconds',
       help: 'Time from a request to the end of its answer; of a watch, until its initial events are sent.',
@@ -49,16 +49,16 @@ export class RequestCounts {
     const hasLabels = String(labels.hasLabelSelector)
     const hasFields = String(labels.hasFieldSelector)
     const values = [verb, group, version, resource, String(code), source, hasLabels, hasFields]
-    this.#requests.add(values)
-    this.#seconds.observe([verb, resource], tookMs / 1000)
+    this.counts.add(values)
+    this.seconds.observe([verb, resource], tookMs / 1000)
   }
 
   get tallies(): readonly (CountTally | BucketTally)[] {
-    return [this.#requests, this.#seconds]
+    return [this.counts, this.seconds]
   }
 
   /** In the Prometheus text format. */
   text(): string {
-    return `${this.#requests.text()}\n${this.#seconds.text()}`
+    return `${this.counts.text()}\n${this.seconds.text()}`
   }
 }

@@ -1,0 +1,47 @@
+/** What the page is made from. Nothing in it is the content of an object, or the name of a user. */
+
+import type { HealthCheck } from '../../base/health-check.ts'
+import type { ServerStanding } from '../../upstream/balanced-upstream.ts'
+import type { ReportedResource } from '../../upstream/knowledge/report.ts'
+import type { WatchingClient } from '../watch/open-watches.ts'
+
+export interface PageSource {
+  readonly version: string
+  /** The wall clock. */
+  readonly nowMs: () => number
+  readonly startedMs: number
+  /** The text of /metrics. */
+  readonly metrics: () => Promise<string>
+  readonly checks: readonly HealthCheck[]
+  /** `pods` or `deployments.apps`, of a keyspace by the name that metrics have for it. */
+  readonly nameOf: (keyspace: string) => string
+  /** How resources are answered that the upstream lists; undefined without an upstream: all are answered here. */
+  readonly resources: (() => readonly ReportedResource[]) | undefined
+  /** The clients of open watches. */
+  readonly clients: () => readonly WatchingClient[]
+  readonly servers: () => readonly ServerStanding[]
+  /** Undefined without an upstream, to which reads could pass. */
+  readonly isSwitchedOff: (() => boolean) | undefined
+  /** The last ten minutes. */
+  readonly recent: () => RecentFigures
+}
+
+/** A value for each step of the last ten minutes, the newest last; undefined where nothing was measured. */
+export type Course = readonly (number | undefined)[]
+
+export interface RecentFigures {
+  readonly stepMs: number
+  /** Requests a second, by who answered them. */
+  readonly requests: ReadonlyMap<string, Course>
+  /** Events a second, by where they go. */
+  readonly events: ReadonlyMap<string, Course>
+  /** Latency of gets and of lists, and how long consistent reads waited, in seconds. */
+  readonly latencies: ReadonlyMap<'get' | 'list' | 'wait', Percentiles>
+  /** The lag of the keyspace that was furthest behind, in seconds. */
+  readonly lag: Percentiles
+}
+
+export interface Percentiles {
+  readonly p50: Course
+  readonly p99: Course
+}

@@ -1,0 +1,160 @@
+/** The top of the page: whether all is well, the figures that matter most, and the plots. */
+
+import type { Figures } from '../figures.ts'
+import { bytes, count, rate, seconds, share } from '../format.ts'
+import { html, type Html, type HtmlValue } from '../html.ts'
+import type { PageSource, Percentiles, RecentFigures } from '../page-source.ts'
+import { plot } from '../plot.ts'
+import { badge } from './table.ts'
+
+/** What is wrong, if anything is. */
+export function health({ checks }: PageSource): Html {
+  const failing = checks.flatMap(({ name, problem }) => {
+    const text = problem()
+    return text === undefined ? [] : [{ name, text }]
+  })
+  if (failing.length === 0) {
+    return html`<p class="state good" role="status">
+      <span class="dot" aria-hidden="true"></span> Ready: everything is mirrored
+    </p>`
+  }
+  return html`<div class="state bad" role="status">
+    <p><span class="dot" aria-hidden="true"></span> Not ready</p>
+    <ul>
+      ${failing.map(({ name, text }) => html`<li><b>${name}</b>: ${text}</li>`)}
+    </ul>
+  </div>`
+}
+
+export function keyFigures(figures: Figures, source: PageSource): Html {
+  const { requests } = source.recent()
+  const newest = [...requests.values()].reduce((sum, course) => sum + (course.at(-1) ?? 0), 0)
+  const worstLag = Math.max(
+    0,
+    ...figures.all('watchglass_keyspace_lag_seconds').map(({ value }) => value),
+  )
+  const keyspaces = figures.all('watchglass_keyspace_entries').length
+  const lagging = figures.show('watchglass_watches_lagging')
+  return html`<ul class="cards" id="key-figures" aria-label="Key figures">
+    ${card('Objects', figures.show('watchglass_keyspace_entries'), `of ${count(keyspaces)} kinds`)}
+    ${card('Requests a second', rate(newest), 'in the last seconds')}
+    ${card('From memory', hereShare(figures), 'of gets, lists, watches')}
+    ${card('Open watches', figures.show('watchglass_watches'), html`${lagging} behind`)}
+    ${card('Lag behind etcd', seconds(worstLag), 'the most of any kind')}
+    ${card('Memory', figures.show('process_resident_memory_bytes', { as: bytes }), 'of the process')}
+  </ul>`
+}
+
+function card(title: string, value: HtmlValue, note: HtmlValue): Html {
+  return html`<li class="card">
+    <span class="soft">${title}</span><strong>${value}</strong><span class="soft">${note}</span>
+  </li>`
+}
+
+function hereShare(figures: Figures): string {
+  const name = 'watchglass_requests_total'
+  let [all, here] = [0, 0]
+  for (const { labels, value } of figures.all(name)) {
+    if (!['get', 'list', 'watch'].includes(labels['verb'] ?? '')) continue
+    all += value
+    if (labels['source'] === 'mirror') here += value
+  }
+  return all === 0 ? '–' : share(here / all)
+}
+
+export function plots(recent: RecentFigures): Html {
+  const { latencies, lag, requests, events, stepMs } = recent
+  const steps = lag.p50.length
+  const spanText = `${Math.round((steps * stepMs) / 60_000)} min ago`
+  const linesOf = (one: Percentiles | undefined) => [
+    { label: 'p50', course: one?.p50 ?? [] },
+    { label: 'p99', course: one?.p99 ?? [] },
+  ]
+  const latency = { spanText, format: seconds }
+  return html`<div class="plots">
+    ${plot({
+      id: 'plot-rate',
+      title: 'Requests a second',
+      about: 'By who answered them.',
+      lines: [...requests].map(([label, course]) => ({ label: answerers[label] ?? label, course })),
+      spanText,
+      format: rate,
+    })}
+    ${plot({
+      ...latency,
+      id: 'plot-get',
+      title: 'Latency of gets',
+      about: 'Until the end of the answer.',
+      lines: linesOf(latencies.get('get')),
+    })}
+    ${plot({
+      ...latency,
+      id: 'plot-list',
+      title: 'Latency of lists',
+      about: 'Until the end of the answer, however long it is.',
+      lines: linesOf(latencies.get('list')),
+    })}
+    ${plot({
+      ...latency,
+      id: 'plot-wait',
+      title: 'Wait of consistent reads',
+      about: 'For etcd to say its revision, and for the mirror to reach it.',
+      lines: linesOf(latencies.get('wait')),
+    })}
+    ${plot({
+      ...latency,
+      id: 'plot-lag',
+      title: 'Lag behind etcd',
+      about: 'For how long a kind has not been known to be level with etcd.',
+      lines: linesOf(lag),
+    })}
+    ${plot({
+      id: 'plot-events',
+      title: 'Events a second',
+      about: 'That etcd has sent, and that open watches were sent.',
+      lines: [...events].map(([label, course]) => ({ label, course })),
+      spanText,
+      format: rate,
+    })}
+  </div>`
+}
+
+/** Who answers, for people. */
+export const answerers: Readonly<Record<string, string>> = {
+  mirror: 'from memory',
+  own: 'by this server',
+  upstream: 'passed',
+  etcd: 'from etcd',
+}
+
+/** The switch, which asks twice. Without script it says how else to switch. */
+export function passThrough({ isSwitchedOff }: PageSource): Html | undefined {
+  if (isSwitchedOff === undefined) return undefined
+  const isOff = isSwitchedOff()
+  const [now, next, does] = isOff
+    ? [badge('on: all reads go to the upstream', 'warn'), 'off', 'Answer from memory again']
+    : [badge('off: reads are answered from memory', 'good'), 'on', 'Pass all reads']
+  const asked =
+    next === 'on'
+      ? 'All reads will go to the upstream, which has to do all the work. Open watches go on.'
+      : 'Reads will be answered from memory again.'
+  return html`<section id="pass-through" aria-labelledby="pass-through-title">
+    <h2 id="pass-through-title">Pass-through</h2>
+    <div class="card">
+      <p>${now}</p>
+      <div class="switch" hidden data-state="${next}">
+        <button type="button" class="ask">${does} …</button>
+        <div class="sure" hidden>
+          <p>${asked} Sure?</p>
+          <button type="button" class="yes">Yes: ${does.toLowerCase()}</button>
+          <button type="button" class="no">No</button>
+        </div>
+        <p class="said" role="alert"></p>
+      </div>
+      <p class="soft">
+        From this machine also: <code>curl -X PUT '…/pass-through?state=${next}'</code>, or
+        <code>kill -USR2</code>.
+      </p>
+    </div>
+  </section>`
+}

@@ -1,0 +1,88 @@
+/** Reads and watches: who is answered by whom, and who is behind. */
+
+import type { Figures } from '../figures.ts'
+import { bytes } from '../format.ts'
+import { html, type Html } from '../html.ts'
+import type { PageSource } from '../page-source.ts'
+import { answerers } from './overview.ts'
+import { badge, section, table } from './table.ts'
+
+export function reads(figures: Figures): Html {
+  const requests = 'watchglass_requests_total'
+  const verbs = figures.by(requests, 'verb')
+  const sources = [...figures.by(requests, 'source').keys()]
+  const freshness = [...figures.by('watchglass_mirror_reads_total', 'freshness').keys()]
+  const results = ['mirror', 'elsewhere', 'refused']
+  return section(
+    { id: 'reads', title: 'Requests', about: 'Since the start.' },
+    html`<div class="side">
+      ${table({
+        caption: 'Requests by verb and by who answered',
+        columns: [
+          { title: 'Verb' },
+          ...sources.map(title => ({ title: answerers[title] ?? title, isFigure: true })),
+        ],
+        rows: [...verbs.keys()].map(verb => [
+          verb === '' ? 'not of a resource' : verb,
+          ...sources.map(source => figures.show(requests, { where: { verb, source } })),
+        ]),
+      })}
+      ${table({
+        caption: 'Reads by freshness and result',
+        columns: [
+          { title: 'Freshness' },
+          ...results.map(title => ({ title: answerers[title] ?? title, isFigure: true })),
+        ],
+        rows: freshness.map(one => [
+          one,
+          ...results.map(result =>
+            figures.show('watchglass_mirror_reads_total', { where: { freshness: one, result } }),
+          ),
+        ]),
+      })}
+    </div>`,
+  )
+}
+
+export function watches(figures: Figures, { clients, nameOf }: PageSource): Html {
+  const all = clients()
+  const shown = all
+    .toSorted((a, b) => b.lagging - a.lagging || b.watches - a.watches)
+    .slice(0, clientsShown)
+  const more = all.length - shown.length
+  return section(
+    {
+      id: 'watches',
+      title: 'Watches',
+      about: html`${figures.show('watchglass_watches')} are open,
+      ${figures.show('watchglass_watches_lagging')} of them behind.
+      ${figures.show('watchglass_watch_sent_events_total')} events
+      (${figures.show('watchglass_watch_sent_bytes_total', { as: bytes })}) were sent since the
+      start. A client that reads slowly costs no memory: it keeps its place in the history, and gets
+      410 when the history has gone past it, as
+      ${figures.show('watchglass_watches_ended_total', { where: { reason: 'expired' } })} did.`,
+    },
+    shown.length === 0
+      ? html`<p class="card">No watch is open.</p>`
+      : table({
+          caption: 'Watches by client',
+          columns: [
+            { title: 'Client' },
+            { title: 'Kind' },
+            { title: 'Watches', isFigure: true },
+            { title: 'Behind', isFigure: true },
+            { title: 'Revisions behind', isFigure: true },
+          ],
+          rows: shown.map(({ client, keyspace, watches: open, lagging, behind }) => [
+            html`<span class="client">${client}</span>`,
+            nameOf(keyspace),
+            String(open),
+            lagging === 0 ? '0' : badge(String(lagging), 'warn'),
+            String(behind),
+          ]),
+        }),
+    more > 0 ? html`<p class="soft">${more} more clients have watches.</p>` : undefined,
+  )
+}
+
+const clientsShown = 20
