@@ -259,17 +259,27 @@ function introduce({ service, address, etcd, values, logger }: Introduction): vo
   if (more > 0) most.push(`${more} more kinds`)
   const tls = values.text('tls-cert') === undefined ? '' : ' --insecure-skip-tls-verify'
   const curl = tls === '' ? 'curl' : 'curl -k'
+  const page = pageAddress(service, address, values)
   process.stdout.write(
     [
       `Watchglass serves the Kubernetes API at ${address}`,
       `  etcd   ${etcd}, at revision ${service.revision}`,
       `  holds  ${most.length === 0 ? 'nothing yet' : most.join(', ')}`,
-      `  try    kubectl --server ${address}${tls} get pods --all-namespaces`,
-      `         kubectl --server ${address}${tls} get nodes -o wide`,
+      ...(page === undefined ? [] : [`  page   ${page} in a browser shows what happens here`]),
+      `  first  kubectl --server ${address}${tls} get pods --all-namespaces --watch`,
+      `  then   kubectl --server ${address}${tls} get nodes -o wide`,
       `         ${curl} '${address}/api/v1/pods?limit=2'`,
       '',
     ].join('\n'),
   )
+}
+
+/** Where the page for people is; undefined where it is not served. */
+function pageAddress(service: Service, address: string, values: OptionValues): string | undefined {
+  const { adminPort } = service
+  const admin = adminListenOf(values)
+  if (admin !== undefined && adminPort !== 0) return `${addressOf(admin, adminPort)}/`
+  return service.hasPage ? `${address}/` : undefined
 }
 
 /** How long to serve on, in seconds. */

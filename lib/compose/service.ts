@@ -175,6 +175,11 @@ export class Service {
     return this.#admin?.port ?? 0
   }
 
+  /** The page for people is at `/` of the main listener, too. */
+  get hasPage(): boolean {
+    return this.#upstreamSide === undefined && this.#authorizer === undefined
+  }
+
   /** Switches all reads to the upstream; undefined without an upstream. */
   get readSwitch(): ReadSwitch | undefined {
     return this.#upstreamSide?.readSwitch

@@ -15,7 +15,11 @@ import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
 import { startEtcdServer } from '../../lib/etcd/face/server.ts'
 import { systemClock } from '../../lib/ops/system.ts'
-import { dashboardFile, dashboardJson, dashboards } from '../support/dashboards/dashboards.ts'
+import {
+  dashboardFile,
+  dashboardJson,
+  dashboards,
+} from '../support/program/dashboards/dashboards.ts'
 import { findPrometheus, findPromtool } from '../support/etcd/real-etcd.ts'
 import { freePort } from '../support/program/ports.ts'
 import { startProgram } from '../support/program/program.ts'

@@ -25,14 +25,34 @@ export interface DebianPackage {
 
 /** The root folder of the unpacked package, fetched at the first call. Fails with a message for people. */
 export async function unpackedPackage(wanted: DebianPackage): Promise<string> {
-  const folder = join(cacheFolder, `${wanted.name}-${wanted.release}`)
+  return unpackedOnce(`${wanted.name}-${wanted.release}`, wanted.name, workFolder =>
+    fetchPackage(wanted, workFolder),
+  )
+}
+
+/** The same of a package of this machine's own release, with everything that it depends on but the C library: what it needs runs with
+ *  the machine's. */
+export async function unpackedWithDependencies(name: string): Promise<string> {
+  const source = await machineSource()
+  return unpackedOnce(`${name}-${source.release}-whole`, name, async workFolder => {
+    const wanted = { name, release: source.release as DebianPackage['release'], isWhole: true }
+    await download(wanted, { ...source, keyring: keyringFile, folder: workFolder })
+  })
+}
+
+async function unpackedOnce(
+  cachedName: string,
+  name: string,
+  fetchInto: (workFolder: string) => Promise<void>,
+): Promise<string> {
+  const folder = join(cacheFolder, cachedName)
   if (existsSync(folder)) return folder
   await mkdir(cacheFolder, { recursive: true })
   const workFolder = await mkdtemp(join(cacheFolder, 'fetching-'))
   try {
-    await fetchPackage(wanted, workFolder)
+    await fetchInto(workFolder)
     // Test files run at the same time: whoever is second finds the folder in place.
-    await rename(join(workFolder, wanted.name), folder).catch((error: unknown) => {
+    await rename(join(workFolder, name), folder).catch((error: unknown) => {
       if (!existsSync(folder)) throw error
     })
     return folder
@@ -101,8 +121,13 @@ interface Download extends Source {
   readonly folder: string
 }
 
-/** Fetches and unpacks one package into a folder of its name. */
-async function download(wanted: DebianPackage, options: Download): Promise<void> {
+interface Downloaded extends DebianPackage {
+  /** With everything that it depends on. */
+  readonly isWhole?: boolean
+}
+
+/** Fetches and unpacks a package into a folder of its name. */
+async function download(wanted: Downloaded, options: Download): Promise<void> {
   const aptFolder = await mkdtemp(join(options.folder, 'apt-'))
   const path = (name: string): string => join(aptFolder, name)
   for (const name of ['state/lists/partial', 'cache/archives/partial']) {
@@ -131,10 +156,16 @@ async function download(wanted: DebianPackage, options: Download): Promise<void>
     ...(process.getuid?.() === 0 ? ['APT::Sandbox::User=root'] : []),
   ].flatMap(setting => ['-o', setting])
   await runApt([...settings, 'update'], aptFolder)
-  await runApt([...settings, 'download', wanted.name], aptFolder)
-  const file = (await readdir(aptFolder)).find(name => name.endsWith('.deb'))
-  if (file === undefined) throw new Error(`apt fetched no package ${wanted.name}`)
-  await run('dpkg', ['-x', path(file), join(options.folder, wanted.name)])
+  const [folder, args] =
+    wanted.isWhole === true
+      ? [path('cache/archives'), ['install', '--yes', '--download-only', '--no-install-recommends']]
+      : [aptFolder, ['download']]
+  await runApt([...settings, ...args, wanted.name], aptFolder)
+  const files = (await readdir(folder)).filter(name => /^(?!libc6|libc-bin).*\.deb$/.test(name))
+  if (files.length === 0) throw new Error(`apt fetched no package ${wanted.name}`)
+  for (const file of files) {
+    await run('dpkg', ['-x', join(folder, file), join(options.folder, wanted.name)])
+  }
 }
 
 /** Runs apt-get; a failure says only what apt calls an error. */

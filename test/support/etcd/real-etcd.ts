@@ -79,15 +79,18 @@ function findTool(name: 'prometheus' | 'promtool'): Promise<Program> {
   })
 }
 
-interface Wanted {
+export interface Wanted {
   readonly name: string
   readonly variable: string
   readonly from: DebianPackage
+  /** Unpacks the program, if it is more than a file of the package; its path. */
+  readonly unpack?: (() => Promise<string>) | undefined
   readonly versionArguments: readonly string[]
   readonly accepts: (version: string) => boolean
 }
 
-async function find(wanted: Wanted): Promise<Program> {
+/** Finds a program that is wanted. */
+export async function find(wanted: Wanted): Promise<Program> {
   const named = process.env[wanted.variable]
   if (named !== undefined && named !== '') {
     // A binary that was named and does not run is a mistake to hear about, never a reason to skip.
@@ -98,7 +101,8 @@ async function find(wanted: Wanted): Promise<Program> {
     if (version !== '' && wanted.accepts(version)) return { binary, version, skip: false }
   }
   try {
-    const binary = join(await unpackedPackage(wanted.from), 'usr/bin', wanted.name)
+    const binary =
+      (await wanted.unpack?.()) ?? join(await unpackedPackage(wanted.from), 'usr/bin', wanted.name)
     return { binary, version: await versionOf(binary, wanted), skip: false }
   } catch (error) {
     const reason = CacheError.from(error, 'source_failed').message.trim()

@@ -2,7 +2,7 @@
  *  `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
-import { dashboardFile, dashboardJson, dashboards } from '../dashboards/dashboards.ts'
+import { dashboardFile, dashboardJson, dashboards } from './dashboards/dashboards.ts'
 import { metricsDocument } from './metrics-document.ts'
 import { optionsDocument } from './options-document.ts'
 
