@@ -1,5 +1,6 @@
 /** Parts of a service that are made from its options. */
 
+import { CacheError } from '../base/errors.ts'
 import { type Key, keyFromText } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
@@ -20,7 +21,9 @@ import type { Metrics } from '../ops/metrics.ts'
 import { CertificateDates } from '../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../ops/system.ts'
 import type { HistoryBounds } from '../store/history.ts'
+import type { Keyspace } from '../store/keyspace.ts'
 import type { SegmentCache } from '../store/segments.ts'
+import type { Snapshot } from '../store/snapshot.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
 import { declaringKeyspaces, ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
 import { digests } from '../ops/digests.ts'
@@ -60,7 +63,8 @@ export interface AdminParts {
   readonly health: Health
   readonly metrics: Metrics
   readonly upstreamSide: UpstreamSide | undefined
-  readonly page: PageSource
+  /** Undefined where there is no API to show. */
+  readonly page?: PageSource | undefined
   readonly onFault: OnFault
 }
 
@@ -169,4 +173,19 @@ export function faultLogger(metrics: Metrics, logger: Logger): OnFault {
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
     logger.error('internal error while handling a request', { error: stack })
   }
+}
+
+/** Undefined also while a keyspace is being dropped. */
+export function storeIn(mirrors: Mirrors, keyspace: Key): Keyspace | undefined {
+  try {
+    return mirrors.keyspace(keyspace).store
+  } catch (error) {
+    if (error instanceof CacheError && error.code === 'not_found') return undefined
+    throw error
+  }
+}
+
+/** The newest contents of all keyspaces. */
+export function snapshotsIn(mirrors: Mirrors): Snapshot[] {
+  return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
 }

@@ -25,7 +25,6 @@ import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
-import type { Snapshot } from '../store/snapshot.ts'
 import { accessRules, createAuthorizer } from './authorization.ts'
 import { Followers, onAnyChange } from '../upkeep/followers.ts'
 import type { EtcdDoor } from './etcd-door.ts'
@@ -44,6 +43,8 @@ import {
   createUpstreamSide,
   faultLogger,
   listenForAdmin,
+  snapshotsIn,
+  storeIn,
   openEtcdDoor,
   watchAll,
   withoutDropped,
@@ -387,18 +388,4 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     onFault,
     auditId: createAuditIds(),
   })
-}
-
-/** Undefined also while a keyspace is being dropped. */
-function storeIn(mirrors: Mirrors, keyspace: Key): Keyspace | undefined {
-  try {
-    return mirrors.keyspace(keyspace).store
-  } catch (error) {
-    if (error instanceof CacheError && error.code === 'not_found') return undefined
-    throw error
-  }
-}
-
-function snapshotsIn(mirrors: Mirrors): Snapshot[] {
-  return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
 }

@@ -29,8 +29,8 @@ export interface AdminOptions {
   readonly readSwitch: ReadSwitch | undefined
   /** Undefined without an upstream: then all are answered here. */
   readonly resources: (() => readonly object[]) | undefined
-  /** The page at `/`. */
-  readonly page: PageSource
+  /** The page at `/`; undefined where there is no API to show. */
+  readonly page?: PageSource | undefined
   readonly onFault: OnFault
 }
 
@@ -58,7 +58,7 @@ async function answer(options: AdminOptions, exchange: Exchange): Promise<void> 
     answerSwitch(options, exchange, target)
     return
   }
-  if (isForPage(exchange, path)) {
+  if (options.page !== undefined && isForPage(exchange, path)) {
     await answerPage(exchange, options.page)
     return
   }
