@@ -6,6 +6,7 @@ import type { Health } from '../http/admin/health.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import { version } from '../config/version.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { type BucketCounts, type Look, Recent } from '../ops/recent.ts'
 import type { BucketTally } from '../ops/tally.ts'
@@ -19,8 +20,7 @@ export interface PageParts {
   readonly registry: Pick<LiveRegistry, 'state'>
   readonly watches: Pick<OpenWatches, 'clients' | 'outbox'>
   readonly upstreamSide: UpstreamSide | undefined
-  /** The lag of each keyspace. */
-  readonly lagsMs: () => readonly number[]
+  readonly mirrors: Pick<Mirrors, 'statuses'>
 }
 
 /** The page, and what has to be started for its plots. */
@@ -54,7 +54,7 @@ export function createPage(parts: PageParts): {
   return { page, recent }
 }
 
-function lookAt({ metrics: { requests, mirror }, watches, lagsMs }: PageParts): Look {
+function lookAt({ metrics: { requests, mirror }, watches, mirrors }: PageParts): Look {
   const buckets = new Map<string, BucketCounts>()
   const add = (name: string, tally: BucketTally, label: string, value: string): void => {
     const counts = tally.sums(label).get(value)
@@ -70,7 +70,7 @@ function lookAt({ metrics: { requests, mirror }, watches, lagsMs }: PageParts): 
       ['to watches', watches.outbox.sent.frames],
     ]),
     buckets,
-    lags: lagsMs().map(ms => ms / 1000),
+    lags: mirrors.statuses().map(({ lagMs }) => lagMs / 1000),
   }
 }
 

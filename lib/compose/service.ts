@@ -2,7 +2,7 @@
  *  round. */
 
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
-import { CacheError } from '../base/errors.ts'
+import type { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
@@ -344,8 +344,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   const counted = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
   watchAll(metrics, counted, options)
   const onFault = faultLogger(metrics, logger)
-  const lagsMs = (): number[] => mirrors.statuses().map(({ lagMs }) => lagMs)
-  const shown = createPage({ ...common, metrics, health, watches, upstreamSide, lagsMs })
+  const shown = createPage({ ...common, metrics, health, watches, upstreamSide })
   const shared = { ...common, metrics, watches, authorizer, health, ...shown }
   const parts = { ...shared, upstreamSide, memory, onFault }
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }

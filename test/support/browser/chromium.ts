@@ -163,7 +163,7 @@ export class Page {
   async go(url: string): Promise<void> {
     const loaded = new Promise<void>(resolve => (this.#onLoad = resolve))
     const { errorText } = await this.#call('Page.navigate', { url })
-    if (errorText !== undefined) throw new Error(`${url}: ${String(errorText)}`)
+    if (errorText !== undefined) throw new Error(`${url}: ${JSON.stringify(errorText)}`)
     await loaded
   }
 
