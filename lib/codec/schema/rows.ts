@@ -17,6 +17,25 @@ export interface Field {
   readonly isPointer: boolean
   /** Its JSON members belong to the parent, at this place; in protobuf it is a nested message. */
   readonly isInline: boolean
+  /** What patches, and the ownership of fields, know of it. */
+  readonly merging: FieldMerging
+}
+
+export type ListType = 'atomic' | 'set' | 'map'
+export type MapType = 'atomic' | 'granular'
+
+/** How writes of several clients to one field are merged. */
+export interface FieldMerging {
+  /** x-kubernetes-list-type; absent is atomic. */
+  readonly listType?: ListType | undefined
+  /** The members that tell items of a list of type `map` apart. */
+  readonly listKeys?: readonly string[] | undefined
+  /** x-kubernetes-map-type of the field; absent is that of its type, or granular. */
+  readonly mapType?: MapType | undefined
+  /** Of strategic merge patches: some of `merge`, `replace` and `retainKeys`. */
+  readonly patchStrategy?: readonly string[] | undefined
+  /** The member that tells items apart in strategic merge patches. */
+  readonly patchKey?: string | undefined
 }
 
 export type MessageForm = 'object' | 'wrap' | 'orbool' | 'orarray' | 'orstringarray'

@@ -19,6 +19,9 @@ import type {
   BuiltInResource,
   ColumnDefinition,
   Field,
+  FieldMerging,
+  ListType,
+  MapType,
   MessageForm,
   Period,
   ReadDefault,
@@ -39,6 +42,8 @@ export interface MessageType {
   readonly hasProtobuf: boolean
   /** Its JSON form is another than an object of its fields (FORMAT.md, section 2). */
   readonly form: MessageForm
+  /** x-kubernetes-map-type: an atomic message is owned whole. */
+  readonly mapType: MapType | undefined
   readonly fields: readonly Field[]
 }
 
@@ -121,7 +126,8 @@ export class Schema {
       hasTypeMeta: row.tm === 1,
       hasProtobuf: row.np !== 1,
       form: row.s ?? 'object',
-      fields: row.f.filter(([, , , , period]) => this.#has(period ?? {})).map(fieldFromRow),
+      mapType: row.mt,
+      fields: row.f.filter(([, , , , extra]) => this.#has(extra ?? {})).map(fieldFromRow),
     }
     this.#types.set(name, type)
     return type
@@ -247,13 +253,23 @@ type FieldRow = readonly [
   number: number,
   type: string,
   flags?: string,
-  period?: Period,
+  extra?: Period & MergingRow,
 ]
+
+/** What the rows say of merging, in short. */
+interface MergingRow {
+  readonly lt?: ListType
+  readonly lk?: readonly string[]
+  readonly mt?: MapType
+  readonly ps?: string
+  readonly pk?: string
+}
 
 interface TypeRow extends Period {
   readonly tm?: 1
   readonly np?: 1
   readonly s?: MessageForm
+  readonly mt?: MapType
   readonly f: readonly FieldRow[]
 }
 
@@ -292,7 +308,7 @@ function data(name: 'behaviours' | 'read-defaults' | 'resources' | 'tables' | 't
   return readDataFile(import.meta.url, `./data/${name}.json`)
 }
 
-function fieldFromRow([jsonName, number, type, flags = '']: FieldRow): Field {
+function fieldFromRow([jsonName, number, type, flags = '', extra]: FieldRow): Field {
   const container = type.startsWith('[]') ? 'list' : type.startsWith('{}') ? 'map' : 'single'
   return {
     jsonName,
@@ -303,5 +319,18 @@ function fieldFromRow([jsonName, number, type, flags = '']: FieldRow): Field {
     isOmittedWhenZero: flags.includes('z'),
     isPointer: flags.includes('p'),
     isInline: flags.includes('i'),
+    merging: extra === undefined ? nothingOfMerging : mergingFromRow(extra),
+  }
+}
+
+const nothingOfMerging: FieldMerging = {}
+
+function mergingFromRow({ lt, lk, mt, ps, pk }: MergingRow): FieldMerging {
+  return {
+    listType: lt,
+    listKeys: lk,
+    mapType: mt,
+    patchStrategy: ps?.split(','),
+    patchKey: pk,
   }
 }

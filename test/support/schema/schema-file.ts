@@ -8,6 +8,7 @@ export interface TypeRow {
   readonly tm?: 1
   readonly np?: 1
   readonly s?: string
+  readonly mt?: string
   readonly f: readonly FieldRow[]
 }
 
@@ -51,16 +52,14 @@ export function schemaFile(
       present.map(minor => [minor, (typeIn(minor, name)?.f ?? []).map(plainRow)] as const),
     )
     const shape = source.types[name] ?? typeIn(present.at(-1) as string, name)
-    const { tm, np, s } = shape as TypeRow
+    const { tm, np, s, mt } = shape as TypeRow
     types[name] = {
       ...(tm === undefined ? {} : { tm }),
       ...(np === undefined ? {} : { np }),
       ...(s === undefined ? {} : { s }),
+      ...(mt === undefined ? {} : { mt }),
       f: mergeRows(lists, present.includes(whole) ? whole : (present.at(-1) as string)).map(
-        ({ row, period: { since, until } }) =>
-          since === undefined && until === undefined
-            ? row
-            : ([row[0], row[1], row[2], row[3] ?? '', { since, until }] as const),
+        ({ row, period }) => withExtra(row, period, source.types[name]),
       ),
       ...period,
     }
@@ -80,6 +79,17 @@ export function schemaIn(file: SchemaFile, minor: string): SchemaFile {
     }),
   )
   return { ...file, types }
+}
+
+/** The row with its period, and with what the source says of lists and patches, which it says of the whole minor only. */
+function withExtra(row: FieldRow, { since, until }: Period, source: TypeRow | undefined): FieldRow {
+  const said = source?.f.find(([name, , type]) => name === row[0] && type === row[2])?.[4] ?? {}
+  const extra = {
+    ...said,
+    ...(since === undefined ? {} : { since }),
+    ...(until === undefined ? {} : { until }),
+  }
+  return Object.keys(extra).length === 0 ? row : [row[0], row[1], row[2], row[3] ?? '', extra]
 }
 
 /** What matters on the wire; what is said of patches does not. */

@@ -48,6 +48,7 @@ const findType: FindType = type => {
       isOmittedWhenZero: false,
       isPointer: false,
       isInline: jsonName === '',
+      merging: {},
     }
   })
   return fields === undefined ? undefined : { fields }

@@ -1,0 +1,34 @@
+/** What the steps of a write know of the kind that is written: its types if it is built in, its schema if a definition declares it. */
+
+import type { MessageType, ScalePaths, Schema } from '../../codec/schema/schema.ts'
+
+/** A kind in the version of the request. */
+export interface WriteKind {
+  /** Of the server that is answered for. */
+  readonly schema: Schema
+  readonly group: string
+  readonly version: string
+  /** `apps/v1`, or `v1` in the core group. */
+  readonly apiVersion: string
+  readonly kind: string
+  /** The plural name. */
+  readonly resource: string
+  readonly isNamespaced: boolean
+  /** Of built-in kinds. */
+  readonly type: MessageType | undefined
+  /** Of custom kinds. */
+  readonly definition: WriteDefinition | undefined
+}
+
+/** What a CustomResourceDefinition says of the version that is written. */
+export interface WriteDefinition {
+  /** Of the CustomResourceDefinition. */
+  readonly name: string
+  /** The openAPIV3Schema as JSON.parse gives it; undefined if there is none. */
+  readonly schema: unknown
+  /** spec.preserveUnknownFields: nothing is pruned. */
+  readonly preservesUnknownFields: boolean
+  /** It has the subresource `status`. */
+  readonly hasStatus: boolean
+  readonly scale: ScalePaths | undefined
+}
