@@ -40,6 +40,8 @@ export interface ParsedDocument {
   readonly sourceOf: (container: JsonObject | JsonValue[]) => string
   /** A member stands in an object twice. */
   readonly hasRepeatedMembers: boolean
+  /** All members of an object in their order, those that a later one replaces too. */
+  readonly membersOf: (object: JsonObject) => Iterable<readonly [name: string, value: JsonValue]>
 }
 
 /** The same as `parseTree`, with more to ask. */
@@ -58,7 +60,8 @@ export function parseDocument(
       const [from, to] = windows.get(container) ?? [0, 0]
       return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
     },
-    hasRepeatedMembers: parser.hasRepeatedMembers,
+    hasRepeatedMembers: parser.repeated.size > 0,
+    membersOf: object => parser.repeated.get(object) ?? object,
   }
 }
 
@@ -128,7 +131,8 @@ class TreeParser {
   readonly #end: number
   readonly #windows: Map<JsonValue, readonly [start: number, end: number]> | undefined
   #at: number
-  hasRepeatedMembers = false
+  /** All members of the objects in which one is repeated. */
+  readonly repeated = new Map<JsonObject, [string, JsonValue][]>()
 
   constructor(
     bytes: Uint8Array,
@@ -178,7 +182,8 @@ class TreeParser {
       if (key === undefined || !this.#take(0x3a)) return undefined
       const value = this.#value(depth + 1)
       if (value === undefined) return undefined
-      if (object.has(key)) this.hasRepeatedMembers = true
+      if (object.has(key) && !this.repeated.has(object)) this.repeated.set(object, [...object])
+      this.repeated.get(object)?.push([key, value])
       object.set(key, value)
     } while (this.#take(0x2c))
     return this.#take(0x7d) ? object : undefined

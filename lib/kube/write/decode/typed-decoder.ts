@@ -1,0 +1,353 @@
+/** A JSON document as Go's decoder of Kubernetes reads it into a typed object: unknown and repeated members are noted for strict decoding,
+ *  a value of the wrong type refuses the document in Go's words, members are merged where one stands there twice. What comes out
+ *  has only what the type has, each value in its type's own form; `completeTree` puts it in order. */
+
+import { canonicalQuantity } from '../../../go/quantity.ts'
+import { goQuote } from '../../../go/text.ts'
+import { momentFromText, textFromMilliseconds, zeroSeconds } from '../../../go/time.ts'
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  type ParsedDocument,
+} from '../../../codec/json/tree.ts'
+import type { Field, MessageType } from '../../../codec/schema/schema.ts'
+import { membersOf } from '../../../codec/served/stored/typed-json.ts'
+
+/** The document cannot be read as the type; the message is Go's. */
+export class DecodeError extends Error {}
+
+/** Raw JSON inside an object: written as it was. */
+export class RawObject extends Map<string, JsonValue> {
+  readonly source: string
+
+  constructor(value: JsonObject, source: string) {
+    super(value)
+    this.source = source
+  }
+}
+
+export interface Decoded {
+  readonly object: JsonObject
+  /** What a strict decoder refuses, in order: `unknown field "spec.foo"`. */
+  readonly strictErrors: readonly string[]
+}
+
+/** Where the decoder is. */
+interface Place {
+  /** The Go name of the innermost struct. */
+  readonly struct: string
+  /** Names of fields from the root, as Go's type errors have them: without indexes and map keys. */
+  readonly fields: string
+  /** As strict errors have it: `spec.containers[0]`. */
+  readonly path: string
+}
+
+/** Upstream stops counting here. */
+const strictErrorsMax = 100
+
+/** Decodes the document's object; throws `DecodeError`. */
+export function decodeTyped(document: ParsedDocument, type: MessageType): Decoded {
+  const decoder = new TypedDecoder(document)
+  const { value } = document
+  if (!(value instanceof Map)) {
+    if (value !== null) {
+      throw new DecodeError(
+        `json: cannot unmarshal ${kindOf(value)} into Go value of type ${goTypeOf(type.name)}`,
+      )
+    }
+    return { object: new Map(), strictErrors: [] }
+  }
+  const object: JsonObject = new Map()
+  decoder.struct(value, type, { into: object, place: { struct: '', fields: '', path: '' } })
+  if (decoder.failure !== undefined) throw new DecodeError(decoder.failure)
+  return { object, strictErrors: [...decoder.strictErrors] }
+}
+
+/** Decodes one message inside of a document, as the metadata of a custom resource is. `path` is where it stands. */
+export function decodeMessage(
+  document: ParsedDocument,
+  object: JsonObject,
+  { type, path }: { readonly type: MessageType; readonly path: string },
+): Decoded {
+  const decoder = new TypedDecoder(document)
+  const into: JsonObject = new Map()
+  decoder.struct(object, type, { into, place: { struct: '', fields: '', path } })
+  if (decoder.failure !== undefined) throw new DecodeError(decoder.failure)
+  return { object: into, strictErrors: [...decoder.strictErrors] }
+}
+
+interface Target {
+  readonly into: JsonObject
+  readonly place: Place
+}
+
+class TypedDecoder {
+  readonly #document: ParsedDocument
+  readonly strictErrors = new Set<string>()
+  /** The first value of a wrong type; the rest is read nevertheless. */
+  failure: string | undefined
+
+  constructor(document: ParsedDocument) {
+    this.#document = document
+  }
+
+  struct(object: JsonObject, type: MessageType, { into, place }: Target): void {
+    const fields = membersOf(type)
+    const seen = new Set<string>()
+    const struct = type.name.slice(type.name.lastIndexOf('.') + 1)
+    for (const [name, value] of this.#document.membersOf(object)) {
+      const isTypeMeta = type.hasTypeMeta && (name === 'kind' || name === 'apiVersion')
+      const field = fields.get(name)
+      const path = place.path === '' ? name : `${place.path}.${name}`
+      if (field === undefined && !isTypeMeta) {
+        this.#note(`unknown field ${goQuote(path)}`)
+        continue
+      }
+      if (seen.has(name)) this.#note(`duplicate field ${goQuote(path)}`)
+      seen.add(name)
+      const inner = {
+        struct,
+        fields: place.fields === '' ? name : `${place.fields}.${name}`,
+        path,
+      }
+      const read =
+        field === undefined
+          ? this.#scalar('string', value, inner)
+          : this.#field(field, type, { value, known: into.get(name), place: inner })
+      if (read !== undefined) into.set(name, read)
+      else if (value === null && isCleared(field)) into.delete(name)
+    }
+  }
+
+  #field(
+    field: Field,
+    type: MessageType,
+    { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
+  ): JsonValue | undefined {
+    if (value === null && field.container !== 'single') return undefined
+    switch (field.container) {
+      case 'single':
+        return this.#single(field.type, type, { value, known, place })
+      case 'list':
+        return this.#list(field, type, { value, place })
+      case 'map':
+        return this.#map(field, type, { value, known, place })
+    }
+  }
+
+  #list(
+    field: Field,
+    type: MessageType,
+    { value, place }: { value: JsonValue; place: Place },
+  ): JsonValue[] | undefined {
+    if (!Array.isArray(value)) return this.#wrongType(value, `[]${goTypeOf(field.type)}`, place)
+    return value.map((item, i) => {
+      const inner = { ...place, path: `${place.path}[${i}]` }
+      const read = this.#single(field.type, type, { value: item, known: undefined, place: inner })
+      return read ?? zeroOf(field.type)
+    })
+  }
+
+  #map(
+    field: Field,
+    type: MessageType,
+    { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
+  ): JsonObject | undefined {
+    if (!(value instanceof Map)) {
+      return this.#wrongType(value, `map[string]${goTypeOf(field.type)}`, place)
+    }
+    const map: JsonObject = known instanceof Map ? known : new Map()
+    const seen = new Set<string>()
+    for (const [name, item] of this.#document.membersOf(value)) {
+      const path = `${place.path}.${name}`
+      if (seen.has(name)) this.#note(`duplicate field ${goQuote(path)}`)
+      seen.add(name)
+      const inner = { ...place, path }
+      const read = this.#single(field.type, type, { value: item, known: undefined, place: inner })
+      map.set(name, read ?? zeroOf(field.type))
+    }
+    return map
+  }
+
+  #single(
+    name: string,
+    { schema }: MessageType,
+    { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
+  ): JsonValue | undefined {
+    if (!name.includes('.')) return this.#scalar(name, value, place)
+    if (value === null) return undefined
+    const type = schema.messageType(name)
+    if (type.form !== 'object') return this.#special(value, type, place)
+    if (!(value instanceof Map)) return this.#wrongType(value, goTypeOf(name), place)
+    const into: JsonObject = known instanceof Map ? known : new Map()
+    this.struct(value, type, { into, place })
+    return into
+  }
+
+  /** The messages with a JSON form of their own: FORMAT.md, section 2. */
+  #special(value: JsonValue, type: MessageType, place: Place): JsonValue | undefined {
+    const [inner] = type.fields
+    switch (type.form) {
+      case 'wrap':
+        if (!Array.isArray(value)) return this.#wrongType(value, goTypeOf(type.name), place)
+        return value.map((item, i) => {
+          const at = { ...place, path: `${place.path}[${i}]` }
+          return this.#scalar('string', item, at) ?? ''
+        })
+      case 'orbool':
+        if (typeof value === 'boolean') return value
+        return value instanceof Map
+          ? this.#props(value, type, place)
+          : refuse('boolean or JSON schema expected')
+      case 'orarray':
+        if (Array.isArray(value)) return value.map(item => this.#props(item, type, place))
+        return value instanceof Map ? this.#props(value, type, place) : undefined
+      case 'orstringarray':
+        if (Array.isArray(value)) return value.map(item => (typeof item === 'string' ? item : ''))
+        return value instanceof Map ? this.#props(value, type, place) : undefined
+      case 'object':
+        return inner === undefined ? undefined : value
+    }
+  }
+
+  /** A schema inside of one of the forms above: its own decoder knows nothing of the place, and is not strict. */
+  #props(value: JsonValue, { schema }: MessageType, place: Place): JsonValue {
+    const props = schema.messageType('apiextensions/v1.JSONSchemaProps')
+    const into: JsonObject = new Map()
+    if (!(value instanceof Map)) return into
+    const inner = new TypedDecoder(this.#document)
+    inner.struct(value, props, { into, place: { ...place, struct: '', fields: '' } })
+    if (inner.failure !== undefined) throw new DecodeError(inner.failure)
+    return into
+  }
+
+  #scalar(name: string, value: JsonValue, place: Place): JsonValue | undefined {
+    if (rawTypes.has(name)) return this.#raw(value)
+    if (value === null) return undefined
+    const read = scalars[name]?.(value)
+    if (read === undefined) return this.#wrongType(value, goTypeOf(name), place)
+    if (!(read instanceof WrongNumber)) return read
+    const text = value instanceof JsonNumber ? value.source : ''
+    return this.#fail(`number ${text}`, goTypeOf(name), place)
+  }
+
+  #raw(value: JsonValue): JsonValue {
+    return value instanceof Map ? new RawObject(value, this.#document.sourceOf(value)) : value
+  }
+
+  #wrongType(value: JsonValue, goType: string, place: Place): undefined {
+    return this.#fail(kindOf(value), goType, place)
+  }
+
+  #fail(what: string, goType: string, { struct, fields }: Place): undefined {
+    const where = struct === '' ? 'Go value' : `Go struct field ${struct}.${fields}`
+    this.failure ??= `json: cannot unmarshal ${what} into ${where} of type ${goType}`
+    return undefined
+  }
+
+  #note(error: string): void {
+    if (this.strictErrors.size < strictErrorsMax) this.strictErrors.add(error)
+  }
+}
+
+const rawTypes = new Set(['fieldsv1', 'rawextension', 'json', 'any'])
+
+/** A later null takes away what an earlier member of the same name has set, but not from a plain value. */
+function isCleared(field: Field | undefined): boolean {
+  return field !== undefined && (field.isPointer || field.container !== 'single')
+}
+
+function kindOf(value: JsonValue): string {
+  if (value === null) return 'null'
+  if (typeof value === 'string') return 'string'
+  if (typeof value === 'boolean') return 'bool'
+  if (value instanceof JsonNumber) return 'number'
+  return Array.isArray(value) ? 'array' : 'object'
+}
+
+const goNames: Readonly<Record<string, string>> = {
+  bytes: '[]uint8',
+  quantity: 'string',
+  time: 'string',
+  microtime: 'string',
+  intorstring: 'int32',
+}
+
+/** The name of a type in Go's errors: `v1.PodSpec`, `int32`. */
+function goTypeOf(name: string): string {
+  return goNames[name] ?? name.slice(name.indexOf('/') + 1)
+}
+
+function zeroOf(name: string): JsonValue {
+  if (name === 'string' || name === 'bytes') return name === 'bytes' ? null : ''
+  if (name === 'bool') return false
+  if (name === 'int32' || name === 'int64' || name === 'float64') return new JsonNumber('0')
+  if (name === 'quantity') return '0'
+  return name.includes('.') ? new Map() : null
+}
+
+/** A number that the type does not hold. */
+class WrongNumber {}
+const wrongNumber = new WrongNumber()
+
+/** Undefined: a value of another type. Other refusals are thrown at once, as Go's own decoders of these types do. */
+type ReadScalar = (value: JsonValue) => JsonValue | WrongNumber | undefined
+
+const scalars: Readonly<Record<string, ReadScalar>> = {
+  string: value => (typeof value === 'string' ? value : undefined),
+  bool: value => (typeof value === 'boolean' ? value : undefined),
+  int32: value => integer(value, 32),
+  int64: value => integer(value, 64),
+  float64: value => (value instanceof JsonNumber ? value : undefined),
+  bytes: readBytes,
+  quantity: readQuantity,
+  time: value => readTime(value, false),
+  microtime: value => readTime(value, true),
+  intorstring: value => (typeof value === 'string' ? value : integer(value, 32)),
+}
+
+function integer(value: JsonValue, bits: 32 | 64): JsonValue | WrongNumber | undefined {
+  if (!(value instanceof JsonNumber)) return undefined
+  if (!/^-?\d+$/.test(value.source)) return wrongNumber
+  const number = BigInt(value.source)
+  return BigInt.asIntN(bits, number) === number ? new JsonNumber(String(number)) : wrongNumber
+}
+
+const base64 = /^[A-Za-z0-9+/]*={0,2}$/
+
+function readBytes(value: JsonValue): JsonValue | undefined {
+  if (typeof value !== 'string') return undefined
+  const text = value.replace(/[\r\n]/g, '')
+  if (!base64.test(text) || text.length % 4 !== 0) {
+    const bad = /[^A-Za-z0-9+/]/.exec(text)?.index ?? Math.floor(text.length / 4) * 4
+    throw new DecodeError(`illegal base64 data at input byte ${bad}`)
+  }
+  return Buffer.from(text, 'base64').toString('base64')
+}
+
+const quantityRefusal =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+function readQuantity(value: JsonValue): JsonValue {
+  const text = typeof value === 'string' ? value : value instanceof JsonNumber ? value.source : ''
+  return canonicalQuantity(text.trim()) ?? refuse(quantityRefusal)
+}
+
+function readTime(value: JsonValue, hasMicros: boolean): JsonValue | undefined {
+  if (typeof value !== 'string') return undefined
+  const moment = momentFromText(value)
+  if (moment === undefined) {
+    const layout = hasMicros ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00'
+    const rest = `cannot parse ${goQuote(value)} as ${goQuote('2006')}`
+    return refuse(`parsing time ${goQuote(value)} as ${goQuote(layout)}: ${rest}`)
+  }
+  const { seconds, micros } = moment
+  if (seconds === zeroSeconds && (micros === 0 || !hasMicros)) return null
+  const text = textFromMilliseconds(seconds * 1000)
+  return hasMicros ? text.replace('Z', `.${String(micros).padStart(6, '0')}Z`) : text
+}
+
+function refuse(message: string): never {
+  throw new DecodeError(message)
+}

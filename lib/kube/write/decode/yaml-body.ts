@@ -1,0 +1,174 @@
+/** YAML bodies: read by the package, with the meaning that go-yaml gives to plain texts (`yes` is true, `0777` is octal), and turned into the
+ *  JSON that the API server goes on with. */
+
+import {
+  type Alias,
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  type Scalar,
+  type YAMLMap,
+} from 'yaml'
+import { canonicalNumber } from '../../../go/json-number.ts'
+import { goQuote } from '../../../go/text.ts'
+import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
+import { DecodeError } from './typed-decoder.ts'
+
+export interface YamlBody {
+  readonly value: JsonValue
+  /** What a strict parser refuses: keys that stand there twice. */
+  readonly strictErrors: readonly string[]
+}
+
+/** A document may become this many values, aliases counted as often as they are used. */
+const valuesMax = 400_000
+const depthMax = 500
+
+/** Parses the first document of a body; throws `DecodeError`. */
+export function parseYaml(body: Uint8Array): YamlBody {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString()
+  const lines = new LineCounter()
+  const options = {
+    version: '1.1',
+    schema: 'failsafe',
+    uniqueKeys: false,
+    logLevel: 'silent',
+  } as const
+  const document = parseDocument(text, { ...options, lineCounter: lines })
+  const [error] = document.errors.filter(({ code }) => code !== 'MULTIPLE_DOCS')
+  if (error !== undefined) {
+    const line = error.linePos?.[0].line ?? 1
+    const what = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? ''
+    throw new DecodeError(`error converting YAML to JSON: yaml: line ${line}: ${what}`)
+  }
+  const reader = new YamlReader(document, lines)
+  const value = reader.read(document.contents, 0)
+  const { repeated } = reader
+  const strictErrors =
+    repeated.length === 0
+      ? []
+      : [`error converting YAML to JSON: yaml: unmarshal errors:\n${repeated.join('\n')}`]
+  return { value, strictErrors }
+}
+
+class YamlReader {
+  readonly #document: Document
+  readonly #lines: LineCounter
+  readonly repeated: string[] = []
+  #count = 0
+
+  constructor(document: Document, lines: LineCounter) {
+    this.#document = document
+    this.#lines = lines
+  }
+
+  read(node: Node | null | unknown, depth: number): JsonValue {
+    if (++this.#count > valuesMax) {
+      throw new DecodeError(
+        'error converting YAML to JSON: yaml: document contains excessive aliasing',
+      )
+    }
+    if (depth > depthMax) throw new DecodeError('error converting YAML to JSON: exceeded max depth')
+    if (isAlias(node)) return this.read((node as Alias).resolve(this.#document) ?? null, depth + 1)
+    if (isMap(node)) return this.#map(node as YAMLMap, depth)
+    if (isSeq(node)) return node.items.map(item => this.read(item, depth + 1))
+    return isScalar(node) ? scalarValue(node) : null
+  }
+
+  #map(node: YAMLMap, depth: number): JsonObject {
+    const object: JsonObject = new Map()
+    const merged: JsonObject = new Map()
+    for (const { key, value } of node.items) {
+      if (isScalar(key) && key.value === '<<' && key.type === 'PLAIN') {
+        this.#merge(merged, this.read(value, depth + 1))
+        continue
+      }
+      const name = keyText(key)
+      if (object.has(name)) {
+        const at = isScalar(key) ? (key.range?.[0] ?? 0) : 0
+        this.repeated.push(
+          `  line ${this.#lines.linePos(at).line}: key ${goQuote(name)} already set in map`,
+        )
+      }
+      object.set(name, this.read(value, depth + 1))
+    }
+    for (const [name, value] of merged) if (!object.has(name)) object.set(name, value)
+    return object
+  }
+
+  #merge(into: JsonObject, value: JsonValue): void {
+    for (const source of Array.isArray(value) ? value : [value]) {
+      if (!(source instanceof Map)) {
+        throw new DecodeError(
+          'error converting YAML to JSON: yaml: map merge requires map or sequence of maps as the value',
+        )
+      }
+      for (const [name, item] of source) if (!into.has(name)) into.set(name, item)
+    }
+  }
+}
+
+function keyText(key: unknown): string {
+  const value = isScalar(key) ? scalarValue(key) : null
+  if (typeof value === 'string') return value
+  if (value instanceof JsonNumber) return value.text
+  return value === null ? 'null' : String(value as boolean)
+}
+
+function scalarValue(node: Scalar): JsonValue {
+  const text = String(node.value ?? '')
+  const { tag } = node
+  if (tag === '!!binary' || tag === 'tag:yaml.org,2002:binary') {
+    return Buffer.from(text, 'base64').toString()
+  }
+  if (node.type !== 'PLAIN' || tag === '!!str' || tag === 'tag:yaml.org,2002:str') return text
+  return plainValue(text)
+}
+
+const words: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
+  ...['', '~', 'null', 'Null', 'NULL'].map(word => [word, null] as const),
+  ...['y', 'Y', 'yes', 'Yes', 'YES', 'true', 'True', 'TRUE', 'on', 'On', 'ON'].map(
+    word => [word, true] as const,
+  ),
+  ...['n', 'N', 'no', 'No', 'NO', 'false', 'False', 'FALSE', 'off', 'Off', 'OFF'].map(
+    word => [word, false] as const,
+  ),
+])
+
+const floatPattern = /^[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?$/
+
+/** A plain text, as go-yaml resolves it. */
+function plainValue(text: string): JsonValue {
+  const word = words.get(text)
+  if (word !== undefined) return word
+  if (!/^[-+.0-9]/.test(text)) return text
+  const digits = text.replaceAll('_', '')
+  const integer = integerOf(digits)
+  if (integer !== undefined) return new JsonNumber(integer)
+  if (!floatPattern.test(digits)) return text
+  const number = canonicalNumber(String(Number(digits)))
+  return number === undefined ? text : new JsonNumber(number)
+}
+
+/** strconv.ParseInt with base 0. */
+function integerOf(text: string): string | undefined {
+  const match = /^([-+]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|0o?([0-7]+)|(0|[1-9]\d*))$/.exec(text)
+  if (match === null) return undefined
+  const [, sign, hex, binary, octal, decimal] = match
+  const digits =
+    hex !== undefined
+      ? `0x${hex}`
+      : binary !== undefined
+        ? `0b${binary}`
+        : octal !== undefined
+          ? `0o${octal}`
+          : (decimal ?? '0')
+  const value = BigInt(digits) * (sign === '-' ? -1n : 1n)
+  const isHeld = value >= -(2n ** 63n) && value < 2n ** 64n
+  return isHeld ? String(value) : undefined
+}
