@@ -67,6 +67,17 @@ function isEmbedded(values: OptionValues): boolean {
   return false
 }
 
+/** Whether the API takes writes. */
+function isWritable(values: OptionValues): boolean {
+  const [isAsked, isRefused] = [values.switch('writable'), values.switch('read-only')]
+  if (isAsked && isRefused) throw invalid('--writable and --read-only exclude each other')
+  const hasUpstream = values.text('upstream') !== undefined
+  if (isAsked && hasUpstream) {
+    throw invalid('--writable goes without --upstream: the upstream does the writes')
+  }
+  return isAsked || (!isRefused && !hasUpstream && listed(values, 'etcd').join() === 'embedded')
+}
+
 /** The etcd that is mirrored. */
 interface MirroredEtcd {
   readonly client: Client
@@ -154,6 +165,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     isKept: keptOf(etcd),
     adminListen: adminListenOf(values),
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
+    isWritable: isWritable(values),
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),

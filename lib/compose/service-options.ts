@@ -48,6 +48,8 @@ export interface ServiceOptions {
   readonly guardedHosts?: readonly string[] | undefined
   /** Encrypts continue tokens. */
   readonly tokenEncryption?: TokenEncryption | undefined
+  /** Writes are done here. Not with an upstream, which does them. */
+  readonly isWritable?: boolean | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
   /** Who may read. Undefined: anyone who can connect. */

@@ -33,6 +33,7 @@ import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
+import { createWriteServices } from './write-store.ts'
 import { etcdKeysOf } from './etcd-keys.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from './mirrors.ts'
@@ -378,6 +379,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     fairness: new Fairness({ clock, metrics: metrics.access }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
+    writes: options.isWritable === true ? createWriteServices(options.client, clock) : undefined,
     health,
     requests: metrics.requests,
     metrics,

@@ -100,6 +100,14 @@ const serveOptions: readonly Option[] = [
     help: 'Offers CBOR beside JSON, YAML and Kubernetes protobuf. In kube-apiserver this is a feature gate that is off by default.',
   },
   {
+    name: 'writable',
+    help: 'Takes writes and does them in etcd as kube-apiserver would. On for the embedded etcd; for a given --etcd it must be asked for, since nothing guards it. Not with --upstream, which does the writes.',
+  },
+  {
+    name: 'read-only',
+    help: 'Refuses writes to the embedded etcd, too.',
+  },
+  {
     name: 'shutdown-delay',
     value: 'SECONDS',
     fallback: '0',

@@ -63,6 +63,8 @@ export type PassReason =
 export type Decision =
   /** Read it from the mirror. */
   | { readonly type: 'mirror' }
+  /** Write it to etcd. */
+  | { readonly type: 'write' }
   /** Answer it ourselves: discovery, and the paths of the server. */
   | { readonly type: 'own' }
   | { readonly type: 'pass'; readonly reason: PassReason }
@@ -90,6 +92,8 @@ export interface DecisionRequest {
 
 export interface DecisionPolicy {
   readonly hasUpstream: boolean
+  /** Writes are done here; never with an upstream. */
+  readonly isWritable?: boolean | undefined
   /** Pass-through is switched on: all reads pass. */
   readonly isSwitchedOff: boolean
   /** Resources that are not to be answered from the mirror. */
@@ -100,7 +104,9 @@ export interface DecisionPolicy {
 
 /** Decides. Pure, and cheap enough for every request. */
 export function decide(request: DecisionRequest, policy: DecisionPolicy): Decision {
-  return policy.hasUpstream ? decideWithUpstream(request, policy) : decideAlone(request)
+  return policy.hasUpstream
+    ? decideWithUpstream(request, policy)
+    : decideAlone(request, policy.isWritable === true)
 }
 
 function decideWithUpstream(request: DecisionRequest, policy: DecisionPolicy): Decision {
@@ -162,7 +168,10 @@ function hasImpersonation(headerNames: Iterable<string>): boolean {
   return false
 }
 
-function decideAlone({ route, target, isWatch, contentType }: DecisionRequest): Decision {
+function decideAlone(
+  { route, target, isWatch, contentType }: DecisionRequest,
+  isWritable: boolean,
+): Decision {
   switch (route.type) {
     case 'discovery':
     case 'path':
@@ -186,6 +195,7 @@ function decideAlone({ route, target, isWatch, contentType }: DecisionRequest): 
         const limits = `${selectorMaxLength} characters and ${requirementsMax} requirements`
         return { type: 'refuse', status: badRequest(`${long} is longer than ${limits}`).status }
       }
+      if (isWritable && isWrite(route)) return { type: 'write' }
       const lacks = whatIsLacking(route)
       if (lacks === undefined) return { type: 'mirror' }
       const what = subresource === '' ? lacks : `${lacks} ${subresource}`
@@ -206,6 +216,20 @@ const patchTypes: ReadonlySet<string> = new Set([
   'application/strategic-merge-patch+json',
   'application/apply-patch+yaml',
 ])
+
+/** Subresources whose writes are done here, beside those that read as the whole object. */
+const writtenSubresources = new Set(['scale', 'binding', 'eviction', 'finalize'])
+
+/** A write of something that is stored, or a review, which is answered and stored nowhere. */
+function isWrite({ resource, verb, subresource }: Route & { readonly type: 'resource' }): boolean {
+  if (readVerbs.has(verb) || resource.storage?.conversion === 'webhook') return false
+  if (resource.storage === undefined) return verb === 'create'
+  return (
+    subresource === '' ||
+    writtenSubresources.has(subresource) ||
+    readsAsObject(resource, subresource)
+  )
+}
 
 /** What only an upstream can do with a resource; undefined for plain reads. */
 function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {

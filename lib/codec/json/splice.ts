@@ -30,12 +30,13 @@ export function appendSpliced(
     at = apiVersionEnd
   }
   out.append(bytes, at, from)
-  if (!isStored) {
+  const isLeftOut = !isStored && resourceVersion === ''
+  if (!isStored && !isLeftOut) {
     const isBehind = verifier.isInsertedLast && !verifier.isMetadataEmpty
     out.appendAscii(isBehind ? nameBehind : name)
   }
-  appendQuoted(out, resourceVersion)
-  if (!isStored && !verifier.isInsertedLast) out.appendByte(comma)
+  if (!isLeftOut) appendQuoted(out, resourceVersion)
+  if (!isStored && !isLeftOut && !verifier.isInsertedLast) out.appendByte(comma)
   at = to
   if (isRelabelled && !isLabelFirst) {
     out.append(bytes, at, apiVersionStart)

@@ -21,7 +21,7 @@ export function objectBody(
   entry: KeyValue,
   { shown, isPretty }: { readonly shown: Shown; readonly isPretty: boolean },
 ): Uint8Array | NotExact {
-  const resourceVersion = String(entry.modRevision)
+  const resourceVersion = entry.modRevision === 0 ? '' : String(entry.modRevision)
   if (shown.rendering === 'Table') {
     const runs = [{ entries: [entry], from: 0, to: 1, leaf: undefined }]
     return joined(listBody(encoder, { shown, isPretty, meta: { resourceVersion }, runs }))

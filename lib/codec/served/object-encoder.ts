@@ -125,7 +125,7 @@ export class ObjectEncoder {
     const { shown, revision, place } = options
     if (shown.rendering === 'Table') return this.#appendRow(out, object, options)
     if (shown.rendering !== 'object') return this.#appendPartialJson(out, object, options)
-    const resourceVersion = String(revision)
+    const resourceVersion = versionText(revision)
     return appendObject(out, object, this.#served, { resourceVersion, isItem: place === 'item' })
   }
 
@@ -142,7 +142,7 @@ export class ObjectEncoder {
     { shown, revision, place }: ObjectOptions,
   ): NotExact | undefined {
     const isItem = place === 'item'
-    const resourceVersion = String(revision)
+    const resourceVersion = versionText(revision)
     if (shown.rendering === 'object') {
       return appendObjectProtobuf(out, object, this.#served, { resourceVersion, isItem })
     }
@@ -172,7 +172,7 @@ export class ObjectEncoder {
     object: StoredValue,
     { shown, revision }: ObjectOptions,
   ): NotExact | undefined {
-    const resourceVersion = String(revision)
+    const resourceVersion = versionText(revision)
     const version = shown.renderingVersion
     if (this.#isMetadataFromWhole) {
       const whole = this.#wholeObject(object, revision)
@@ -255,14 +255,19 @@ export class ObjectEncoder {
 }
 
 function alone(revision: number): { resourceVersion: string; isItem: boolean } {
-  return { resourceVersion: String(revision), isItem: false }
+  return { resourceVersion: versionText(revision), isItem: false }
 }
 
 function options(
   revision: number,
   { renderingVersion: version }: Shown,
 ): { resourceVersion: string; version: Shown['renderingVersion'] } {
-  return { resourceVersion: String(revision), version }
+  return { resourceVersion: versionText(revision), version }
+}
+
+/** An object of a dry run is at no revision, and has no resourceVersion. */
+function versionText(revision: number): string {
+  return revision === 0 ? '' : String(revision)
 }
 
 /** `{"cells":[...],"object":` */

@@ -5,6 +5,7 @@ import type { Logger } from '../../base/logger.ts'
 import type { Segment } from '../../codec/output/segments.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
+import type { WriteServices } from '../../kube/write/operations/session.ts'
 import type { Reads } from '../../kube/reads.ts'
 import type { SegmentCache } from '../../store/segments.ts'
 import type { ApiState } from '../../kube/api-state.ts'
@@ -51,6 +52,8 @@ export interface ApiOptions {
   readonly proxy?: ProxyOptions | undefined
   /** Compares answers of the mirror with the upstream's; undefined without `--compare`. */
   readonly comparison?: Comparison | undefined
+  /** Does writes; undefined where this server only reads. */
+  readonly writes?: WriteServices | undefined
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText

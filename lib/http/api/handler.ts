@@ -26,6 +26,7 @@ import { answerOrPass, passOn } from '../proxy/proxy.ts'
 import { answerRead } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext, type RequestFacts } from './request-context.ts'
+import { answerWrite } from './write.ts'
 import { Zipper } from '../server/zipper.ts'
 
 const noResource: RequestFacts = {
@@ -44,6 +45,8 @@ const alone: DecisionPolicy = {
   isSwitchedOff: false,
   isExcluded: () => false,
 }
+
+const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
 
 /** The handler of a server. */
 export function createHandler(options: ApiOptions): Handler {
@@ -113,7 +116,7 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
       hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(reply.preference.accept),
       hasUpgrade: exchange.takeover !== undefined,
     },
-    proxy?.policy() ?? alone,
+    proxy?.policy() ?? (options.writes === undefined ? alone : aloneAndWritable),
   )
   if (options.authorizer === undefined) exchange.accept()
   const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
@@ -121,6 +124,9 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
   switch (decision.type) {
     case 'mirror':
       if (route.type === 'resource') await answerResource(context, route, options)
+      return
+    case 'write':
+      if (route.type === 'resource') await answerWrite(context, route, options)
       return
     case 'own':
       context.facts = { ...context.facts, source: 'own' }

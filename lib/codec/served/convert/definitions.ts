@@ -15,7 +15,12 @@ export function upgradeDefinition(definition: JsonObject): void {
     upgradeConversion(spec)
     definition.set('apiVersion', 'apiextensions.k8s.io/v1')
   }
-  for (const version of itemsOf(spec.get('versions'))) {
+  sortDefinitionValues(definition)
+}
+
+/** Puts the values of any type in the schemas of a definition of v1 into the order of Go maps, in place. */
+export function sortDefinitionValues(definition: JsonObject): void {
+  for (const version of itemsOf(memberOf(definition.get('spec'), 'versions'))) {
     sortValues(memberOf(memberOf(version, 'schema'), 'openAPIV3Schema'))
   }
 }
@@ -51,7 +56,7 @@ function applyDefaults(definition: JsonObject, spec: JsonObject): void {
 }
 
 /** By name at the top of v1beta1, the name in a version of v1. */
-const hoisted: readonly (readonly [string, string])[] = [
+export const hoisted: readonly (readonly [string, string])[] = [
   ['validation', 'schema'],
   ['subresources', 'subresources'],
   ['additionalPrinterColumns', 'additionalPrinterColumns'],

@@ -82,7 +82,7 @@ export class CustomKind {
     const served = this.#served(options.version)
     if (served === undefined) return new NotExact(`no version ${options.version} is defined`)
     const { resourceVersion } = options
-    if (this.#isUnchanged(value, served)) {
+    if (resourceVersion !== '' && this.#isUnchanged(value, served)) {
       const apiVersion = this.#likely === served ? undefined : served.apiVersion
       appendSpliced(out, this.#verifier, { resourceVersion, apiVersion })
       return undefined
@@ -90,7 +90,8 @@ export class CustomKind {
     const tree = this.#readTree(value, served)
     if (tree instanceof NotExact) return tree
     const metadata = tree.get('metadata') as JsonObject
-    metadata.set('resourceVersion', resourceVersion)
+    if (resourceVersion === '') metadata.delete('resourceVersion')
+    else metadata.set('resourceVersion', resourceVersion)
     appendText(out, textFromTree(tree))
     return undefined
   }

@@ -5,7 +5,12 @@ import { NotExact } from '../../../codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { readEnvelope } from '../../../codec/transcode/envelope.ts'
 import { applyReadDefaults } from '../../../codec/served/stored/defaults.ts'
-import { type JsonObject, type ParsedDocument, textFromTree } from '../../../codec/json/tree.ts'
+import {
+  type JsonObject,
+  memberOf,
+  type ParsedDocument,
+  textFromTree,
+} from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
 import { goQuote } from '../../../go/text.ts'
 import { groupVersionText } from '../../resources/resource.ts'

@@ -69,7 +69,8 @@ function completeContainer(
 ): JsonValue | undefined {
   const isEmpty =
     value === null || (Array.isArray(value) ? value.length : (value as JsonObject).size) === 0
-  if (isEmpty) return field.isOmittedWhenEmpty ? undefined : null
+  // Nothing and empty are not the same before the object is stored: who writes an empty list owns it.
+  if (isEmpty) return field.isOmittedWhenEmpty ? undefined : value
   if (message?.form !== 'object') return value
   const complete = (item: JsonValue): JsonValue =>
     completeTree(item instanceof Map ? item : new Map(), message)

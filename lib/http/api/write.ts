@@ -1,0 +1,101 @@
+/** Answers writes: reads the body, hands it to the write's operation, and shows what is stored then. */
+
+import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { objectBody, statusBody } from '../../codec/output/object-body.ts'
+import { notShown } from '../../kube/pass-instead.ts'
+import type { ReadPlan } from '../../kube/read-plan.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import { notAcceptable, successJson } from '../../kube/status.ts'
+import { runWrite } from '../../kube/write/operations/run-write.ts'
+import { type Written, WriteSession } from '../../kube/write/operations/session.ts'
+import { typedText } from '../../kube/write/decode/complete-tree.ts'
+import { tooLarge } from '../../kube/write/refusals.ts'
+import { readBody } from '../server/read-body.ts'
+import type { ApiOptions } from './api.ts'
+import { shownAs } from './read.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** As kube-apiserver has it. */
+const bodyMaxBytes: number = 3 * 1024 * 1024
+
+/** Who writes where nobody is authenticated. */
+const anonymous = {
+  user: 'system:anonymous',
+  uid: '',
+  groups: ['system:unauthenticated'],
+  extra: {},
+}
+
+/** Answers; refusals are thrown. */
+export async function answerWrite(
+  context: RequestContext,
+  route: ResourceRoute,
+  options: ApiOptions,
+): Promise<void> {
+  const { reply, exchange, target, state, signal } = context
+  const { resource, namespace, name, subresource, verb } = route
+  if (options.writes === undefined) return
+  context.facts = { ...context.facts, source: 'etcd' }
+  reply.warnings = resource.warnings
+  const mediaType = negotiate(reply.preference, reply.offer)
+  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
+  const session = new WriteSession(
+    {
+      state,
+      resource,
+      namespace,
+      name,
+      subresource,
+      userAgent: exchange.headers['user-agent'] ?? '',
+      user: anonymous,
+      signal,
+    },
+    options.writes,
+  )
+  const { headers } = exchange
+  const readWhole = async (): Promise<Uint8Array> => {
+    const body = await readBody(exchange, bodyMaxBytes, options.clock)
+    if (body === undefined) throw tooLarge(`limit is ${bodyMaxBytes}`)
+    return body
+  }
+  try {
+    const written = await runWrite(session, {
+      verb,
+      query: target.query,
+      contentType: headers['content-type'],
+      readBody: readWhole,
+    })
+    reply.warnings = [...resource.warnings, ...session.warnings]
+    await show(context, { session, written, mediaType }, options)
+  } catch (error) {
+    reply.warnings = [...resource.warnings, ...session.warnings]
+    throw error
+  }
+}
+
+interface Shown {
+  readonly session: WriteSession
+  readonly written: Written
+  readonly mediaType: MediaType
+}
+
+async function show(
+  context: RequestContext,
+  { session, written, mediaType }: Shown,
+  options: ApiOptions,
+): Promise<void> {
+  const { reply } = context
+  const type = contentType(mediaType.encoding)
+  if (written.type === 'object') {
+    const plan = { resource: session.resource, type: 'get' } as ReadPlan
+    const { encoder, shown } = shownAs(context, plan, mediaType, options)
+    const body = objectBody(encoder, written.entry, { shown, isPretty: mediaType.isPretty })
+    if (body instanceof NotExact) throw notShown(session.resource, body)
+    await reply.body(reply.response(written.code, type), body)
+    return
+  }
+  if (written.type === 'list') return
+  const json = written.type === 'tree' ? `${typedText(written.object)}\n` : successJson(written)
+  await reply.body(reply.response(written.code, type), statusBody(json, mediaType))
+}

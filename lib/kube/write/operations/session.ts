@@ -1,0 +1,175 @@
+/** One write on its way: what is written, by whom, and what etcd and the clock are asked through. */
+
+import { type Key, keyFromText } from '../../../base/keys.ts'
+import type { Revision } from '../../../base/revision.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { ByteWriter } from '../../../codec/output/byte-writer.ts'
+import type { ObjectEncoder, Shown } from '../../../codec/served/object-encoder.ts'
+import { type JsonObject, parseTree } from '../../../codec/json/tree.ts'
+import { textFromMilliseconds } from '../../../go/time.ts'
+import { KeyValue, noLease } from '../../../store/event.ts'
+import type { Identity } from '../../access-review.ts'
+import type { ApiState } from '../../api-state.ts'
+import type { Resource } from '../../resources/resource.ts'
+import { badRequest, notExactly } from '../../status.ts'
+import { invalidPathName } from '../../request/request.ts'
+import { goQuote } from '../../../go/text.ts'
+import { storedBytes } from '../stored-form.ts'
+import { writeKindOf } from '../write-kinds.ts'
+import type { WriteKind } from '../write-kind.ts'
+import type { WriteStore } from '../write-store.ts'
+
+/** What all writes share. */
+export interface WriteServices {
+  readonly store: WriteStore
+  /** Milliseconds since 1970. */
+  readonly wallMs: () => number
+  /** A fresh uid. */
+  readonly uid: () => string
+  /** Five characters for a generated name. */
+  readonly nameSuffix: () => string
+}
+
+export interface SessionOptions {
+  readonly state: ApiState
+  readonly resource: Resource
+  readonly namespace: string
+  /** Empty for creates and for collections. */
+  readonly name: string
+  readonly subresource: string
+  readonly userAgent: string
+  readonly user: Identity
+  readonly signal: AbortSignal
+}
+
+export class WriteSession implements SessionOptions {
+  readonly state: ApiState
+  readonly resource: Resource
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+  readonly userAgent: string
+  readonly user: Identity
+  readonly signal: AbortSignal
+  readonly kind: WriteKind
+  readonly services: WriteServices
+  /** Texts for Warning headers, each once. */
+  readonly warnings: Set<string> = new Set()
+  #encoder: ObjectEncoder | undefined
+
+  constructor(options: SessionOptions, services: WriteServices) {
+    this.state = options.state
+    this.resource = options.resource
+    this.namespace = options.namespace
+    this.name = options.name
+    this.subresource = options.subresource
+    this.userAgent = options.userAgent
+    this.user = options.user
+    this.signal = options.signal
+    this.services = services
+    this.kind = writeKindOf(options.resource, options.state.registry.schema)
+  }
+
+  get store(): WriteStore {
+    return this.services.store
+  }
+
+  get encoder(): ObjectEncoder {
+    if (this.#encoder === undefined) {
+      const encoder = this.state.encoderOf(this.resource)
+      if (encoder instanceof NotExact) throw notExactly(this.resource, encoder)
+      this.#encoder = encoder
+    }
+    return this.#encoder
+  }
+
+  /** The present time: RFC 3339, whole seconds. */
+  get now(): string {
+    return textFromMilliseconds(this.services.wallMs())
+  }
+
+  warn(texts: Iterable<string>): void {
+    for (const text of texts) this.warnings.add(text)
+  }
+
+  /** The key of an object; refuses names that cannot be in one. */
+  keyOf(name: string): Key {
+    const { storage, isNamespaced } = this.resource
+    const problem = invalidPathName(name)
+    if (problem !== undefined)
+      throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problem}`)
+    const place = isNamespaced ? `${this.namespace}/` : ''
+    return keyFromText(`${storage?.prefix ?? ''}${place}${name}`)
+  }
+
+  /** The object as it is served in the version of the request. */
+  treeOf(entry: KeyValue): JsonObject {
+    return treeOf(this.encoder, this.resource, entry)
+  }
+
+  /** The bytes that are stored of an object. */
+  bytesOf(object: JsonObject): Uint8Array {
+    return storedBytes(this.resource, this.kind, object)
+  }
+}
+
+/** A stored object as a tree, as an encoder serves it. */
+export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
+  scratch.clear()
+  const options = { shown: plain, revision: entry.modRevision, place: 'alone' } as const
+  const problem = encoder.append(scratch, entry, options)
+  if (problem !== undefined) throw notExactly(resource, problem)
+  const tree = parseTree(scratch.bytes, 0, scratch.length)
+  if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
+  return tree
+}
+
+const scratch = new ByteWriter()
+const plain: Shown = {
+  encoding: 'json',
+  rendering: 'object',
+  renderingVersion: 'v1',
+  includeObject: 'Metadata',
+  now: 0,
+}
+
+/** An entry as it stands after a write, or would stand after a dry run. */
+export function entryOf(key: Key, value: Uint8Array, revision: number): KeyValue {
+  return new KeyValue(
+    key,
+    { bytes: value, start: 0, end: value.length },
+    {
+      createRevision: revision as Revision,
+      modRevision: revision as Revision,
+      version: 1,
+      lease: noLease,
+    },
+  )
+}
+
+/** What a write answers. */
+export type Written =
+  | { readonly type: 'object'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
+  /** `Success`, with what is said of the object. */
+  | {
+      readonly type: 'success'
+      readonly code: 200 | 201 | 202
+      /** The body has the code, too, where upstream fills it in. */
+      readonly hasCode: boolean
+      readonly details: SuccessDetails | undefined
+    }
+  /** An object that is stored nowhere, as a review is. */
+  | { readonly type: 'tree'; readonly code: 200 | 201; readonly object: JsonObject }
+  | {
+      readonly type: 'list'
+      readonly entries: readonly KeyValue[]
+      readonly revision: number
+      readonly continuation: string
+    }
+
+export interface SuccessDetails {
+  readonly name: string
+  readonly group: string
+  readonly kind: string
+  readonly uid: string
+}

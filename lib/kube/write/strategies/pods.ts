@@ -1,0 +1,211 @@
+/** Pods: pending from the beginning, with a quality of service that follows from their resources. */
+
+import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import {
+  copyMember,
+  generationOf,
+  isEqual,
+  metadataOf,
+  number,
+  numberOf,
+  setGeneration,
+  textOf,
+} from '../metadata.ts'
+import type { StrategyRow } from './strategy.ts'
+
+export const pods: StrategyRow = {
+  hasStatus: true,
+  counted: ['spec'],
+  returnsDeleted: true,
+  prepareCreate: object => {
+    object.set('status', initialStatus(object))
+    matchLabelKeys(object)
+  },
+  subresources: {
+    status: (object, old) => {
+      copyMember(metadataOf(object), metadataOf(old), 'ownerReferences')
+      metadataOf(object).delete('deletionTimestamp')
+      keepStatus(object, old)
+    },
+    ephemeralcontainers: (object, old) => {
+      const wanted = memberOf(object.get('spec'), 'ephemeralContainers')
+      keepAllBut(object, old, spec => {
+        if (wanted === undefined) spec.delete('ephemeralContainers')
+        else spec.set('ephemeralContainers', wanted)
+      })
+    },
+    resize: (object, old) => {
+      const wanted = object.get('spec')
+      keepAllBut(object, old, spec => {
+        for (const list of ['containers', 'initContainers']) {
+          const resized = resizedContainers(memberOf(wanted, list), spec.get(list))
+          if (resized !== undefined) spec.set(list, resized)
+        }
+      })
+    },
+  },
+}
+
+function initialStatus(object: JsonObject): JsonObject {
+  const status: JsonObject = new Map()
+  status.set('phase', 'Pending')
+  const spec = object.get('spec')
+  if (itemsOf(memberOf(spec, 'schedulingGates')).length > 0) {
+    const gated: JsonObject = new Map<string, JsonValue>([
+      ['type', 'PodScheduled'],
+      ['status', 'False'],
+      ['lastProbeTime', null],
+      ['lastTransitionTime', null],
+      ['reason', 'SchedulingGated'],
+      ['message', 'Scheduling is blocked due to non-empty scheduling gates'],
+    ])
+    status.set('conditions', [gated])
+  }
+  status.set('qosClass', qualityOf(spec))
+  return status
+}
+
+/** Guaranteed, Burstable or BestEffort. */
+function qualityOf(spec: JsonValue | undefined): string {
+  const whole = memberOf(spec, 'resources')
+  const containers =
+    whole instanceof Map
+      ? [new Map([['resources', whole]])]
+      : [...itemsOf(memberOf(spec, 'containers')), ...itemsOf(memberOf(spec, 'initContainers'))]
+  let [hasAny, isGuaranteed] = [false, true]
+  const totals = { requests: new Map<string, string[]>(), limits: new Map<string, string[]>() }
+  for (const container of containers) {
+    const resources = memberOf(container, 'resources')
+    for (const list of ['requests', 'limits'] as const) {
+      for (const name of ['cpu', 'memory']) {
+        const amount = textOf(memberOf(memberOf(resources, list), name))
+        if (amount === '' || amount === '0' || amount.startsWith('-')) {
+          if (list === 'limits') isGuaranteed = false
+          continue
+        }
+        hasAny = true
+        const amounts = totals[list].get(name) ?? []
+        amounts.push(amount)
+        totals[list].set(name, amounts)
+      }
+    }
+  }
+  if (!hasAny) return 'BestEffort'
+  const isSame = [...totals.requests].every(
+    ([name, amounts]) => totals.limits.get(name)?.toString() === amounts.toString(),
+  )
+  const isWhole = totals.requests.size === totals.limits.size
+  return isGuaranteed && isSame && isWhole ? 'Guaranteed' : 'Burstable'
+}
+
+/** Terms of affinity that name label keys are about pods with the same values of these. */
+function matchLabelKeys(object: JsonObject): void {
+  const affinity = memberOf(object.get('spec'), 'affinity')
+  const labels = memberOf(object.get('metadata'), 'labels')
+  for (const side of ['podAffinity', 'podAntiAffinity']) {
+    const terms = memberOf(affinity, side)
+    const preferred = itemsOf(memberOf(terms, 'preferredDuringSchedulingIgnoredDuringExecution'))
+    const all = [
+      ...preferred.map(term => memberOf(term, 'podAffinityTerm')),
+      ...itemsOf(memberOf(terms, 'requiredDuringSchedulingIgnoredDuringExecution')),
+    ]
+    for (const term of all) {
+      addKeys(term, { labels, member: 'matchLabelKeys', operator: 'In' })
+      addKeys(term, { labels, member: 'mismatchLabelKeys', operator: 'NotIn' })
+    }
+  }
+  for (const constraint of itemsOf(memberOf(object.get('spec'), 'topologySpreadConstraints'))) {
+    addKeys(constraint, { labels, member: 'matchLabelKeys', operator: 'In' })
+  }
+}
+
+interface LabelKeys {
+  readonly labels: JsonValue | undefined
+  readonly member: string
+  readonly operator: string
+}
+
+function addKeys(term: JsonValue | undefined, { labels, member, operator }: LabelKeys): void {
+  const selector = memberOf(term, 'labelSelector')
+  if (!(selector instanceof Map)) return
+  for (const key of itemsOf(memberOf(term, member))) {
+    const value = memberOf(labels, textOf(key))
+    if (value === undefined) continue
+    const known = selector.get('matchExpressions')
+    const added: JsonObject = new Map<string, JsonValue>([
+      ['key', key],
+      ['operator', operator],
+      ['values', [value]],
+    ])
+    selector.set('matchExpressions', [...(Array.isArray(known) ? known : []), added])
+  }
+}
+
+/** What old kubelets do not send stays. */
+function keepStatus(object: JsonObject, old: JsonObject): void {
+  const status = object.get('status')
+  const known = old.get('status')
+  if (!(status instanceof Map)) return
+  if (textOf(status.get('qosClass')) === '' && known instanceof Map) {
+    copyMember(status, known, 'qosClass')
+  }
+  keepObserved(status, known)
+  const generations = new Map<string, (JsonValue | undefined)[]>()
+  for (const condition of itemsOf(memberOf(known, 'conditions'))) {
+    const type = textOf(memberOf(condition, 'type'))
+    generations.set(type, [
+      ...(generations.get(type) ?? []),
+      memberOf(condition, 'observedGeneration'),
+    ])
+  }
+  for (const condition of itemsOf(status.get('conditions'))) {
+    const before = generations.get(textOf(memberOf(condition, 'type')))?.shift()
+    if (condition instanceof Map && before !== undefined) {
+      keepObserved(condition, new Map([['observedGeneration', before]]))
+    }
+  }
+}
+
+function keepObserved(object: JsonObject, old: JsonValue | undefined): void {
+  const before = numberOf(memberOf(old, 'observedGeneration')) ?? 0
+  const isUnset = (numberOf(object.get('observedGeneration')) ?? 0) === 0
+  if (isUnset && before !== 0) object.set('observedGeneration', number(before))
+}
+
+/** The old pod, with what `change` does to its spec. */
+function keepAllBut(object: JsonObject, old: JsonObject, change: (spec: JsonObject) => void): void {
+  const known = old.get('spec')
+  const spec: JsonObject = known instanceof Map ? new Map(known) : new Map()
+  change(spec)
+  object.set('spec', spec)
+  copyMember(object, old, 'status')
+  const metadata = metadataOf(object)
+  for (const name of [
+    'deletionTimestamp',
+    'labels',
+    'annotations',
+    'finalizers',
+    'ownerReferences',
+  ]) {
+    copyMember(metadata, metadataOf(old), name)
+  }
+  if (!isEqual(spec, known)) setGeneration(object, generationOf(old) + 1)
+}
+
+/** Undefined: containers were added, removed, renamed or moved, which validation refuses. */
+function resizedContainers(
+  wanted: JsonValue | undefined,
+  known: JsonValue | undefined,
+): JsonValue[] | undefined {
+  if (!Array.isArray(wanted) || !Array.isArray(known)) return undefined
+  if (wanted.length !== known.length) return wanted
+  const isSame = wanted.every((item, i) => memberOf(item, 'name') === memberOf(known[i], 'name'))
+  if (!isSame) return wanted
+  return known.map((container, i) => {
+    const resized: JsonObject = new Map(container as JsonObject)
+    const source = wanted[i] as JsonObject
+    copyMember(resized, source, 'resources')
+    copyMember(resized, source, 'resizePolicy')
+    return resized
+  })
+}

@@ -1,0 +1,207 @@
+/** The strategies of built-in resources, by group and plural name. What is not here resets and counts nothing. */
+
+import type { StrategyRow } from './strategy.ts'
+import { signingRequests } from './signing-requests.ts'
+import { namespaces } from './namespaces.ts'
+import { pods } from './pods.ts'
+import { claims, volumes } from './volumes.ts'
+import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import { copyMember, isEqual, metadataOf, setGeneration, textOf } from '../metadata.ts'
+
+const spec = ['spec']
+const workload: StrategyRow = { hasStatus: true, counted: spec }
+/** The status of these is guarded from whoever writes it: metadata stays. */
+const guarded: StrategyRow = { hasStatus: true, keepsMetadata: true }
+const counted: StrategyRow = { counted: spec }
+const returned: StrategyRow = { returnsDeleted: true }
+
+export const strategyRows: Readonly<Record<string, StrategyRow>> = {
+  '/endpoints': { createsOnUpdate: true },
+  '/events': { createsOnUpdate: true, collection: 'unsupported' },
+  '/limitranges': { createsOnUpdate: true },
+  '/namespaces': namespaces,
+  '/nodes': { hasStatus: true, keepsStatus: true },
+  '/persistentvolumeclaims': claims,
+  '/persistentvolumes': volumes,
+  '/pods': pods,
+  '/podtemplates': { counted: ['template'], returnsDeleted: true },
+  '/replicationcontrollers': { ...workload, collection: 'orphan' },
+  '/resourcequotas': { hasStatus: true, returnsDeleted: true },
+  '/secrets': { prepareUpdate: keepType },
+  '/serviceaccounts': { returnsDeleted: true, prepareCreate: nameOnly, prepareUpdate: nameOnly },
+  '/services': { hasStatus: true, createsOnUpdate: true, returnsDeleted: true },
+  'admissionregistration.k8s.io/mutatingadmissionpolicies': { ...counted, needsVersion: true },
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings': {
+    ...counted,
+    needsVersion: true,
+  },
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': {
+    counted: ['webhooks'],
+    needsVersion: true,
+  },
+  'admissionregistration.k8s.io/validatingadmissionpolicies': {
+    ...guarded,
+    counted: spec,
+    needsVersion: true,
+  },
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings': {
+    ...counted,
+    needsVersion: true,
+  },
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': {
+    counted: ['webhooks'],
+    needsVersion: true,
+  },
+  'apiextensions.k8s.io/customresourcedefinitions': { ...workload, needsVersion: true },
+  'apiregistration.k8s.io/apiservices': { hasStatus: true, needsVersion: true },
+  'apps/daemonsets': {
+    ...workload,
+    prepareCreate: beginTemplateGeneration,
+    prepareUpdate: countTemplate,
+  },
+  'apps/deployments': {
+    ...workload,
+    counted: ['spec', 'metadata.annotations'],
+    subresources: {
+      status: (object, old) => copyMember(metadataOf(object), metadataOf(old), 'labels'),
+    },
+  },
+  'apps/replicasets': workload,
+  'apps/statefulsets': workload,
+  'autoscaling/horizontalpodautoscalers': { hasStatus: true },
+  'batch/cronjobs': workload,
+  'batch/jobs': { ...workload, collection: 'orphan', prepareCreate: selectPods },
+  'certificates.k8s.io/certificatesigningrequests': signingRequests,
+  'certificates.k8s.io/clustertrustbundles': { needsVersion: true },
+  'certificates.k8s.io/podcertificaterequests': { ...guarded, needsVersion: true },
+  'coordination.k8s.io/leasecandidates': { createsOnUpdate: true, needsVersion: true },
+  'coordination.k8s.io/leases': {
+    createsOnUpdate: true,
+    needsVersion: true,
+    prepareCreate: object => keepPlainLease(object, undefined),
+    prepareUpdate: keepPlainLease,
+  },
+  'discovery.k8s.io/endpointslices': { counted: ['*', 'metadata.labels'] },
+  'events.k8s.io/events': { createsOnUpdate: true, collection: 'unsupported' },
+  'flowcontrol.apiserver.k8s.io/flowschemas': { ...workload, keepsMetadata: true },
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': { ...workload, keepsMetadata: true },
+  'internal.apiserver.k8s.io/storageversions': { ...guarded, needsVersion: true },
+  'networking.k8s.io/ingressclasses': counted,
+  'networking.k8s.io/ingresses': workload,
+  'networking.k8s.io/networkpolicies': counted,
+  'networking.k8s.io/servicecidrs': guarded,
+  'node.k8s.io/runtimeclasses': { createsOnUpdate: true, needsVersion: true },
+  'policy/poddisruptionbudgets': { ...workload, needsVersion: true },
+  'rbac.authorization.k8s.io/clusterrolebindings': { createsOnUpdate: true },
+  'rbac.authorization.k8s.io/clusterroles': { createsOnUpdate: true },
+  'rbac.authorization.k8s.io/rolebindings': { createsOnUpdate: true },
+  'rbac.authorization.k8s.io/roles': { createsOnUpdate: true },
+  'resource.k8s.io/deviceclasses': { ...counted, returnsDeleted: true },
+  'resource.k8s.io/devicetaintrules': { ...guarded, counted: spec, returnsDeleted: true },
+  'resource.k8s.io/resourceclaims': { ...guarded, returnsDeleted: true },
+  'resource.k8s.io/resourceclaimtemplates': returned,
+  'resource.k8s.io/resourceslices': { ...counted, returnsDeleted: true },
+  'scheduling.k8s.io/podgroups': guarded,
+  'scheduling.k8s.io/priorityclasses': { counted: [] },
+  'storage.k8s.io/csidrivers': {
+    counted: spec,
+    needsVersion: true,
+    returnsDeleted: true,
+    prepareCreate: uncounted,
+  },
+  'storage.k8s.io/csinodes': { needsVersion: true, returnsDeleted: true },
+  'storage.k8s.io/csistoragecapacities': { needsVersion: true },
+  'storage.k8s.io/storageclasses': returned,
+  'storage.k8s.io/volumeattachments': { ...guarded, needsVersion: true, returnsDeleted: true },
+  'storage.k8s.io/volumeattributesclasses': returned,
+  'storagemigration.k8s.io/storageversionmigrations': { ...guarded, needsVersion: true },
+}
+
+/** A Secret that says nothing of its type keeps the one that it has. */
+function keepType(object: JsonObject, old: JsonObject): void {
+  if (textOf(object.get('type')) === '') copyMember(object, old, 'type')
+}
+
+/** Of the secrets of a ServiceAccount only the names are kept. */
+function nameOnly(object: JsonObject): void {
+  const secrets = object.get('secrets')
+  if (!Array.isArray(secrets)) return
+  const names = secrets.map(
+    (secret): JsonValue => new Map([['name', memberOf(secret, 'name') ?? '']]),
+  )
+  object.set('secrets', names)
+}
+
+/** It counts changes, but does not begin with 1. */
+function uncounted(object: JsonObject): void {
+  setGeneration(object, 0)
+}
+
+const templateGeneration = 'deprecated.daemonset.template.generation'
+
+/** DaemonSets count changes of their template in an annotation, which Go has as a field. */
+function beginTemplateGeneration(object: JsonObject): void {
+  const known = Number(
+    textOf(memberOf(memberOf(object.get('metadata'), 'annotations'), templateGeneration)),
+  )
+  setTemplateGeneration(object, known >= 1 ? known : 1)
+}
+
+function countTemplate(object: JsonObject, old: JsonObject): void {
+  const known = Number(
+    textOf(memberOf(memberOf(old.get('metadata'), 'annotations'), templateGeneration)),
+  )
+  const isSame = isEqual(
+    memberOf(object.get('spec'), 'template'),
+    memberOf(old.get('spec'), 'template'),
+  )
+  setTemplateGeneration(object, isSame ? known : known + 1)
+}
+
+function setTemplateGeneration(object: JsonObject, generation: number): void {
+  const metadata = metadataOf(object)
+  const known = metadata.get('annotations')
+  const annotations: JsonObject = known instanceof Map ? new Map(known) : new Map()
+  annotations.set(templateGeneration, String(generation))
+  metadata.set('annotations', annotations)
+}
+
+/** A Lease of coordinated elections, which are switched off. */
+function keepPlainLease(object: JsonObject, old: JsonObject | undefined): void {
+  const lease = object.get('spec')
+  if (!(lease instanceof Map)) return
+  for (const name of ['strategy', 'preferredHolder']) {
+    if ((memberOf(old?.get('spec'), name) ?? null) === null) lease.delete(name)
+  }
+}
+
+/** A Job chooses its pods by labels that it makes itself, unless it says otherwise. */
+function selectPods(object: JsonObject): void {
+  const job = object.get('spec')
+  if (!(job instanceof Map) || job.get('manualSelector') === true) return
+  const uid = textOf(memberOf(object.get('metadata'), 'uid'))
+  const name = textOf(memberOf(object.get('metadata'), 'name'))
+  const template = job.get('template')
+  if (!(template instanceof Map)) return
+  const metadata = metadataOf(template)
+  const known = metadata.get('labels')
+  const labels: JsonObject = known instanceof Map ? new Map(known) : new Map()
+  for (const [label, value] of [
+    ['job-name', name],
+    ['controller-uid', uid],
+    ['batch.kubernetes.io/job-name', name],
+    ['batch.kubernetes.io/controller-uid', uid],
+  ] as const) {
+    if (!labels.has(label)) labels.set(label, value)
+  }
+  metadata.set('labels', new Map([...labels].sort(([a], [b]) => (a < b ? -1 : 1))))
+  const selector = job.get('selector')
+  const chosen: JsonObject = selector instanceof Map ? new Map(selector) : new Map()
+  const matched = chosen.get('matchLabels')
+  const matchLabels: JsonObject = matched instanceof Map ? new Map(matched) : new Map()
+  if (!matchLabels.has('batch.kubernetes.io/controller-uid')) {
+    matchLabels.set('batch.kubernetes.io/controller-uid', uid)
+  }
+  chosen.set('matchLabels', matchLabels)
+  job.set('selector', chosen)
+}
