@@ -2,7 +2,7 @@
 
 import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { copyMember } from '../metadata.ts'
-import type { StrategyRow } from './strategy.ts'
+import type { StrategyRow } from './row.ts'
 
 const finalizer = 'kubernetes'
 

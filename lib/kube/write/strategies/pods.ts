@@ -11,7 +11,7 @@ import {
   setGeneration,
   textOf,
 } from '../metadata.ts'
-import type { StrategyRow } from './strategy.ts'
+import type { StrategyRow } from './row.ts'
 
 export const pods: StrategyRow = {
   hasStatus: true,

@@ -2,7 +2,7 @@
 
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { copyMember } from '../metadata.ts'
-import type { StrategyContext, StrategyRow } from './strategy.ts'
+import type { StrategyContext, StrategyRow } from './row.ts'
 
 export const signingRequests: StrategyRow = {
   hasStatus: true,

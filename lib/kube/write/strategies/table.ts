@@ -1,6 +1,6 @@
 /** The strategies of built-in resources, by group and plural name. What is not here resets and counts nothing. */
 
-import type { StrategyRow } from './strategy.ts'
+import type { StrategyRow } from './row.ts'
 import { signingRequests } from './signing-requests.ts'
 import { namespaces } from './namespaces.ts'
 import { pods } from './pods.ts'

@@ -2,7 +2,7 @@
 
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { copyMember, textOf } from '../metadata.ts'
-import type { StrategyRow } from './strategy.ts'
+import type { StrategyRow } from './row.ts'
 
 export const volumes: StrategyRow = {
   hasStatus: true,
