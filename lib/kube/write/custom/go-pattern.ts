@@ -1,0 +1,188 @@
+/** Regular expressions in Go's syntax (RE2), matched in a time that grows with the length of the text only: patterns come from
+ *  definitions that any client may write, so nothing may backtrack. A pattern becomes a machine whose states are followed all at once.
+ *  Matching says only whether the pattern occurs in a text. */
+
+import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
+
+/** A pattern that can be matched. */
+export interface GoPattern {
+  readonly test: (text: string) => boolean
+}
+
+/** How many compiled patterns are kept. */
+const keptMax = 1000
+const kept = new Map<string, GoPattern>()
+
+/** The pattern compiled; one that Go refuses matches nothing. */
+export function goPattern(source: string): GoPattern {
+  let pattern = kept.get(source)
+  if (pattern === undefined) {
+    pattern = compile(source) ?? { test: () => false }
+    if (kept.size >= keptMax) kept.clear()
+    kept.set(source, pattern)
+  }
+  return pattern
+}
+
+/** True if Go accepts the pattern. */
+export function isGoPattern(source: string): boolean {
+  return compile(source) !== undefined
+}
+
+function compile(source: string): GoPattern | undefined {
+  const node = new PatternParser(source).pattern()
+  if (node === undefined) return undefined
+  const machine = new Machine()
+  return machine.build(node) ? machine : undefined
+}
+
+/** What a state does: takes a character, asks where it is, or goes on to others at once. */
+type State =
+  | { readonly takes: (char: string) => boolean; next: number }
+  | { readonly asks: (before: string, after: string) => boolean; next: number }
+  | { next: number; other: number }
+
+/** Counted repetitions are written out, so a short pattern can have many states; Go has a limit as well. */
+const statesMax = 50_000
+
+class Machine implements GoPattern {
+  readonly #states: State[] = []
+  #start = 0
+  #isTooLarge = false
+
+  /** False if the pattern is too large. */
+  build(node: PatternNode): boolean {
+    // The end is no state: it is the number of states.
+    const ends: ((end: number) => void)[] = []
+    this.#start = this.#add(node, ends)
+    const end = this.#states.length
+    for (const set of ends) set(end)
+    return !this.#isTooLarge
+  }
+
+  test(text: string): boolean {
+    const chars = [...text]
+    let current = new Set<number>()
+    for (let i = 0; i <= chars.length; i++) {
+      const [before = '', after = ''] = [chars[i - 1], chars[i]]
+      const reached = new Set<number>()
+      for (const state of [...current, this.#start]) this.#follow(state, reached, before, after)
+      if (reached.has(this.#states.length)) return true
+      current = new Set()
+      if (i === chars.length) break
+      for (const number of reached) {
+        const state = this.#states[number]
+        if (state !== undefined && 'takes' in state && state.takes(after)) current.add(state.next)
+      }
+    }
+    return false
+  }
+
+  /** Adds the state and all that are reached without taking a character. */
+  #follow(start: number, reached: Set<number>, before: string, after: string): void {
+    const waiting = [start]
+    for (let number = waiting.pop(); number !== undefined; number = waiting.pop()) {
+      if (reached.has(number)) continue
+      reached.add(number)
+      const state = this.#states[number]
+      if (state === undefined || 'takes' in state) continue
+      if ('asks' in state) {
+        if (state.asks(before, after)) waiting.push(state.next)
+      } else waiting.push(state.next, state.other)
+    }
+  }
+
+  /** Adds the states of a node. Returns the first; `ends` gets what must be told where the pattern goes on. */
+  #add(node: PatternNode, ends: ((end: number) => void)[]): number {
+    switch (node.type) {
+      case 'takes':
+        return this.#push({ takes: node.takes, next: -1 }, ends)
+      case 'asks':
+        return this.#push({ asks: node.asks, next: -1 }, ends)
+      case 'sequence':
+        return this.#addSequence(node.items, ends)
+      case 'choice':
+        return this.#addChoice(node.items, ends)
+      case 'repeat':
+        return this.#addRepeat(node, ends)
+    }
+  }
+
+  #push(state: State, ends: ((end: number) => void)[]): number {
+    const number = this.#states.length
+    if (number >= statesMax) {
+      this.#isTooLarge = true
+      return 0
+    }
+    this.#states.push(state)
+    ends.push(end => (state.next = end))
+    return number
+  }
+
+  /** A state that only goes on. */
+  #pass(ends: ((end: number) => void)[]): number {
+    return this.#push({ asks: () => true, next: -1 }, ends)
+  }
+
+  #addSequence(items: readonly PatternNode[], ends: ((end: number) => void)[]): number {
+    let open: ((end: number) => void)[] = []
+    const first = this.#pass(open)
+    for (const item of items) {
+      const inner: ((end: number) => void)[] = []
+      const start = this.#add(item, inner)
+      for (const set of open) set(start)
+      open = inner
+      if (this.#isTooLarge) break
+    }
+    ends.push(...open)
+    return first
+  }
+
+  #addChoice(items: readonly PatternNode[], ends: ((end: number) => void)[]): number {
+    let first = -1
+    for (const item of items.toReversed()) {
+      const start = this.#add(item, ends)
+      if (first === -1) first = start
+      else {
+        const fork = { next: start, other: first }
+        first = this.#push(fork, [])
+      }
+    }
+    return first
+  }
+
+  #addRepeat(
+    { item, min, max }: { readonly item: PatternNode; readonly min: number; readonly max: number },
+    ends: ((end: number) => void)[],
+  ): number {
+    let open: ((end: number) => void)[] = []
+    const first = this.#pass(open)
+    const append = (start: number, inner: ((end: number) => void)[]): void => {
+      for (const set of open) set(start)
+      open = inner
+    }
+    for (let i = 0; i < min && !this.#isTooLarge; i++) {
+      const inner: ((end: number) => void)[] = []
+      append(this.#add(item, inner), inner)
+    }
+    if (max === Infinity) {
+      const fork: { next: number; other: number } = { next: -1, other: -1 }
+      const number = this.#push(fork, [])
+      append(number, [])
+      const inner: ((end: number) => void)[] = []
+      fork.next = this.#add(item, inner)
+      for (const set of inner) set(number)
+      open.push(end => (fork.other = end))
+    }
+    for (let i = min; i < max && max !== Infinity && !this.#isTooLarge; i++) {
+      const fork: { next: number; other: number } = { next: -1, other: -1 }
+      append(this.#push(fork, []), [])
+      const inner: ((end: number) => void)[] = []
+      fork.next = this.#add(item, inner)
+      open = inner
+      ends.push(end => (fork.other = end))
+    }
+    ends.push(...open)
+    return first
+  }
+}

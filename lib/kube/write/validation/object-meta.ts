@@ -1,0 +1,188 @@
+/** What every object's metadata must be. */
+
+import { goQuote } from '../../../go/text.ts'
+import { type JsonObject, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
+import type { FieldError } from '../field-errors.ts'
+import {
+  byteLength,
+  dnsLabel,
+  type Format,
+  labelValue,
+  maskTrailingDash,
+  qualifiedName,
+} from './formats.ts'
+import { Place } from './place.ts'
+
+/** What an object is, for its metadata. */
+export interface MetadataRules {
+  readonly isNamespaced: boolean
+  /** The format of its name. */
+  readonly name: Format
+}
+
+/** All annotations of an object together, with their keys. */
+const annotationsMaxBytes = 256 * 1024
+
+/** The errors of an object's metadata: of a new object if there is no `old` one. */
+export function validateObjectMeta(
+  object: JsonObject,
+  old: JsonObject | undefined,
+  rules: MetadataRules,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const metadata = new Place(object.get('metadata'), 'metadata', errors)
+  if (old === undefined) checkObjectMeta(metadata, rules)
+  else checkObjectMetaUpdate(metadata, new Place(old.get('metadata'), 'metadata', []))
+  return errors
+}
+
+/** Metadata of a new object, or of a template. */
+export function checkObjectMeta(metadata: Place, { isNamespaced, name }: MetadataRules): void {
+  const generateName = metadata.in('generateName')
+  if (generateName.text !== '') generateName.invalidFor(name(maskTrailingDash(generateName.text)))
+  const given = metadata.in('name')
+  if (given.text === '') given.required('name or generateName is required')
+  else given.invalidFor(name(given.text))
+  const namespace = metadata.in('namespace')
+  if (!isNamespaced) {
+    if (namespace.text !== '') namespace.forbidden('not allowed on this type')
+  } else if (namespace.text === '') {
+    namespace.required()
+  } else {
+    namespace.invalidFor(dnsLabel(namespace.text))
+  }
+  metadata.in('generation').notNegative()
+  checkLabels(metadata.in('labels'))
+  checkAnnotations(metadata.in('annotations'))
+  checkOwners(metadata.in('ownerReferences'))
+  checkFinalizers(metadata.in('finalizers'))
+  checkManagedFields(metadata.in('managedFields'))
+}
+
+const immutable = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const
+
+/** Metadata of an object that has been there before. */
+export function checkObjectMetaUpdate(metadata: Place, old: Place): void {
+  if (old.in('deletionTimestamp').isSet) checkNoNewFinalizers(metadata.in('finalizers'), old)
+  const resourceVersion = metadata.in('resourceVersion')
+  if (resourceVersion.text === '') resourceVersion.invalid('must be specified for an update', '')
+  const generation = metadata.in('generation')
+  if (generation.number < old.in('generation').number) generation.invalid('must not be decremented')
+  for (const name of immutable) checkImmutable(metadata.in(name), old.in(name))
+  checkLabels(metadata.in('labels'))
+  checkAnnotations(metadata.in('annotations'))
+  checkOwners(metadata.in('ownerReferences'))
+  checkManagedFields(metadata.in('managedFields'))
+}
+
+/** A field that must stay as it was. */
+export function checkImmutable(place: Place, old: Place, detail = 'field is immutable'): void {
+  if (!isSame(place.value, old.value)) place.invalid(detail, place.value ?? emptyLike(old.value))
+}
+
+/** Equal as Go's semantic equality has it: what is absent is empty. */
+export function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+  return textFromTree(filled(a)) === textFromTree(filled(b))
+}
+
+/** The value without what is empty in it. */
+function filled(value: JsonValue | undefined): JsonValue {
+  if (value === undefined || value === null || value === '') return null
+  if (Array.isArray(value)) return value.length === 0 ? null : value.map(filled)
+  if (!(value instanceof Map)) return value
+  const members = [...value].map(([key, member]) => [key, filled(member)] as const)
+  const kept = members.filter(([, member]) => member !== null)
+  return kept.length === 0 && value.size === 0 ? null : new Map(kept)
+}
+
+function emptyLike(value: JsonValue | undefined): JsonValue {
+  return typeof value === 'string' ? '' : null
+}
+
+function checkNoNewFinalizers(finalizers: Place, old: Place): void {
+  const known = new Set(old.in('finalizers').texts)
+  const added = [...new Set(finalizers.texts)].filter(name => !known.has(name)).sort()
+  if (added.length > 0) {
+    finalizers.forbidden(
+      `no new finalizers can be added if the object is being deleted, found new finalizers []string{${added.map(goQuote).join(', ')}}`,
+    )
+  }
+}
+
+/** Errors of labels are told of the whole map. */
+export function checkLabels(labels: Place): void {
+  for (const [key, value] of labels.entries) {
+    labels.invalidFor(qualifiedName(key), key)
+    labels.invalidFor(labelValue(value.text), value.text)
+  }
+}
+
+export function checkAnnotations(annotations: Place): void {
+  let size = 0
+  for (const [key, value] of annotations.entries) {
+    annotations.invalidFor(qualifiedName(key.toLowerCase()), key)
+    size += byteLength(key) + byteLength(value.text)
+  }
+  if (size > annotationsMaxBytes) annotations.tooLong(annotationsMaxBytes)
+}
+
+function checkOwners(owners: Place): void {
+  let controller = ''
+  for (const { value } of owners.items) {
+    const owner = owners.as(owners.path, value)
+    checkOwner(owner)
+    if (!owner.in('controller').isTrue) continue
+    const name = `${owner.in('kind').text}/${owner.in('name').text}`
+    if (controller === '') controller = name
+    else {
+      owners.invalid(
+        `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`,
+      )
+    }
+  }
+}
+
+function checkOwner(owner: Place): void {
+  const apiVersion = owner.in('apiVersion')
+  const parts = apiVersion.text.split('/')
+  const version = parts.length > 2 ? '' : (parts.at(-1) ?? '')
+  if (version === '') apiVersion.invalid('version must not be empty', apiVersion.text)
+  for (const name of ['kind', 'name', 'uid']) {
+    const member = owner.in(name)
+    if (member.text === '') member.invalid('must not be empty', '')
+  }
+  if (apiVersion.text === 'v1' && owner.in('kind').text === 'Event') {
+    owner.invalid('/v1, Kind=Event is disallowed from being an owner')
+  }
+}
+
+function checkFinalizers(finalizers: Place): void {
+  const names = finalizers.texts
+  for (const name of names) finalizers.invalidFor(qualifiedName(name), name)
+  if (names.includes('orphan') && names.includes('foregroundDeletion')) {
+    finalizers.invalid('finalizer orphan and foregroundDeletion cannot be both set')
+  }
+}
+
+function checkManagedFields(managedFields: Place): void {
+  for (const entry of managedFields.items) {
+    const operation = entry.in('operation')
+    if (!['Apply', 'Update'].includes(operation.text)) {
+      operation.invalid('must be `Apply` or `Update`', operation.text)
+    }
+    const type = entry.in('fieldsType')
+    if (type.text !== '' && type.text !== 'FieldsV1') type.invalid('must be `FieldsV1`')
+    const manager = entry.in('manager')
+    if (byteLength(manager.text) > 128) manager.tooLong(128)
+    const subresource = entry.in('subresource')
+    if (byteLength(subresource.text) > 256) subresource.tooLong(256)
+  }
+}
+

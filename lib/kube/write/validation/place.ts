@@ -1,0 +1,157 @@
+/** A value of an object and its path: what rules look at, and where they say what is wrong. Rules read as sentences about places; a
+ *  value that is absent is a place as well, so that no rule needs to ask whether what it lies in is there. */
+
+import { JsonNumber, type JsonObject, type JsonValue } from '../../../codec/json/tree.ts'
+import {
+  type BadValue,
+  child,
+  duplicate,
+  type FieldError,
+  forbidden,
+  index,
+  invalid,
+  keyed,
+  notFound,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+} from '../field-errors.ts'
+
+/** What a rule is. */
+export type Rule = (place: Place) => void
+
+export class Place {
+  readonly value: JsonValue | undefined
+  readonly path: string
+  /** Shared by all places of an object. */
+  readonly errors: FieldError[]
+
+  constructor(value: JsonValue | undefined, path: string, errors: FieldError[]) {
+    this.value = value
+    this.path = path
+    this.errors = errors
+  }
+
+  /** The place of a member; of a member of a member. */
+  in(...names: readonly string[]): Place {
+    let { value, path } = this
+    for (const name of names) {
+      value = value instanceof Map ? value.get(name) : undefined
+      path = child(path, name)
+    }
+    return new Place(value, path, this.errors)
+  }
+
+  /** The same value under another path, or the same path with another value. */
+  as(path: string, value: JsonValue | undefined = this.value): Place {
+    return new Place(value, path, this.errors)
+  }
+
+  /** The places of the items of a list. */
+  get items(): Place[] {
+    if (!Array.isArray(this.value)) return []
+    return this.value.map((item, i) => new Place(item, index(this.path, i), this.errors))
+  }
+
+  /** The keys of a map, each with its value's place. */
+  get entries(): [key: string, value: Place][] {
+    if (!(this.value instanceof Map)) return []
+    return [...this.value].map(([key, value]) => [
+      key,
+      new Place(value, keyed(this.path, key), this.errors),
+    ])
+  }
+
+  get object(): JsonObject | undefined {
+    return this.value instanceof Map ? this.value : undefined
+  }
+
+  /** The text, or '' where there is none. */
+  get text(): string {
+    return typeof this.value === 'string' ? this.value : ''
+  }
+
+  /** The texts of a list. */
+  get texts(): string[] {
+    return Array.isArray(this.value)
+      ? this.value.filter((item): item is string => typeof item === 'string')
+      : []
+  }
+
+  /** The number, or 0 where there is none. 64-bit numbers beyond 2^53 are rounded, which no limit sees. */
+  get number(): number {
+    return this.value instanceof JsonNumber ? Number(this.value.text) : 0
+  }
+
+  get isNumber(): boolean {
+    return this.value instanceof JsonNumber
+  }
+
+  get isTrue(): boolean {
+    return this.value === true
+  }
+
+  /** Not null and not absent: a pointer that is set. */
+  get isSet(): boolean {
+    return this.value !== undefined && this.value !== null
+  }
+
+  /** How much is in a list or a map; characters in a text. */
+  get size(): number {
+    const { value } = this
+    if (Array.isArray(value) || typeof value === 'string') return value.length
+    return value instanceof Map ? value.size : 0
+  }
+
+  invalid(detail: string, value: BadValue = this.value ?? ''): void {
+    this.errors.push(invalid(this.path, value, detail))
+  }
+
+  /** One error for each detail. */
+  invalidFor(details: readonly string[], value?: BadValue): void {
+    for (const detail of details) this.invalid(detail, value)
+  }
+
+  required(detail = ''): void {
+    this.errors.push(required(this.path, detail))
+  }
+
+  forbidden(detail: string): void {
+    this.errors.push(forbidden(this.path, detail))
+  }
+
+  duplicate(value: BadValue = this.value ?? ''): void {
+    this.errors.push(duplicate(this.path, value))
+  }
+
+  notFound(value: BadValue = this.value ?? ''): void {
+    this.errors.push(notFound(this.path, value))
+  }
+
+  notSupported(values: readonly string[], value: BadValue = this.value ?? ''): void {
+    this.errors.push(notSupported(this.path, value, values))
+  }
+
+  tooLong(max: number, unit?: string): void {
+    this.errors.push(tooLong(this.path, max, unit))
+  }
+
+  tooMany(max: number): void {
+    this.errors.push(tooMany(this.path, this.size, max))
+  }
+
+  /** A number that must not be below zero; absent is fine. */
+  notNegative(): void {
+    if (this.number < 0) this.invalid('must be greater than or equal to 0')
+  }
+
+  /** A text that must be one of these; an empty one is required. */
+  oneOf(values: readonly string[], whenEmpty: 'required' | 'unsupported' | 'fine'): void {
+    if (this.text === '' && whenEmpty !== 'unsupported') {
+      if (whenEmpty === 'required') this.required()
+      return
+    }
+    if (!values.includes(this.text)) this.notSupported(values, this.text)
+  }
+}
