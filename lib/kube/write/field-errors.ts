@@ -1,6 +1,7 @@
 /** What is wrong with the fields of an object, in the words of kube-apiserver: `spec.replicas: Invalid value: -1: must be ...`. */
 
-import { goQuote } from '../../go/text.ts'
+import { goFloat } from '../../go/float.ts'
+import { goParseInt, goQuote } from '../../go/text.ts'
 import { JsonNumber, type JsonValue, textInOrder } from '../../codec/json/tree.ts'
 import { StatusError } from '../status.ts'
 
@@ -47,10 +48,18 @@ function make(
   }
 }
 
-function badValueText(value: BadValue): string {
+/** The text of a value in an error. */
+export function badValueText(value: BadValue): string {
   if (typeof value === 'string') return goQuote(value)
   if (typeof value === 'number') return String(value)
-  return value instanceof JsonNumber ? value.text : textInOrder(value)
+  if (!(value instanceof JsonNumber)) return textInOrder(value)
+  // What is written as a whole number of up to 64 bits is one to Go, anything else a float.
+  const isInteger = /^-?\d{1,18}$/.test(value.source)
+  return isInteger ? value.text : (goInteger(value.source) ?? goFloat(Number(value.source)))
+}
+
+function goInteger(source: string): string | undefined {
+  return goParseInt(source).error === undefined ? source : undefined
 }
 
 export function invalid(field: string, value: BadValue, detail: string): FieldError {

@@ -9,19 +9,37 @@ import type { NotExact } from '../../not-exact.ts'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
 
+/** Where a value is, and what has been removed so far, as the strict decoder names it: `spec.list[0].name`. */
+export interface PruneReport {
+  readonly path: string
+  readonly removed: string[]
+}
+
 /** Removes what the schema does not describe. */
-export function prune(value: JsonValue, node: StructuralNode, isPreserved = false): void {
+export function prune(
+  value: JsonValue,
+  node: StructuralNode,
+  isPreserved = false,
+  report?: PruneReport,
+): void {
   const isFree = isPreserved || node.isPreserving
   if (value instanceof Map) {
     for (const [key, member] of value) {
       if (node.isEmbedded && typeAndObjectMeta.includes(key)) continue
       const child = childOf(node, key)
-      if (child !== undefined) prune(member, child)
-      else if (!isFree) value.delete(key)
+      const inner = report && { ...report, path: report.path === '' ? key : `${report.path}.${key}` }
+      if (child !== undefined) prune(member, child, false, inner)
+      else if (!isFree) {
+        value.delete(key)
+        if (inner !== undefined) inner.removed.push(inner.path)
+      }
     }
   } else if (Array.isArray(value)) {
     if (node.items === undefined && isFree) return
-    for (const item of value) prune(item, node.items ?? unspecified, isFree)
+    for (const [i, item] of value.entries()) {
+      const inner = report && { ...report, path: `${report.path}[${i}]` }
+      prune(item, node.items ?? unspecified, isFree, inner)
+    }
   }
 }
 

@@ -36,12 +36,6 @@ export function kindOf(value: JsonValue): string {
   return typeof value
 }
 
-/** The value as an error shows it. */
-export function shown(value: JsonValue): JsonValue {
-  if (!(value instanceof JsonNumber)) return value
-  return isInteger(value) ? value : new JsonNumber(goFloat(Number(value.source)))
-}
-
 export function checkNumber(
   number: JsonNumber,
   schema: OpenApiSchema,
@@ -83,11 +77,12 @@ function checkLimit(number: JsonNumber, limit: number, { schema, path, name }: L
   if (!isBroken()) return result
   const boundText = isExact ? String(bound) : goFloat(bound)
   const text = `${path} in body should be ${limitWords(schema, name)} ${boundText}`
-  const positive = `factor MultipleOf declared for ${path} must be positive: ${boundText}`
-  const words = name === 'MultipleOf' && bound <= 0 ? positive : text
   const field = path.startsWith('.') ? path.slice(1) : path
-  const value = isExact ? number : new JsonNumber(goFloat(Number(number.source)))
-  return result.merge(failed({ text: words, error: invalid(field, value, words) }))
+  if (name === 'MultipleOf' && bound <= 0) {
+    const words = `factor MultipleOf declared for ${path} must be positive: ${boundText}`
+    return result.merge(failed({ text: words, error: invalid(field, bound, words) }))
+  }
+  return result.merge(failed({ text, error: invalid(field, number, text) }))
 }
 
 function limitWords(schema: OpenApiSchema, name: Limit['name']): string {
@@ -130,7 +125,7 @@ function rangeError(
 
 function fitsInteger(number: JsonNumber, format: string): boolean {
   const value = Number(number.source)
-  if (!Number.isInteger(value)) return false
+  if (!Number.isInteger(value) || value >= 2 ** 63 || value < -(2 ** 63)) return false
   return format !== 'int32' || (value <= 2147483647 && value >= -2147483648)
 }
 

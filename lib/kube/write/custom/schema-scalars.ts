@@ -5,7 +5,7 @@ import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tr
 import { invalid, notSupported, tooLong, typeInvalid } from '../field-errors.ts'
 import { goPattern } from './go-pattern.ts'
 import type { OpenApiSchema } from './open-api-schema.ts'
-import { isInteger, shown } from './schema-numbers.ts'
+import { isInteger } from './schema-numbers.ts'
 import { failed, SchemaResult } from './schema-result.ts'
 import { hasFormat } from './text-formats.ts'
 
@@ -46,7 +46,7 @@ export function checkChoices(
   if (choices.length === 0 || choices.some(choice => isChoice(value, choice))) return undefined
   const text = `${path} in body should be one of`
   const names = choices.map(choice => (typeof choice === 'string' ? choice : jsonOf(choice)))
-  return failed({ text, error: notSupported(fieldOf(path), shown(value), names) })
+  return failed({ text, error: notSupported(fieldOf(path), value, names) })
 }
 
 /** The choices come out of JSON.parse. Go converts numbers to the type of the choice before it compares, and integers to texts. */

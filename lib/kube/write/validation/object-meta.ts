@@ -1,17 +1,17 @@
 /** What every object's metadata must be. */
 
 import { goQuote } from '../../../go/text.ts'
-import { type JsonObject, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
-import type { FieldError } from '../field-errors.ts'
+import { type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import {
   byteLength,
   dnsLabel,
   type Format,
   labelValue,
   maskTrailingDash,
+  pathSegment,
   qualifiedName,
 } from './formats.ts'
-import { Place } from './place.ts'
+import type { Place } from './place.ts'
 
 /** What an object is, for its metadata. */
 export interface MetadataRules {
@@ -23,17 +23,11 @@ export interface MetadataRules {
 /** All annotations of an object together, with their keys. */
 const annotationsMaxBytes = 256 * 1024
 
-/** The errors of an object's metadata: of a new object if there is no `old` one. */
-export function validateObjectMeta(
-  object: JsonObject,
-  old: JsonObject | undefined,
-  rules: MetadataRules,
-): FieldError[] {
-  const errors: FieldError[] = []
-  const metadata = new Place(object.get('metadata'), 'metadata', errors)
-  if (old === undefined) checkObjectMeta(metadata, rules)
-  else checkObjectMetaUpdate(metadata, new Place(old.get('metadata'), 'metadata', []))
-  return errors
+/** What is checked of every object that has been there before, whatever its kind, before its own rules: its metadata, as that of a
+ *  new object and as that of a changed one. */
+export function checkCommonUpdate(metadata: Place, old: Place, isNamespaced: boolean): void {
+  checkObjectMeta(metadata, { isNamespaced, name: pathSegment })
+  checkObjectMetaUpdate(metadata, old)
 }
 
 /** Metadata of a new object, or of a template. */

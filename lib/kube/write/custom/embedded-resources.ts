@@ -1,0 +1,121 @@
+/** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and metadata of their own. */
+
+import { isObject } from '../../../base/untyped.ts'
+import type { Schema } from '../../../codec/schema/schema.ts'
+import { type JsonValue, sortTree, textFromTree } from '../../../codec/json/tree.ts'
+import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
+import { jsonDocument } from '../decode/documents.ts'
+import { completeTree } from '../decode/complete-tree.ts'
+import { checkObjectMeta } from '../validation/object-meta.ts'
+import { dns1035Label, pathSegment } from '../validation/formats.ts'
+import { badValueText } from '../field-errors.ts'
+import type { Place } from '../validation/place.ts'
+
+/** Metadata decoded as Go's type, and the members that the type does not have. Throws `DecodeError`. */
+export function decodeMetadata(
+  metadata: JsonValue,
+  schema: Schema,
+): { readonly metadata: JsonValue; readonly unknown: readonly string[] } {
+  const type = schema.messageType('meta/v1.ObjectMeta')
+  const { object, strictErrors } = decodeTyped(
+    jsonDocument(Buffer.from(textFromTree(metadata))),
+    type,
+  )
+  const unknown = strictErrors.flatMap(error => /^unknown field "(.*)"$/.exec(error)?.[1] ?? [])
+  return { metadata: completeTree(object, type), unknown }
+}
+
+/** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws `DecodeError` for what is no metadata. */
+export function coerceEmbedded(place: Place, schema: unknown, types: Schema): string[] {
+  if (!isObject(schema)) return []
+  const { value, path } = place
+  if (Array.isArray(value)) {
+    return place.items.flatMap(item => coerceEmbedded(item, schema['items'], types))
+  }
+  if (!(value instanceof Map)) return []
+  const dropped: string[] = []
+  if (schema['x-kubernetes-embedded-resource'] === true) {
+    for (const name of ['apiVersion', 'kind']) {
+      const member = value.get(name)
+      if (member === undefined || typeof member === 'string') continue
+      throw new DecodeError(`${path}.${name}: Invalid value: ${badValueText(sortTree(member))}: must be a string`)
+    }
+    const metadata = value.get('metadata')
+    if (metadata !== undefined) {
+      const decoded = decodeEmbedded(metadata, path, types)
+      value.set('metadata', decoded.metadata)
+      dropped.push(...decoded.unknown.map(name => `${path}.metadata.${name}`))
+    }
+  }
+  for (const [member, inner] of described(place, schema)) {
+    dropped.push(...coerceEmbedded(member, inner, types))
+  }
+  return dropped
+}
+
+function decodeEmbedded(
+  metadata: JsonValue,
+  path: string,
+  types: Schema,
+): ReturnType<typeof decodeMetadata> {
+  try {
+    return decodeMetadata(metadata, types)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    throw new DecodeError(
+      `${path}.metadata: Invalid value: ${badValueText(sortTree(metadata))}: ${error.message}`,
+    )
+  }
+}
+
+/** The members that the schema describes, with what it says of each. */
+function described(
+  place: Place,
+  schema: Readonly<Record<string, unknown>>,
+): [member: Place, schema: unknown][] {
+  const { properties, additionalProperties } = schema
+  const declared = isObject(properties) ? properties : {}
+  const keys = [...(place.object?.keys() ?? [])].sort()
+  return keys.flatMap((key): [Place, unknown][] => {
+    if (Object.hasOwn(declared, key)) return [[place.in(key), declared[key]]]
+    if (!isObject(additionalProperties)) return []
+    const member = place.in(key)
+    return [[member.as(`${place.path}[${key}]`), additionalProperties]]
+  })
+}
+
+/** Checks the embedded resources below a value by the schema that JSON.parse gave. */
+export function checkEmbedded(place: Place, schema: unknown): void {
+  if (!isObject(schema)) return
+  for (const item of place.items) checkEmbedded(item, schema['items'])
+  if (place.object === undefined) return
+  if (schema['x-kubernetes-embedded-resource'] === true) checkResource(place)
+  for (const [member, inner] of described(place, schema)) checkEmbedded(member, inner)
+}
+
+function checkResource(place: Place): void {
+  const [apiVersion, kind] = [place.in('apiVersion'), place.in('kind')]
+  if (apiVersion.value === undefined) apiVersion.required()
+  if (kind.value === undefined) kind.required()
+  if (apiVersion.value !== undefined) {
+    if (typeof apiVersion.value !== 'string') apiVersion.invalid('must be a string')
+    else if (apiVersion.text === '') apiVersion.invalid('must not be empty')
+    else if (apiVersion.text.split('/').length > 2) {
+      apiVersion.invalid(`unexpected GroupVersion string: ${apiVersion.text}`)
+    }
+  }
+  if (kind.value !== undefined) {
+    const errors = dns1035Label(kind.text.toLowerCase())
+    if (typeof kind.value !== 'string') kind.invalid('must be a string')
+    else if (kind.text === '') kind.invalid('must not be empty')
+    else if (errors.length > 0) {
+      kind.invalid(`may have mixed case, but should otherwise match: ${errors.join(',')}`)
+    }
+  }
+  const metadata = place.in('metadata')
+  if (metadata.object === undefined) return
+  const name = metadata.in('name').text === '' ? 'fakename' : metadata.in('name').text
+  const named = metadata.as(metadata.path, new Map([...metadata.object, ['name', name]]))
+  const isNamespaced = metadata.in('namespace').text !== ''
+  checkObjectMeta(named, { isNamespaced, name: pathSegment })
+}

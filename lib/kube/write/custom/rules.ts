@@ -1,0 +1,248 @@
+/** What kube-apiserver does to a custom resource that is written, by its definition: prunes what the schema does not describe, fills in
+ *  defaults, and checks everything that does not need an evaluation of CEL. */
+
+import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
+import {
+  type JsonObject,
+  type JsonValue,
+  sortTree,
+  textFromTree,
+} from '../../../codec/json/tree.ts'
+import { applyDefaults, dropNulls, prune } from '../../../codec/served/structural/apply.ts'
+import {
+  compileRoot,
+  type StructuralNode,
+  typeAndObjectMeta,
+  unspecified,
+} from '../../../codec/served/structural/schema.ts'
+import { type FieldError, invalid } from '../field-errors.ts'
+import { dnsSubdomain } from '../validation/formats.ts'
+import {
+  checkCommonUpdate,
+  checkObjectMeta,
+  checkObjectMetaUpdate,
+} from '../validation/object-meta.ts'
+import { Place } from '../validation/place.ts'
+import type { WriteDefinition, WriteKind } from '../write-kind.ts'
+import { coerceEmbedded, checkEmbedded, decodeMetadata } from './embedded-resources.ts'
+import { checkListTypes, identityOf, keysOf } from './list-types.ts'
+import { openApiSchema, type OpenApiSchema } from './open-api-schema.ts'
+import { checkScaleSpec, checkScaleStatus } from './scale-paths.ts'
+import { type Correlated, schemaErrors } from './schema-check.ts'
+
+export interface CustomRules {
+  /** Decodes the metadata, and drops what the schema does not describe. Changes the object in place; returns what a strict decoder
+   *  says of it. Throws `DecodeError`. */
+  prune(object: JsonObject): string[]
+  /** Fills in defaults in place. */
+  applyDefaults(object: JsonObject): void
+  /** What is wrong with an object: a new one if there is no `old` one. */
+  validate(object: JsonObject, old: JsonObject | undefined, subresource: string): FieldError[]
+}
+
+const rulesByDefinition = new WeakMap<WriteDefinition, CustomRules>()
+
+/** The rules of a custom kind. They are made once for a definition. */
+export function customRulesOf(kind: WriteKind): CustomRules {
+  const { definition } = kind
+  if (definition === undefined) throw new Error(`${kind.kind} is no custom kind`)
+  let rules = rulesByDefinition.get(definition)
+  if (rules === undefined) {
+    rules = new DefinedRules(kind, definition)
+    rulesByDefinition.set(definition, rules)
+  }
+  return rules
+}
+
+class DefinedRules implements CustomRules {
+  readonly #kind: WriteKind
+  readonly #definition: WriteDefinition
+  readonly #node: StructuralNode | undefined
+  readonly #schema: OpenApiSchema | undefined
+  readonly #statusSchema: OpenApiSchema | undefined
+  readonly #hasRules: boolean
+
+  constructor(kind: WriteKind, definition: WriteDefinition) {
+    this.#kind = kind
+    this.#definition = definition
+    const { schema } = definition
+    if (!isObject(schema)) {
+      this.#hasRules = false
+      return
+    }
+    this.#node = compileRoot(schema)
+    this.#schema = openApiSchema(schema)
+    const properties = untypedMember(schema, 'properties')
+    const status = isObject(properties) ? properties['status'] : undefined
+    this.#statusSchema = isObject(status) ? openApiSchema(status) : undefined
+    this.#hasRules = hasRules(schema)
+  }
+
+  prune(object: JsonObject): string[] {
+    const unknown: string[] = []
+    const given = object.get('metadata')
+    if (given !== undefined) {
+      const { metadata, unknown: names } = decodeMetadata(given, this.#kind.schema)
+      object.set('metadata', metadata)
+      unknown.push(...names.map(name => `metadata.${name}`))
+    }
+    if (!this.#definition.preservesUnknownFields) unknown.push(...this.#pruneRest(object))
+    const place = new Place(object, '', [])
+    unknown.push(...coerceEmbedded(place, this.#definition.schema, this.#kind.schema).sort())
+    return unknown.map(path => `unknown field "${path}"`)
+  }
+
+  #pruneRest(object: JsonObject): string[] {
+    const rest = withoutMeta(object)
+    // Of another version than this one nothing is known here.
+    const isOfVersion = object.get('apiVersion') === this.#kind.apiVersion
+    const node = (isOfVersion ? this.#node : undefined) ?? unspecified
+    const removed: string[] = []
+    prune(rest, node, false, { path: '', removed })
+    dropNulls(rest, node)
+    putBack(object, rest)
+    return removed.sort()
+  }
+
+  applyDefaults(object: JsonObject): void {
+    if (this.#node === undefined || this.#definition.preservesUnknownFields) return
+    const rest = withoutMeta(object)
+    applyDefaults(rest, this.#node)
+    putBack(object, rest)
+  }
+
+  validate(object: JsonObject, old: JsonObject | undefined, subresource: string): FieldError[] {
+    const errors: FieldError[] = []
+    // Errors show objects with their members in order.
+    const place = new Place(sortTree(object), '', errors)
+    const metadata = place.in('metadata')
+    const { isNamespaced } = this.#kind
+    const before = new Place(old?.get('metadata'), 'metadata', [])
+    if (old !== undefined) checkCommonUpdate(metadata, before, isNamespaced)
+    if (!this.#hasTypeMeta(place)) return errors
+    if (old === undefined) checkObjectMeta(metadata, { isNamespaced, name: dnsSubdomain })
+    else checkObjectMetaUpdate(metadata, before)
+    if (subresource === 'status') {
+      this.#checkStatus(place, old)
+      return errors
+    }
+    if (this.#schema !== undefined) {
+      errors.push(...schemaErrors(object, this.#schema, '', this.#correlated(object, old)))
+    }
+    const { scale, schema } = this.#definition
+    if (scale !== undefined) {
+      checkScaleSpec(place, scale)
+      checkScaleStatus(place, scale)
+    }
+    checkEmbedded(place, schema)
+    this.#checkLists(place, old)
+    this.#addBlocked(errors)
+    return errors
+  }
+
+  #hasTypeMeta(place: Place): boolean {
+    const [kind, apiVersion] = [place.in('kind'), place.in('apiVersion')]
+    const isKind = kind.text === this.#kind.kind
+    const isVersion = apiVersion.text === this.#kind.apiVersion
+    if (!isKind) kind.invalid(`must be ${this.#kind.kind}`)
+    if (!isVersion) apiVersion.invalid(`must be ${this.#kind.apiVersion}`)
+    return isKind && isVersion
+  }
+
+  #checkStatus(place: Place, old: JsonObject | undefined): void {
+    const { errors } = place
+    const status = place.in('status')
+    if (status.value !== undefined && this.#statusSchema !== undefined) {
+      const before = this.#correlated(place.object ?? new Map(), old)?.member('status')
+      errors.push(...schemaErrors(status.value, this.#statusSchema, 'status', before))
+    }
+    if (this.#definition.scale !== undefined) checkScaleStatus(place, this.#definition.scale)
+    this.#checkLists(place, old)
+    this.#addBlocked(errors)
+  }
+
+  /** Repeated items may stay where there were some before. */
+  #checkLists(place: Place, old: JsonObject | undefined): void {
+    const { schema } = this.#definition
+    if (old !== undefined) {
+      const before = new Place(old, '', [])
+      checkListTypes(before, schema)
+      if (before.errors.length > 0) return
+    }
+    checkListTypes(place, schema)
+  }
+
+  /** CEL rules are not looked at when an object is wrong in its types, and that is said. */
+  #addBlocked(errors: FieldError[]): void {
+    if (!this.#hasRules || !errors.some(({ reason }) => blocking.has(reason))) return
+    errors.push(
+      invalid(
+        '',
+        null,
+        'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+      ),
+    )
+  }
+
+  #correlated(object: JsonObject, old: JsonObject | undefined): Correlated | undefined {
+    if (old === undefined) return undefined
+    return correlate(object, old, this.#definition.schema)
+  }
+}
+
+const blocking: ReadonlySet<string> = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])
+
+/** True if there is a rule in CEL anywhere in the schema. */
+export function hasRules(schema: unknown): boolean {
+  if (Array.isArray(schema)) return schema.some(hasRules)
+  if (!isObject(schema)) return false
+  if (Array.isArray(schema['x-kubernetes-validations'])) return true
+  return Object.values(schema).some(hasRules)
+}
+
+/** All of an object but what no schema changes. */
+function withoutMeta(object: JsonObject): JsonObject {
+  return new Map([...object].filter(([name]) => !typeAndObjectMeta.includes(name)))
+}
+
+function putBack(object: JsonObject, rest: JsonObject): void {
+  for (const name of object.keys()) if (!typeAndObjectMeta.includes(name)) object.delete(name)
+  for (const [name, value] of rest) object.set(name, value)
+}
+
+/** What belongs to what in the old object: members by their names, items of lists that are maps by their keys. */
+function correlate(value: JsonValue, old: JsonValue, schema: unknown): Correlated {
+  const described = isObject(schema) ? schema : {}
+  return {
+    old,
+    member: name => {
+      const [now, before] = [memberIn(value, name), memberIn(old, name)]
+      if (now === undefined || before === undefined) return undefined
+      const properties = described['properties']
+      const inner =
+        isObject(properties) && Object.hasOwn(properties, name)
+          ? properties[name]
+          : described['additionalProperties']
+      return correlate(now, before, inner)
+    },
+    item: i => {
+      if (!Array.isArray(value) || !Array.isArray(old)) return undefined
+      if (described['x-kubernetes-list-type'] !== 'map') return undefined
+      const keys = keysOf(described)
+      const item = value[i] ?? null
+      const identity = textFromTree(identityOf(item, keys))
+      const before = old.find(other => textFromTree(identityOf(other, keys)) === identity)
+      return before === undefined ? undefined : correlate(item, before, described['items'])
+    },
+  }
+}
+
+function memberIn(value: JsonValue, name: string): JsonValue | undefined {
+  return value instanceof Map ? value.get(name) : undefined
+}
