@@ -6,6 +6,7 @@ import { singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, OperationResult, TxnRequest } from '../etcd/client.ts'
 import type { WriteServices } from '../kube/write/operations/session.ts'
+import type { ServiceAllocator } from '../kube/write/strategies/row.ts'
 import type { Commit, WriteChange, WriteStore } from '../kube/write/write-store.ts'
 import type { KeyValue } from '../store/event.ts'
 
@@ -23,6 +24,25 @@ export function createWriteServices(client: Client, clock: Clock): WriteServices
         { length: suffixLength },
         () => suffixLetters[randomInt(suffixLetters.length)],
       ).join(''),
+    allocator: createAllocator(),
+  }
+}
+
+/** Addresses of Services out of 10.96.0.0/12, as kubeadm has it, and ports of nodes. Both begin at random places and count up from there, so
+ *  that a restart hardly ever gives out again what is in use. */
+function createAllocator(): ServiceAllocator {
+  const [addresses, ports] = [2 ** 20 - 2, 2768]
+  let [address, port] = [randomInt(addresses), randomInt(ports)]
+  return {
+    address() {
+      address = (address + 1) % addresses
+      const place = address + 1
+      return `10.${96 + (place >> 16)}.${(place >> 8) & 0xff}.${place & 0xff}`
+    },
+    port() {
+      port = (port + 1) % ports
+      return 30_000 + port
+    },
   }
 }
 

@@ -38,7 +38,9 @@ export function coerceEmbedded(place: Place, schema: unknown, types: Schema): st
     for (const name of ['apiVersion', 'kind']) {
       const member = value.get(name)
       if (member === undefined || typeof member === 'string') continue
-      throw new DecodeError(`${path}.${name}: Invalid value: ${badValueText(sortTree(member))}: must be a string`)
+      throw new DecodeError(
+        `${path}.${name}: Invalid value: ${badValueText(sortTree(member))}: must be a string`,
+      )
     }
     const metadata = value.get('metadata')
     if (metadata !== undefined) {

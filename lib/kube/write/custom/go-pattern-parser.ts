@@ -300,7 +300,11 @@ export class PatternParser {
 
   #range(): string {
     const low = this.#classChar()
-    if (this.#next !== '-' || this.#chars[this.#at + 1] === ']' || this.#at + 1 >= this.#chars.length) {
+    if (
+      this.#next !== '-' ||
+      this.#chars[this.#at + 1] === ']' ||
+      this.#at + 1 >= this.#chars.length
+    ) {
       return escaped(low)
     }
     this.#at++

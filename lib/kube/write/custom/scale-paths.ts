@@ -56,7 +56,10 @@ function valueAt(object: Place, path: string): Found {
     if (value === null) return { words }
     if (!(value instanceof Map)) {
       const way = wordsOf(names.slice(0, i + 1), value)
-      return { problem: `${way} is of the type ${goType(value)}, expected map[string]interface{}`, words }
+      return {
+        problem: `${way} is of the type ${goType(value)}, expected map[string]interface{}`,
+        words,
+      }
     }
     const member = value.get(name)
     if (member === undefined) return { words }

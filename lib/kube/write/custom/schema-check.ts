@@ -151,9 +151,7 @@ function checkOneOf(main: SchemaResult, value: JsonValue, schemas: Alternatives,
     return
   }
   const found = right.length === 0 ? 'Found none valid' : `Found ${right.length} valid alternatives`
-  main.add(
-    message(`${goQuote(at.path)} must validate one and only one schema (oneOf). ${found}`),
-  )
+  main.add(message(`${goQuote(at.path)} must validate one and only one schema (oneOf). ${found}`))
   if (right.length === 0) main.merge(best)
 }
 
@@ -243,4 +241,3 @@ function checkSize(result: SchemaResult, size: number, schema: OpenApiSchema, pa
     result.add({ text, error: tooMany(field, size, maxProperties) })
   }
 }
-

@@ -36,11 +36,7 @@ export function kindOf(value: JsonValue): string {
   return typeof value
 }
 
-export function checkNumber(
-  number: JsonNumber,
-  schema: OpenApiSchema,
-  path: string,
-): SchemaResult {
+export function checkNumber(number: JsonNumber, schema: OpenApiSchema, path: string): SchemaResult {
   const result = new SchemaResult()
   result.add(rangeError(number, schema, 'Checked', path))
   const { multipleOf, maximum, minimum } = schema
@@ -63,7 +59,11 @@ interface Limit {
 }
 
 /** Integers are compared with the limit as an integer, unless the limit is none. */
-function checkLimit(number: JsonNumber, limit: number, { schema, path, name }: Limit): SchemaResult {
+function checkLimit(
+  number: JsonNumber,
+  limit: number,
+  { schema, path, name }: Limit,
+): SchemaResult {
   const result = new SchemaResult()
   const unfit = rangeError(new JsonNumber(goFloat(limit)), schema, name, path)
   result.add(unfit)

@@ -64,7 +64,8 @@ export function hasFormat(text: string, format: string): boolean {
 /** Dashes do not count, but only some names with dashes are known. */
 function checkOf(format: string): Check | undefined {
   const name = format.startsWith('k8s-') ? format : format.replaceAll('-', '')
-  const key = name === 'k8s-short-name' || name === 'k8s-long-name' ? name.replaceAll('-', '') : name
+  const key =
+    name === 'k8s-short-name' || name === 'k8s-long-name' ? name.replaceAll('-', '') : name
   return Object.hasOwn(checks, key) ? checks[key] : undefined
 }
 
@@ -77,7 +78,8 @@ function isHostname(text: string): boolean {
     `^(${hostLabel}((-?${hostLabel}{0,62})?)|(${hostLabel}(([a-zA-Z0-9\\-\\p{S}\\p{L}]{0,61}${hostLabel})?)(\\.)){1,}([a-zA-Z\\p{L}]){2,63})$`,
     'u',
   )
-  if (text.length > 255 || text.split('.').some(label => Buffer.byteLength(label) > 63)) return false
+  if (text.length > 255 || text.split('.').some(label => Buffer.byteLength(label) > 63))
+    return false
   return pattern.test(text)
 }
 
@@ -87,7 +89,7 @@ function isEmail(text: string): boolean {
   const at = address.lastIndexOf('@')
   if (at <= 0 || at === address.length - 1) return false
   const local = address.slice(0, at)
-  const atom = "[^\\x00-\\x20()<>\\[\\]:;@\\\\,.\"]+"
+  const atom = '[^\\x00-\\x20()<>\\[\\]:;@\\\\,."]+'
   const isLocal = new RegExp(`^(?:${atom}(?:\\.${atom})*|"(?:[^"\\\\\\r\\n]|\\\\.)*")$`).test(local)
   const domain = address.slice(at + 1)
   const isDomain = new RegExp(`^${atom}(?:\\.${atom})*$`).test(domain) || /^\[.*\]$/.test(domain)
@@ -133,7 +135,8 @@ function isDateTime(text: string): boolean {
 /** Go's own, or whole numbers with units as words. */
 function isDuration(text: string): boolean {
   if (typeof goParseDuration(text) === 'number') return true
-  const units = /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i
+  const units =
+    /^(?:ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)$/i
   return [...text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)].some(([, , unit = '']) => units.test(unit))
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
 import { goQuote } from '../../../go/text.ts'
+import { completeService } from '../strategies/services.ts'
 import { groupVersionText } from '../../resources/resource.ts'
 import { badRequest, StatusError } from '../../status.ts'
 import type { FieldValidation } from '../write-options.ts'
@@ -122,6 +123,7 @@ export function completeBuiltIn(
   object.set('apiVersion', apiVersion)
   object.set('kind', kind)
   applyReadDefaults(object, type, `${apiVersion} ${kind}`)
+  if (kind === 'Service' && apiVersion === 'v1') completeService(object)
   const complete = completeTree(object, type)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')

@@ -13,6 +13,7 @@ import {
 import { type Named, namedIn, unnamed } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import { goQuote } from '../../../go/text.ts'
+import { customRulesOf } from '../custom/rules.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
@@ -42,12 +43,19 @@ export function decodeCustom(session: WriteSession, request: DecodeRequest): Dec
   const apiVersion = groupVersionText(named.group, named.version)
   const read = kindIn(session, apiVersion, named)
   const strictErrors = [...parserErrors, ...repeatedMembers(document)]
-  if (read !== undefined) strictErrors.push(...prune(read, { object, document }, named))
+  if (read !== undefined) {
+    try {
+      strictErrors.push(...customRulesOf(read).prune(object))
+    } catch (error) {
+      throw refusal(kind, named, error)
+    }
+  }
   const warnings = judged(strictErrors, fieldValidation, message =>
     refusal(kind, named, new DecodeError(message)),
   )
   session.warn(warnings)
   if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
+  if (read !== undefined) customRulesOf(read).applyDefaults(object)
   return { object, warnings: [] }
 }
 
@@ -61,19 +69,6 @@ function kindIn(
   if (apiVersion === kind.apiVersion) return kind
   const other = state.registry.find(named.group, named.version, resource.resource)
   return other === undefined ? undefined : writeKindOf(other, state.registry.schema)
-}
-
-interface Body {
-  readonly object: JsonObject
-  readonly document: ParsedDocument
-}
-
-function prune(kind: WriteKind, { object, document }: Body, named: Named): readonly string[] {
-  void document
-  void object
-  void kind
-  void named
-  return []
 }
 
 /** Members that stand in an object twice: a strict decoder of maps notes each. */

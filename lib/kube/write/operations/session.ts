@@ -14,6 +14,7 @@ import type { Resource } from '../../resources/resource.ts'
 import { badRequest, notExactly } from '../../status.ts'
 import { invalidPathName } from '../../request/request.ts'
 import { goQuote } from '../../../go/text.ts'
+import type { ServiceAllocator } from '../strategies/row.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
@@ -28,6 +29,7 @@ export interface WriteServices {
   readonly uid: () => string
   /** Five characters for a generated name. */
   readonly nameSuffix: () => string
+  readonly allocator: ServiceAllocator
 }
 
 export interface SessionOptions {
@@ -72,6 +74,10 @@ export class WriteSession implements SessionOptions {
 
   get store(): WriteStore {
     return this.services.store
+  }
+
+  get allocator(): ServiceAllocator {
+    return this.services.allocator
   }
 
   get encoder(): ObjectEncoder {

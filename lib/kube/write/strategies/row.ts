@@ -9,6 +9,15 @@ export interface StrategyContext {
   readonly now: string
   /** Who writes. */
   readonly user: Identity
+  readonly allocator: ServiceAllocator
+}
+
+/** Gives out what no other Service has. */
+export interface ServiceAllocator {
+  /** An address in the range of the cluster's services. */
+  address(): string
+  /** A port of nodes. */
+  port(): number
 }
 
 /** Who may delete the dependents of a deleted object, unless the request says so. */

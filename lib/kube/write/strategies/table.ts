@@ -1,6 +1,7 @@
 /** The strategies of built-in resources, by group and plural name. What is not here resets and counts nothing. */
 
 import type { StrategyRow } from './row.ts'
+import { services } from './services.ts'
 import { signingRequests } from './signing-requests.ts'
 import { namespaces } from './namespaces.ts'
 import { pods } from './pods.ts'
@@ -29,7 +30,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   '/resourcequotas': { hasStatus: true, returnsDeleted: true },
   '/secrets': { prepareUpdate: keepType },
   '/serviceaccounts': { returnsDeleted: true, prepareCreate: nameOnly, prepareUpdate: nameOnly },
-  '/services': { hasStatus: true, createsOnUpdate: true, returnsDeleted: true },
+  '/services': services,
   'admissionregistration.k8s.io/mutatingadmissionpolicies': { ...counted, needsVersion: true },
   'admissionregistration.k8s.io/mutatingadmissionpolicybindings': {
     ...counted,

@@ -43,7 +43,9 @@ export function isPrefix(text: string): boolean {
 
 /** The bits of an address, 32 or 128 of them, after a prefix of so many bits are zero. */
 export function isMasked({ address, length }: Prefix): boolean {
-  return bitsOf(address).slice(length).every(bit => bit === 0)
+  return bitsOf(address)
+    .slice(length)
+    .every(bit => bit === 0)
 }
 
 /** True if all of `inner` lies in `outer`, and `inner` is smaller. */

@@ -83,10 +83,7 @@ export const dnsSubdomainWithUnderscore: Format = text => [
 ]
 export const dns1035Label: Format = text => [...tooLong(text, 63), ...dns1035Rule(text)]
 export const wildcardSubdomain: Format = text => [...tooLong(text, 253), ...wildcardRule(text)]
-export const labelValue: Format = text => [
-  ...tooLong(text, 63, 'bytes'),
-  ...labelValueRule(text),
-]
+export const labelValue: Format = text => [...tooLong(text, 63, 'bytes'), ...labelValueRule(text)]
 export const configKey: Format = text => [
   ...tooLong(text, 253),
   ...configKeyRule(text),

@@ -179,4 +179,3 @@ function checkManagedFields(managedFields: Place): void {
     if (byteLength(subresource.text) > 256) subresource.tooLong(256)
   }
 }
-
