@@ -112,7 +112,7 @@ export function copyTree(value: JsonValue): JsonValue {
 }
 
 /** Orders texts as their UTF-8 bytes: by code points, not by UTF-16 units. */
-function compareUtf8(a: string, b: string): number {
+export function compareUtf8(a: string, b: string): number {
   const length = Math.min(a.length, b.length)
   for (let i = 0; i < length; i++) {
     const left = a.charCodeAt(i)

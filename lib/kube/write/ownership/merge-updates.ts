@@ -1,0 +1,130 @@
+/** Who owns what after a write, and what an apply makes of an object: the core of server-side apply. Managers own fields in the
+ *  version in which they wrote; objects are converted to compare them there. */
+
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import { ApplyConflicts, conflictsOf } from './conflicts.ts'
+import { type ManagerName, type OwnedFields, managerId } from './managers.ts'
+import { pruneApplied } from './prune-applied.ts'
+import { FieldSet } from './sets/field-set.ts'
+import { areEqual } from './sets/values.ts'
+import { type Comparison, compareFields, mapComparison } from './typed/comparison.ts'
+import { fieldsOf } from './typed/contained-fields.ts'
+import { mergeValues } from './typed/merge.ts'
+import { underType } from './typed/schema-changes.ts'
+import { type TypedObject, type Versions, inVersion } from './versioned-objects.ts'
+
+type Owned = ReadonlyMap<string, OwnedFields>
+
+/** What both kinds of writes need to know. */
+export interface WriteContext {
+  readonly versions: Versions
+  /** Takes fields that the server resets, and so nobody owns, out of a set. */
+  readonly withoutReset: (fields: FieldSet, apiVersion: string) => FieldSet
+}
+
+/** The owners after an object was replaced: what changed is the writer's, and what is gone is nobody's. */
+export function ownersAfterUpdate(
+  context: WriteContext,
+  { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
+  before: Owned,
+  manager: ManagerName,
+): Map<string, OwnedFields> {
+  const id = managerId(manager)
+  const reconciled = underSchemas(context.versions, live, before)
+  const writer = { id, isForced: true }
+  const { owned, comparison } = settle(context, { live, updated }, reconciled, writer)
+  const { removed, modified, added } = comparison
+  const fields = (owned.get(id)?.fields ?? new FieldSet())
+    .difference(removed)
+    .union(modified)
+    .union(added)
+  put(owned, { manager, apiVersion: updated.apiVersion, fields: context.withoutReset(fields, updated.apiVersion) })
+  return owned
+}
+
+export interface Applied {
+  /** Undefined if the apply changes nothing. */
+  readonly object: JsonObject | undefined
+  readonly owned: Map<string, OwnedFields>
+}
+
+/** The object after an apply, and its owners. Throws `ApplyConflicts` if it would change what others own and is not forced. */
+export function applyConfiguration(
+  context: WriteContext,
+  { live, applied }: { readonly live: TypedObject; readonly applied: TypedObject },
+  before: Owned,
+  { manager, isForced }: { readonly manager: ManagerName; readonly isForced: boolean },
+): Applied {
+  const { versions } = context
+  const id = managerId(manager)
+  const owned = underSchemas(versions, live, before)
+  const value = mergeValues(live.type, live.value, applied.value)
+  const merged: TypedObject = { ...live, value: value instanceof Map ? value : new Map() }
+  const last = owned.get(id)
+  const fields = context.withoutReset(fieldsOf(applied.type, applied.value), applied.apiVersion)
+  owned.set(id, { manager, apiVersion: applied.apiVersion, fields })
+  const pruned = pruneApplied(versions, merged, { owned, last, apiVersion: applied.apiVersion })
+  const settled = settle(context, { live, updated: pruned }, owned, { id, isForced })
+  const isSame = areEqual(live.value, pruned.value)
+  return { object: isSame ? undefined : pruned.value, owned: settled.owned }
+}
+
+/** Takes what changed from its owners, and what is gone from everybody. Owners of versions that do not exist any more are dropped. */
+function settle(
+  context: WriteContext,
+  { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
+  before: Owned,
+  writer: { readonly id: string; readonly isForced: boolean },
+): { owned: Map<string, OwnedFields>; comparison: Comparison } {
+  const { versions, withoutReset } = context
+  const compare = (apiVersion: string): Comparison | undefined => {
+    const left = inVersion(versions, live, apiVersion)
+    const right = left === undefined ? undefined : inVersion(versions, updated, apiVersion)
+    if (left === undefined || right === undefined) return undefined
+    return mapComparison(compareFields(left.type, left.value, right.value), fields =>
+      withoutReset(fields, apiVersion),
+    )
+  }
+  const comparison = compare(updated.apiVersion) as Comparison
+  const comparisons = new Map<string, Comparison | undefined>([[updated.apiVersion, comparison]])
+  const owned = new Map(before)
+  const taken: OwnedFields[] = []
+  for (const [id, owner] of before) {
+    if (id === writer.id) continue
+    const { apiVersion, fields } = owner
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compare(apiVersion))
+    const changes = comparisons.get(apiVersion)
+    if (changes === undefined) {
+      owned.delete(id)
+      continue
+    }
+    const lost = fields.intersection(changes.modified.union(changes.added))
+    if (!lost.isEmpty) taken.push({ ...owner, fields: lost })
+    put(owned, { ...owner, fields: fields.difference(lost).difference(changes.removed) })
+  }
+  if (!writer.isForced && taken.length > 0) throw new ApplyConflicts(conflictsOf(taken))
+  const own = owned.get(writer.id)
+  if (own?.fields.isEmpty === true) owned.delete(writer.id)
+  return { owned, comparison }
+}
+
+/** The owners' fields under today's schemas. */
+function underSchemas(
+  versions: Versions,
+  live: TypedObject,
+  before: Owned,
+): Map<string, OwnedFields> {
+  const owned = new Map<string, OwnedFields>()
+  for (const [id, owner] of before) {
+    const object = inVersion(versions, live, owner.apiVersion)
+    if (object === undefined) continue
+    owned.set(id, { ...owner, fields: underType(owner.fields, object.type) })
+  }
+  return owned
+}
+
+function put(owned: Map<string, OwnedFields>, owner: OwnedFields): void {
+  const id = managerId(owner.manager)
+  if (owner.fields.isEmpty) owned.delete(id)
+  else owned.set(id, owner)
+}

@@ -1,0 +1,187 @@
+/** A set of paths into an object: what one manager owns. It is a tree; a path that is in the set is a member of the node above it,
+ *  whether or not paths below it are in the set too. Sets do not change once they have been built (`insert` is for building), so
+ *  that operations share what they do not touch. */
+
+import type { FieldType } from '../types/field-type.ts'
+import { type Path, type PathElement, compareElements } from './path-element.ts'
+
+interface Child {
+  readonly element: PathElement
+  readonly set: FieldSet
+}
+
+export class FieldSet {
+  readonly #members: Map<string, PathElement>
+  readonly #children: Map<string, Child>
+
+  constructor(
+    members: Map<string, PathElement> = new Map(),
+    children: Map<string, Child> = new Map(),
+  ) {
+    this.#members = members
+    this.#children = children
+  }
+
+  static of(...paths: readonly Path[]): FieldSet {
+    const set = new FieldSet()
+    for (const path of paths) set.insert(path)
+    return set
+  }
+
+  /** Adds a path, and not the paths above it. The empty path is the object itself, which nobody owns. */
+  insert(path: Path): void {
+    const last = path.at(-1)
+    if (last === undefined) return
+    let set: FieldSet = this
+    for (const element of path.slice(0, -1)) set = set.#descend(element)
+    set.#members.set(last.id, last)
+  }
+
+  /** While a set is read: adds what was read below an element. */
+  insertBelow(element: PathElement, set: FieldSet): void {
+    this.#children.set(element.id, { element, set })
+  }
+
+  get isEmpty(): boolean {
+    if (this.#members.size > 0) return false
+    for (const { set } of this.#children.values()) if (!set.isEmpty) return false
+    return true
+  }
+
+  /** Nothing was ever put into it, not even a node without paths. */
+  get isBare(): boolean {
+    return this.#members.size === 0 && this.#children.size === 0
+  }
+
+  has(path: Path): boolean {
+    const last = path.at(-1)
+    if (last === undefined) return false
+    let set: FieldSet | undefined = this
+    for (const element of path.slice(0, -1)) set = set?.below(element)
+    return set?.hasMember(last) === true
+  }
+
+  hasMember(element: PathElement): boolean {
+    return this.#members.has(element.id)
+  }
+
+  /** What lies below the element; undefined if nothing was put there. */
+  below(element: PathElement): FieldSet | undefined {
+    return this.#children.get(element.id)?.set
+  }
+
+  members(): PathElement[] {
+    return [...this.#members.values()].sort(compareElements)
+  }
+
+  children(): Child[] {
+    return [...this.#children.values()].sort((a, b) => compareElements(a.element, b.element))
+  }
+
+  /** All paths, those of a node before those below it. */
+  paths(): Path[] {
+    const found: Path[] = this.members().map(member => [member])
+    for (const { element, set } of this.children()) {
+      for (const path of set.paths()) found.push([element, ...path])
+    }
+    return found
+  }
+
+  union(other: FieldSet): FieldSet {
+    const children = new Map(this.#children)
+    for (const [id, { element, set }] of other.#children) {
+      const own = children.get(id)
+      children.set(id, { element, set: own === undefined ? set : own.set.union(set) })
+    }
+    return new FieldSet(new Map([...this.#members, ...other.#members]), children)
+  }
+
+  intersection(other: FieldSet): FieldSet {
+    const children = this.#mapChildren((id, set) => {
+      const others = other.#children.get(id)?.set
+      return others === undefined ? undefined : notEmpty(set.intersection(others))
+    })
+    return new FieldSet(this.#keep(id => other.#members.has(id)), children)
+  }
+
+  /** The paths that are not in the other set. A path stays even if one above it is in the other. */
+  difference(other: FieldSet): FieldSet {
+    const children = this.#mapChildren((id, set) => {
+      const others = other.#children.get(id)?.set
+      return others === undefined ? set : notEmpty(set.difference(others))
+    })
+    return new FieldSet(this.#keep(id => !other.#members.has(id)), children)
+  }
+
+  /** The paths that are not in the other set, and not below one that is. */
+  recursiveDifference(other: FieldSet): FieldSet {
+    const children = this.#mapChildren((id, set) => {
+      if (other.#members.has(id)) return undefined
+      const others = other.#children.get(id)?.set
+      return others === undefined ? set : notEmpty(set.recursiveDifference(others))
+    })
+    return new FieldSet(this.#keep(id => !other.#members.has(id)), children)
+  }
+
+  /** The paths that begin as one of the patterns does, a `*` standing for any element; also those that lead there. */
+  matching(patterns: readonly (readonly string[])[]): FieldSet {
+    if (patterns.some(pattern => pattern.length === 0)) return this
+    const below = ({ id }: PathElement): (readonly string[])[] =>
+      patterns.filter(([first]) => first === '*' || `f:${first}` === id).map(p => p.slice(1))
+    const members = [...this.#members].filter(([, element]) => below(element).length > 0)
+    const children = new Map<string, Child>()
+    for (const [id, { element, set }] of this.#children) {
+      const rest = below(element)
+      const kept = rest.length === 0 ? undefined : notEmpty(set.matching(rest))
+      if (kept !== undefined) children.set(id, { element, set: kept })
+    }
+    return new FieldSet(new Map(members), children)
+  }
+
+  /** Adds the members that the type declares and that have paths below them: they come and go with those. */
+  withDeclaredMembers(type: FieldType | undefined): FieldSet {
+    const members = new Map(this.#members)
+    const children = new Map<string, Child>()
+    for (const [id, { element, set }] of this.#children) {
+      let inner: FieldType | undefined
+      if (element.kind === 'member' && type?.map !== undefined) {
+        const field = type.map.fields?.get(element.name)
+        if (field !== undefined) members.set(id, element)
+        inner = field?.type ?? type.map.element
+      } else if (element.kind === 'keys' && type?.list !== undefined) {
+        inner = type.list.element
+      }
+      children.set(id, { element, set: set.withDeclaredMembers(inner) })
+    }
+    return new FieldSet(members, children)
+  }
+
+  equals(other: FieldSet): boolean {
+    return this.difference(other).isEmpty && other.difference(this).isEmpty
+  }
+
+  #descend(element: PathElement): FieldSet {
+    const known = this.#children.get(element.id)
+    if (known !== undefined) return known.set
+    const set = new FieldSet()
+    this.#children.set(element.id, { element, set })
+    return set
+  }
+
+  #keep(isKept: (id: string) => boolean): Map<string, PathElement> {
+    return new Map([...this.#members].filter(([id]) => isKept(id)))
+  }
+
+  #mapChildren(change: (id: string, set: FieldSet) => FieldSet | undefined): Map<string, Child> {
+    const children = new Map<string, Child>()
+    for (const [id, { element, set }] of this.#children) {
+      const changed = change(id, set)
+      if (changed !== undefined) children.set(id, { element, set: changed })
+    }
+    return children
+  }
+}
+
+function notEmpty(set: FieldSet): FieldSet | undefined {
+  return set.isEmpty ? undefined : set
+}

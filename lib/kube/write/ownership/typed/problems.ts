@@ -1,0 +1,88 @@
+/** What is wrong with a value by its type, in the words of structured-merge-diff. */
+
+import { goQuote } from '../../../../go/text.ts'
+import { JsonNumber, type JsonValue, compareUtf8 } from '../../../../codec/json/tree.ts'
+import { type Path, pathText } from '../sets/path-element.ts'
+import { isInteger, valueText } from '../sets/values.ts'
+import { type FieldType, type ScalarType, allowsScalar } from '../types/field-type.ts'
+
+export interface Problem {
+  readonly path: Path
+  readonly message: string
+}
+
+/** One problem in a line; more of them below a heading. */
+export function problemsText(problems: readonly Problem[]): string {
+  const lines = problems.map(({ path, message }) =>
+    path.length === 0 ? message : `${pathText(path)}: ${message}`,
+  )
+  return lines.length === 1 ? String(lines[0]) : ['errors:', ...lines.map(l => `  ${l}`)].join('\n')
+}
+
+/** Thrown where a value does not fit its type. */
+export class TypeProblems extends Error {
+  constructor(problems: readonly Problem[]) {
+    super(problemsText(problems))
+  }
+}
+
+/** Why the scalar type does not allow the value; undefined if it does. Null and absent values fit all types. */
+export function scalarProblem(
+  scalar: ScalarType,
+  value: JsonValue | undefined,
+  prefix = '',
+): string | undefined {
+  if (value === undefined || value === null || allowsScalar(scalar, value)) return undefined
+  switch (scalar) {
+    case 'numeric':
+      return `${prefix}expected numeric (int or float), got ${goTypeName(value)}`
+    case 'string':
+      return `${prefix}expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`
+    case 'boolean':
+      return `${prefix}expected boolean, got &{${goValue(value)}}`
+    case 'untyped':
+      return `${prefix}expected any scalar, got &{${goValue(value)}}`
+  }
+}
+
+export function shapeProblem(shape: 'list' | 'map', value: JsonValue): string {
+  return `expected ${shape}, got &{${goValue(value)}}`
+}
+
+export function isWithoutForm(type: FieldType): boolean {
+  return type.map === undefined && type.list === undefined && type.scalar === undefined
+}
+
+/** `%v` of a decoded value. */
+export function goValue(value: JsonValue): string {
+  if (value === null) return '<nil>'
+  if (value instanceof JsonNumber) return valueText(value)
+  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`
+  if (value instanceof Map) {
+    const members = [...value].sort(([a], [b]) => compareUtf8(a, b))
+    return `map[${members.map(([key, member]) => `${key}:${goValue(member)}`).join(' ')}]`
+  }
+  return String(value)
+}
+
+/** `%T` of a decoded value. */
+export function goTypeName(value: JsonValue): string {
+  if (value === null) return '<nil>'
+  if (value instanceof JsonNumber) return isInteger(value) ? 'int64' : 'float64'
+  if (Array.isArray(value)) return '[]interface {}'
+  if (value instanceof Map) return 'map[string]interface {}'
+  return typeof value === 'string' ? 'string' : 'bool'
+}
+
+/** `%#v` of a decoded value. */
+function goSyntax(value: JsonValue): string {
+  if (value === null) return 'interface {}(nil)'
+  if (typeof value === 'string') return goQuote(value)
+  if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
+  if (value instanceof Map) {
+    const members = [...value].sort(([a], [b]) => compareUtf8(a, b))
+    const texts = members.map(([key, member]) => `${goQuote(key)}:${goSyntax(member)}`)
+    return `map[string]interface {}{${texts.join(', ')}}`
+  }
+  return goValue(value)
+}

@@ -1,0 +1,66 @@
+/** Sets that were written under another schema: where a list or an object has become one value since, whoever owned a part of it
+ *  owns all of it. (Changes the other way are not noticed: the owner of the whole stays so until somebody changes a part.) */
+
+import { FieldSet } from '../sets/field-set.ts'
+import type { Path, PathElement } from '../sets/path-element.ts'
+import { type FieldType, type MapType, formOf, memberType } from '../types/field-type.ts'
+
+/** The set as it is under the type; the same set if nothing changed. */
+export function underType(set: FieldSet, type: FieldType): FieldSet {
+  const merged: Path[] = []
+  visit({ type, set, path: [], isWhole: false }, merged)
+  if (merged.length === 0) return set
+  const changed = FieldSet.of(...merged)
+  return set.recursiveDifference(changed).union(changed)
+}
+
+interface Visit {
+  readonly type: FieldType
+  /** What the set has below the path. */
+  readonly set: FieldSet | undefined
+  readonly path: Path
+  /** The path is in the set, and nothing below it is. */
+  readonly isWhole: boolean
+}
+
+function visit({ type, set, path, isWhole }: Visit, merged: Path[]): void {
+  switch (formOf(type)) {
+    case 'map': {
+      const map = type.map as MapType
+      if (map.element?.isDeduced === true && map.fields === undefined) return
+      if (!isWhole && map.isAtomic) {
+        if (set?.isEmpty === false) merged.push(path)
+        return
+      }
+      visitBelow(set, path, merged, element =>
+        element.kind === 'member' ? memberType(map, element.name) : map.element,
+      )
+      return
+    }
+    case 'list':
+      if (!isWhole && type.list?.isAtomic === true) merged.push(path)
+      else visitBelow(set, path, merged, () => type.list?.element)
+      return
+    case 'scalar':
+    case undefined:
+  }
+}
+
+function visitBelow(
+  set: FieldSet | undefined,
+  path: Path,
+  merged: Path[],
+  typeOf: (element: PathElement) => FieldType | undefined,
+): void {
+  if (set === undefined) return
+  const elements = new Map<string, PathElement>()
+  for (const { element } of set.children()) elements.set(element.id, element)
+  for (const member of set.members()) elements.set(member.id, member)
+  for (const element of elements.values()) {
+    const type = typeOf(element)
+    if (type === undefined) continue
+    const below = set.below(element)
+    const isWhole = set.hasMember(element) && below === undefined
+    visit({ type, set: below, path: [...path, element], isWhole }, merged)
+  }
+}

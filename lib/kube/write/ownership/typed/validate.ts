@@ -1,0 +1,91 @@
+/** Whether a value fits its type: members are declared, scalars have their type, items of lists have keys of their own. */
+
+import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
+import { type Path, elementText, memberElement } from '../sets/path-element.ts'
+import {
+  type FieldType,
+  type ListType,
+  type MapType,
+  formOf,
+  itemElement,
+  memberType,
+  typeFor,
+} from '../types/field-type.ts'
+import { type Problem, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
+
+/** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with equal keys; what is applied may not. */
+export function checkType(
+  type: FieldType,
+  value: JsonValue,
+  { allowsDuplicates }: { readonly allowsDuplicates: boolean },
+): void {
+  const checker = new Checker(allowsDuplicates)
+  checker.check(type, value, [])
+  if (checker.problems.length > 0) throw new TypeProblems(checker.problems)
+}
+
+class Checker {
+  readonly problems: Problem[] = []
+  readonly #allowsDuplicates: boolean
+
+  constructor(allowsDuplicates: boolean) {
+    this.#allowsDuplicates = allowsDuplicates
+  }
+
+  check(type: FieldType, value: JsonValue, path: Path): void {
+    const narrowed = typeFor(type, value)
+    const { map, scalar, list } = narrowed
+    switch (formOf(narrowed)) {
+      case 'map':
+        if (value instanceof Map) this.#members(map as MapType, value, path)
+        else if (value !== null) this.#add(path, shapeProblem('map', value))
+        break
+      case 'scalar': {
+        const problem = scalar === undefined ? undefined : scalarProblem(scalar, value)
+        if (problem !== undefined) this.#add(path, problem)
+        break
+      }
+      case 'list':
+        if (Array.isArray(value)) this.#items(list as ListType, value, path)
+        else if (value !== null) this.#add(path, shapeProblem('list', value))
+        break
+      case undefined:
+        this.#add(path, 'schema error: invalid atom: inlined')
+    }
+  }
+
+  /** The first member that is not declared is the last one that is looked at. */
+  #members(map: MapType, object: JsonObject, path: Path): void {
+    for (const [name, value] of object) {
+      const inner = memberType(map, name)
+      const below = [...path, memberElement(name)]
+      if (inner === undefined) {
+        this.#add(below, 'field not declared in schema')
+        return
+      }
+      this.check(inner, value, below)
+    }
+  }
+
+  #items(list: ListType, items: readonly JsonValue[], path: Path): void {
+    const seen = new Set<string>()
+    for (const [i, item] of items.entries()) {
+      const element = list.isAtomic
+        ? ({ kind: 'index', id: `i:${String(i)}`, index: i } as const)
+        : itemElement(list, item)
+      if (typeof element === 'string') {
+        this.#add(path, `element ${String(i)}: ${element}`)
+        return
+      }
+      if (seen.has(element.id) && !this.#allowsDuplicates) {
+        this.#add(path, `duplicate entries for key ${elementText(element)}`)
+      }
+      seen.add(element.id)
+      this.check(list.element, item, [...path, element])
+    }
+  }
+
+  #add(path: Path, message: string): void {
+    this.problems.push({ path, message })
+  }
+}

@@ -1,0 +1,159 @@
+/** The managers after a write: the writer's new fields join what it owned before, entries of one writer are one, fields that identify
+ *  the object are nobody's, and the number of updaters is bounded. */
+
+import { type JsonObject, compareUtf8 } from '../../../codec/json/tree.ts'
+import {
+  type ManagerName,
+  type Managers,
+  type OwnedFields,
+  managerId,
+} from './managers.ts'
+import { type Applied, type WriteContext, applyConfiguration, ownersAfterUpdate } from './merge-updates.ts'
+import { FieldSet } from './sets/field-set.ts'
+import { memberElement } from './sets/path-element.ts'
+import type { TypedObject } from './versioned-objects.ts'
+
+/** Who writes, and when. */
+export interface Writer {
+  readonly name: string
+  readonly subresource: string
+  readonly apiVersion: string
+  readonly now: string
+}
+
+/** More updaters than this are merged, oldest first. */
+const updatersMax = 10
+const mergedUpdaters = 'ancient-changes'
+
+/** After an object was replaced. */
+export function managersAfterUpdate(
+  context: WriteContext,
+  objects: { readonly live: TypedObject; readonly updated: TypedObject },
+  before: Managers,
+  writer: Writer,
+): Managers {
+  const manager = managerName(writer, 'Update')
+  const id = managerId(manager)
+  const times = new Map(before.times)
+  const owned = ownersAfterUpdate(context, objects, before.owned, currentWrite)
+  const current = owned.get(currentId)
+  owned.delete(currentId)
+  const fields = current?.fields.difference(identifying)
+  if (fields !== undefined && !fields.isEmpty) {
+    const previous = owned.get(id)?.fields ?? new FieldSet()
+    owned.set(id, { manager, apiVersion: writer.apiVersion, fields: fields.union(previous) })
+    times.set(id, writer.now)
+  }
+  return capUpdaters({ owned, times })
+}
+
+/** After an apply. The time stays if nothing changed. */
+export function managersAfterApply(
+  context: WriteContext,
+  objects: { readonly live: TypedObject; readonly applied: TypedObject },
+  before: Managers,
+  writer: Writer & { readonly isForced: boolean },
+): { readonly object: JsonObject | undefined; readonly managers: Managers } {
+  const manager = managerName(writer, 'Apply')
+  const id = managerId(manager)
+  const how = { manager, isForced: writer.isForced }
+  const { object, owned }: Applied = applyConfiguration(context, objects, before.owned, how)
+  const own = owned.get(id)
+  if (own !== undefined) {
+    const fields = own.fields.difference(identifying)
+    if (fields.isEmpty) owned.delete(id)
+    else owned.set(id, { ...own, fields })
+  }
+  const times = new Map(before.times)
+  if (object !== undefined) times.set(id, writer.now)
+  return { object, managers: { owned, times } }
+}
+
+function managerName(
+  { name, subresource, apiVersion }: Writer,
+  operation: ManagerName['operation'],
+): ManagerName {
+  return { name: name === '' ? 'unknown' : name, operation, subresource, apiVersion }
+}
+
+/** Stands for the writer while the write is compared, so that what it owned before counts as another's. */
+const currentWrite: ManagerName = {
+  name: 'current-operation',
+  operation: 'Update',
+  subresource: '',
+  apiVersion: '',
+}
+const currentId = managerId(currentWrite)
+
+/** What makes the object the one that it is, and what the server alone writes. */
+const identifying = FieldSet.of(
+  ...['apiVersion', 'kind', 'metadata'].map(name => [memberElement(name)]),
+  ...[
+    'name',
+    'namespace',
+    'creationTimestamp',
+    'selfLink',
+    'uid',
+    'clusterName',
+    'generation',
+    'managedFields',
+    'resourceVersion',
+  ].map(name => [memberElement('metadata'), memberElement(name)]),
+)
+
+/** The oldest updaters of each version become one. */
+function capUpdaters({ owned, times }: Managers): Managers {
+  const updaters = [...owned].filter(([, { manager }]) => manager.operation === 'Update')
+  let count = updaters.length
+  if (count <= updatersMax) return { owned, times }
+  const order = ([id, { manager, apiVersion }]: [string, OwnedFields]): string[] => [
+    times.get(id) ?? '',
+    goIdentifier(manager, apiVersion),
+  ]
+  updaters.sort((a, b) => {
+    const [leftTime = '', left = ''] = order(a)
+    const [rightTime = '', right = ''] = order(b)
+    return compareUtf8(leftTime, rightTime) || compareUtf8(left, right)
+  })
+  const firsts = new Map<string, string>()
+  for (const [id, { apiVersion, fields }] of updaters) {
+    if (count <= updatersMax) break
+    const first = firsts.get(apiVersion)
+    if (first === undefined) {
+      firsts.set(apiVersion, id)
+      continue
+    }
+    const bucket: ManagerName = {
+      name: mergedUpdaters,
+      operation: 'Update',
+      subresource: '',
+      apiVersion,
+    }
+    const bucketId = managerId(bucket)
+    const merged = owned.get(bucketId) ?? owned.get(first)
+    if (!owned.has(bucketId)) owned.delete(first)
+    owned.set(bucketId, {
+      manager: bucket,
+      apiVersion,
+      fields: fields.union(merged?.fields ?? new FieldSet()),
+    })
+    owned.delete(id)
+    const time = times.get(id)
+    if (time === undefined) times.delete(bucketId)
+    else times.set(bucketId, time)
+    count--
+  }
+  return { owned, times }
+}
+
+/** The text by which the server orders updaters of one second. */
+function goIdentifier({ name, operation, subresource }: ManagerName, apiVersion: string): string {
+  const members: [string, string][] = [
+    ['manager', name],
+    ['operation', operation],
+    ['apiVersion', apiVersion],
+    ['subresource', subresource],
+  ]
+  const present = members.filter(([, value]) => value !== '')
+  return `{${present.map(([key, value]) => `"${key}":${JSON.stringify(value)}`).join(',')}}`
+}

@@ -1,0 +1,181 @@
+/** JSON patches (RFC 6902) as kube-apiserver applies them: with the liberties of the library that it uses. A `replace` of a member that
+ *  is not there adds it, indexes may be negative, and a `copy` of a missing member is a null. Why a patch does not apply, the API does
+ *  not say. */
+
+import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import { sortedMembers } from './sorted-members.ts'
+
+/** An operation of a patch; its members may be of any kind. */
+export type Operation = JsonObject
+
+/** Thrown where a patch does not apply. */
+export class PatchFailure extends Error {}
+
+/** The document after the patch. Objects that the patch went into have their members sorted, others keep their order. Changes none of
+ *  its arguments. */
+export function applyJsonPatch(document: JsonObject, patch: readonly Operation[]): JsonValue {
+  const patcher = new JsonPatcher(document)
+  for (const operation of patch) patcher.apply(operation)
+  return patcher.result()
+}
+
+type Container = JsonObject | JsonValue[]
+
+class JsonPatcher {
+  #root: Container
+  /** Copies, which may be changed and are written sorted. */
+  readonly #opened = new Set<JsonValue>()
+
+  constructor(document: JsonObject) {
+    this.#root = this.#open(document)
+  }
+
+  apply(operation: Operation): void {
+    const kind = operation.get('op')
+    switch (kind) {
+      case 'add':
+        return this.#add(textMember(operation, 'path'), operation.get('value') ?? null)
+      case 'remove':
+        this.#remove(textMember(operation, 'path'))
+        return
+      case 'replace':
+        return this.#replace(textMember(operation, 'path'), operation.get('value'))
+      case 'move': {
+        const value = this.#remove(textMember(operation, 'from'))
+        return this.#add(textMember(operation, 'path'), value)
+      }
+      case 'test':
+        return this.#test(textMember(operation, 'path'), operation.get('value') ?? null)
+      case 'copy': {
+        const value = this.#get(textMember(operation, 'from')) ?? null
+        return this.#add(textMember(operation, 'path'), this.#closed(value))
+      }
+      default:
+        throw new PatchFailure('unexpected kind of operation')
+    }
+  }
+
+  result(): JsonValue {
+    return this.#closed(this.#root)
+  }
+
+  #add(path: string, value: JsonValue): void {
+    const [container, key] = this.#find(path)
+    if (container instanceof Map) {
+      container.set(key, value)
+    } else if (key === '-') {
+      container.push(value)
+    } else {
+      container.splice(indexIn(key, container.length + 1), 0, value)
+    }
+  }
+
+  /** What was there. */
+  #remove(path: string): JsonValue {
+    const [container, key] = this.#find(path)
+    if (container instanceof Map) {
+      const value = container.get(key)
+      if (value === undefined) throw new PatchFailure(`no member ${key} to remove`)
+      container.delete(key)
+      return value
+    }
+    return container.splice(indexIn(key, container.length), 1)[0] ?? null
+  }
+
+  #replace(path: string, value: JsonValue | undefined): void {
+    if (path === '') {
+      if (!(value instanceof Map) && !Array.isArray(value)) {
+        throw new PatchFailure('the document can only be replaced by an object or a list')
+      }
+      this.#root = this.#open(value)
+      return
+    }
+    const [container, key] = this.#find(path)
+    if (container instanceof Map) container.set(key, value ?? null)
+    else container[indexIn(key, container.length)] = value ?? null
+  }
+
+  #test(path: string, value: JsonValue): void {
+    const found = path === '' ? this.#root : (this.#get(path) ?? null)
+    if (!isSame(found, value)) throw new PatchFailure(`test of ${path} failed`)
+  }
+
+  #get(path: string): JsonValue | undefined {
+    const [container, key] = this.#find(path)
+    if (container instanceof Map) return container.get(key)
+    return container[indexIn(key, container.length)]
+  }
+
+  /** The container of what the path names, and its key there. */
+  #find(path: string): [container: Container, key: string] {
+    const parts = path.split('/').slice(1).map(unescaped)
+    const key = parts.pop()
+    if (key === undefined) throw new PatchFailure(`no such path: ${path}`)
+    let container = this.#root
+    for (const part of parts) {
+      const place = container instanceof Map ? part : indexIn(part, container.length)
+      const next = container instanceof Map ? container.get(part) : container[place as number]
+      if (!(next instanceof Map) && !Array.isArray(next)) {
+        throw new PatchFailure(`no such path: ${path}`)
+      }
+      const opened = this.#open(next)
+      if (container instanceof Map) container.set(part, opened)
+      else container[place as number] = opened
+      container = opened
+    }
+    return [container, key]
+  }
+
+  #open(container: Container): Container {
+    if (this.#opened.has(container)) return container
+    const copy = container instanceof Map ? new Map(container) : [...container]
+    this.#opened.add(copy)
+    return copy
+  }
+
+  /** The value as it is written, sharing nothing that a later operation changes. */
+  #closed(value: JsonValue): JsonValue {
+    if (!this.#opened.has(value)) return value
+    if (Array.isArray(value)) return value.map(item => this.#closed(item))
+    if (!(value instanceof Map)) return value
+    return new Map(sortedMembers(value).map(([name, member]) => [name, this.#closed(member)]))
+  }
+}
+
+function textMember(operation: Operation, name: string): string {
+  const value = memberOf(operation, name)
+  if (typeof value !== 'string') throw new PatchFailure(`operation without ${name}`)
+  return value
+}
+
+function unescaped(part: string): string {
+  return part.replace(/~[01]/g, escape => (escape === '~1' ? '/' : '~'))
+}
+
+/** An index below the length; negative ones count from the end. */
+function indexIn(key: string, length: number): number {
+  if (!/^[+-]?[0-9]+$/.test(key)) throw new PatchFailure(`no index: ${key}`)
+  const index = Number(key)
+  const place = index < 0 ? index + length : index
+  if (place < 0 || place >= length) throw new PatchFailure(`index out of range: ${key}`)
+  return place
+}
+
+/** Numbers are the same only if they are written in the same way. */
+function isSame(a: JsonValue, b: JsonValue): boolean {
+  if (a instanceof JsonNumber) return b instanceof JsonNumber && a.source === b.source
+  if (Array.isArray(a)) {
+    return (
+      Array.isArray(b) &&
+      a.length === b.length &&
+      a.every((item, i) => isSame(item, b[i] as JsonValue))
+    )
+  }
+  if (!(a instanceof Map)) return a === b
+  if (!(b instanceof Map) || a.size !== b.size) return false
+  return [...a].every(([name, member]) => {
+    const other = b.get(name)
+    return other !== undefined && isSame(member, other)
+  })
+}
+
