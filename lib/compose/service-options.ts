@@ -10,6 +10,7 @@ import type { Listen } from '../http/server/server.ts'
 import type { TlsFiles } from '../http/server/tls.ts'
 import type { TokenEncryption } from '../kube/continuation.ts'
 import type { Resource } from '../kube/resources/resource.ts'
+import type { GeneratedValues } from '../kube/write/operations/session.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
 import type { AuthorizationOptions } from './authorization.ts'
@@ -50,6 +51,8 @@ export interface ServiceOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
   /** Writes are done here. Not with an upstream, which does them. */
   readonly isWritable?: boolean | undefined
+  /** What new objects are given; random if it is left out. */
+  readonly generated?: GeneratedValues | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
   /** Who may read. Undefined: anyone who can connect. */

@@ -379,7 +379,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     fairness: new Fairness({ clock, metrics: metrics.access }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, state) => indexes.asked(plan, state.makeReader),
-    writes: options.isWritable === true ? createWriteServices(options.client, clock) : undefined,
+    writes: options.isWritable === true ? createWriteServices(options, clock) : undefined,
     health,
     requests: metrics.requests,
     metrics,

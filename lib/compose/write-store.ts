@@ -5,19 +5,29 @@ import type { Clock } from '../base/clock.ts'
 import { singleKey } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, OperationResult, TxnRequest } from '../etcd/client.ts'
-import type { WriteServices } from '../kube/write/operations/session.ts'
+import type { GeneratedValues, WriteServices } from '../kube/write/operations/session.ts'
 import type { ServiceAllocator } from '../kube/write/strategies/row.ts'
 import type { Commit, WriteChange, WriteStore } from '../kube/write/write-store.ts'
 import type { KeyValue } from '../store/event.ts'
+import type { ServiceOptions } from './service-options.ts'
 
 /** What generated names end with: no vowels, so that they spell nothing. */
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
 const suffixLength = 5
 
-export function createWriteServices(client: Client, clock: Clock): WriteServices {
+export function createWriteServices(
+  { client, generated = createGenerated() }: Pick<ServiceOptions, 'client' | 'generated'>,
+  clock: Clock,
+): WriteServices {
   return {
+    ...generated,
     store: createWriteStore(client, clock),
     wallMs: () => clock.wallMs(),
+  }
+}
+
+function createGenerated(): GeneratedValues {
+  return {
     uid: () => randomUUID(),
     nameSuffix: () =>
       Array.from(

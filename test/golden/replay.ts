@@ -36,6 +36,12 @@ export class HistoryWriter {
     this.#recording = recording
   }
 
+  /** The store has come up to a revision by itself. */
+  skipTo(revision: number): void {
+    const batches = this.#recording.historyBatches()
+    while ((batches[this.#next]?.revision ?? Infinity) <= revision) this.#next++
+  }
+
   async writeUpTo(revision: number): Promise<void> {
     const batches = this.#recording.historyBatches()
     for (let batch = batches[this.#next]; batch !== undefined; batch = batches[++this.#next]) {
@@ -123,12 +129,13 @@ function allowedDelays({ flags, area }: Exchange): readonly number[] {
   return hasAges ? [2, 0, 10, 30, 60, 100, 200, 400, 700, 1000, -1000] : [0]
 }
 
-function send(
+export function send(
   { service }: Served,
   { request }: Exchange,
   version: '1.1' | '2',
 ): Promise<HttpAnswer> {
-  const { method, path, body, headers } = request
+  const { method, path, body_base64: base64, headers } = request
+  const body = base64 === undefined ? request.body : Buffer.from(base64, 'base64')
   const sent = { method, path, body, headers: headers as OutgoingHttpHeaders }
   // No parser of HTTP/1.1 takes a method that it has not heard of.
   const isOver2 = version === '2' || !METHODS.includes(method)
@@ -192,7 +199,7 @@ function listRevision(text: string): RegExp {
     : /("resourceVersion": ?")(\d+)(?="\s*\}\s*\}\s*$)/
 }
 
-function firstDifference(a: string, b: string): string {
+export function firstDifference(a: string, b: string): string {
   let at = 0
   while (at < a.length && a[at] === b[at]) at++
   const part = (text: string): string => JSON.stringify(text.slice(Math.max(0, at - 60), at + 60))

@@ -57,7 +57,7 @@ export interface HttpRequest {
   readonly method?: string | undefined
   readonly path: string
   readonly headers?: http.OutgoingHttpHeaders | undefined
-  readonly body?: string | undefined
+  readonly body?: string | Uint8Array | undefined
   /** Leaves once the answer has begun: for what may be a watch, which does not end by itself. */
   readonly leavesEarly?: boolean | undefined
 }

@@ -5,6 +5,7 @@ import type { Verb } from '../../request/request.ts'
 import { needsUpstream } from '../../status.ts'
 import { deleteObject } from './delete-object.ts'
 import { readDeleteOptions } from './delete-options-body.ts'
+import { patch } from './patch.ts'
 import type { Written, WriteSession } from './session.ts'
 import { create, update } from './write.ts'
 
@@ -24,6 +25,8 @@ export async function runWrite(session: WriteSession, request: WriteRequest): Pr
       return create(session, { query, contentType, body: await readBody() })
     case 'update':
       return update(session, { query, contentType, body: await readBody() })
+    case 'patch':
+      return patch(session, { query, contentType, body: await readBody() })
     case 'delete': {
       const options = readDeleteOptions(session, { query, contentType, body: await readBody() })
       return deleteObject(session, options)

@@ -21,10 +21,14 @@ import type { WriteKind } from '../write-kind.ts'
 import type { WriteStore } from '../write-store.ts'
 
 /** What all writes share. */
-export interface WriteServices {
+export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
   /** Milliseconds since 1970. */
   readonly wallMs: () => number
+}
+
+/** What new objects are given that nobody chooses. */
+export interface GeneratedValues {
   /** A fresh uid. */
   readonly uid: () => string
   /** Five characters for a generated name. */

@@ -24,7 +24,7 @@ import { type Strategy, strategyOf } from '../strategies/strategy.ts'
 import { checkNamespace } from './checks.ts'
 import { removeStored } from './remove.ts'
 import { validateCreate, validateUpdate } from './validation.ts'
-import { withoutNewTimestamps } from './ownership.ts'
+import { withoutNewTimestamps } from '../ownership/managed-fields.ts'
 import { entryOf, type Written, type WriteSession } from './session.ts'
 
 /** Generated names that are taken are made anew so often. */

@@ -1,7 +1,13 @@
 /** Objects that kubectl has applied by itself: it wrote what it applied into an annotation. When it goes over to server-side apply,
  *  it may take what the annotation says that it applied, and the annotation is kept up to date. */
 
-import { type JsonObject, type JsonValue, memberOf, parseTree, textFromTree } from '../../../codec/json/tree.ts'
+import {
+  type JsonObject,
+  type JsonValue,
+  memberOf,
+  parseTree,
+  textFromTree,
+} from '../../../codec/json/tree.ts'
 import type { WriteKind } from '../write-kind.ts'
 import { ApplyConflicts } from './conflicts.ts'
 import type { Managers } from './managers.ts'

@@ -59,7 +59,9 @@ export function readManagers(managedFields: JsonValue | undefined): Managers {
     const fieldsType = textOf(entry, 'fieldsType')
     if (fieldsType !== 'FieldsV1') {
       const problem =
-        fieldsType === '' ? 'missing fieldsType' : `invalid fieldsType ${JSON.stringify(fieldsType)}`
+        fieldsType === ''
+          ? 'missing fieldsType'
+          : `invalid fieldsType ${JSON.stringify(fieldsType)}`
       throw new MalformedManagedFields(`${problem} in managed fields entry ${String(i)}`)
     }
     const fields = setFromFields(memberOf(entry, 'fieldsV1') ?? null)

@@ -38,7 +38,11 @@ export function ownersAfterUpdate(
     .difference(removed)
     .union(modified)
     .union(added)
-  put(owned, { manager, apiVersion: updated.apiVersion, fields: context.withoutReset(fields, updated.apiVersion) })
+  put(owned, {
+    manager,
+    apiVersion: updated.apiVersion,
+    fields: context.withoutReset(fields, updated.apiVersion),
+  })
   return owned
 }
 

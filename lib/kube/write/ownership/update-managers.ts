@@ -2,13 +2,13 @@
  *  the object are nobody's, and the number of updaters is bounded. */
 
 import { type JsonObject, compareUtf8 } from '../../../codec/json/tree.ts'
+import { type ManagerName, type Managers, type OwnedFields, managerId } from './managers.ts'
 import {
-  type ManagerName,
-  type Managers,
-  type OwnedFields,
-  managerId,
-} from './managers.ts'
-import { type Applied, type WriteContext, applyConfiguration, ownersAfterUpdate } from './merge-updates.ts'
+  type Applied,
+  type WriteContext,
+  applyConfiguration,
+  ownersAfterUpdate,
+} from './merge-updates.ts'
 import { FieldSet } from './sets/field-set.ts'
 import { memberElement } from './sets/path-element.ts'
 import type { TypedObject } from './versioned-objects.ts'

@@ -1,7 +1,12 @@
 /** A patch of a request: parsed, checked as far as fieldValidation asks for it, and applied. Server-side apply is another thing
  *  (lib/kube/write/ownership/managed-fields.ts). */
 
-import { JsonNumber, type JsonObject, type JsonValue, type ParsedDocument } from '../../../codec/json/tree.ts'
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  type ParsedDocument,
+} from '../../../codec/json/tree.ts'
 import { StatusError, badRequest, plainError } from '../../status.ts'
 import { jsonDocument } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'

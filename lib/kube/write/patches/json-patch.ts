@@ -178,4 +178,3 @@ function isSame(a: JsonValue, b: JsonValue): boolean {
     return other !== undefined && isSame(member, other)
   })
 }
-

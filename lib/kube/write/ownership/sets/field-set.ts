@@ -101,7 +101,10 @@ export class FieldSet {
       const others = other.#children.get(id)?.set
       return others === undefined ? undefined : notEmpty(set.intersection(others))
     })
-    return new FieldSet(this.#keep(id => other.#members.has(id)), children)
+    return new FieldSet(
+      this.#keep(id => other.#members.has(id)),
+      children,
+    )
   }
 
   /** The paths that are not in the other set. A path stays even if one above it is in the other. */
@@ -110,7 +113,10 @@ export class FieldSet {
       const others = other.#children.get(id)?.set
       return others === undefined ? set : notEmpty(set.difference(others))
     })
-    return new FieldSet(this.#keep(id => !other.#members.has(id)), children)
+    return new FieldSet(
+      this.#keep(id => !other.#members.has(id)),
+      children,
+    )
   }
 
   /** The paths that are not in the other set, and not below one that is. */
@@ -120,7 +126,10 @@ export class FieldSet {
       const others = other.#children.get(id)?.set
       return others === undefined ? set : notEmpty(set.recursiveDifference(others))
     })
-    return new FieldSet(this.#keep(id => !other.#members.has(id)), children)
+    return new FieldSet(
+      this.#keep(id => !other.#members.has(id)),
+      children,
+    )
   }
 
   /** The paths that begin as one of the patterns does, a `*` standing for any element; also those that lead there. */

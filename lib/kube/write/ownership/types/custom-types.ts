@@ -36,8 +36,7 @@ interface Scope {
 }
 
 function scopeIn(schema: Record<string, unknown>, outer: Scope): Scope {
-  const isPreserving =
-    outer.isPreserving || schema['x-kubernetes-preserve-unknown-fields'] === true
+  const isPreserving = outer.isPreserving || schema['x-kubernetes-preserve-unknown-fields'] === true
   return { ...outer, isPreserving }
 }
 

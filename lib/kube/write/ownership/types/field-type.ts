@@ -4,12 +4,7 @@
 
 import { JsonNumber, type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
 import { goQuote } from '../../../../go/text.ts'
-import {
-  type KeyField,
-  type PathElement,
-  keysElement,
-  valueElement,
-} from '../sets/path-element.ts'
+import { type KeyField, type PathElement, keysElement, valueElement } from '../sets/path-element.ts'
 
 export type ScalarType = 'string' | 'numeric' | 'boolean' | 'untyped'
 

@@ -22,8 +22,7 @@ export function mergeOrders(patch: Ordered, server: Ordered, key: ItemKey): Json
   while (i < left.length || j < right.length) {
     const isLeft =
       j >= right.length ||
-      (i < left.length &&
-        isBefore(server.order, left[i] as JsonValue, right[j] as JsonValue, key))
+      (i < left.length && isBefore(server.order, left[i] as JsonValue, right[j] as JsonValue, key))
     merged.push((isLeft ? left[i++] : right[j++]) as JsonValue)
   }
   return merged
@@ -50,11 +49,7 @@ export function partition(
 }
 
 /** The first item that is the same, by the key. */
-export function indexOfItem(
-  items: readonly JsonValue[],
-  item: JsonValue,
-  key: ItemKey,
-): number {
+export function indexOfItem(items: readonly JsonValue[], item: JsonValue, key: ItemKey): number {
   const value = keyOf(item, key)
   return items.findIndex(other => isSameScalar(keyOf(other, key), value))
 }

@@ -1,6 +1,11 @@
 /** Strategic merge patches: merge patches that merge lists, too, by the keys that the types declare. */
 
-import { JsonNumber, type JsonObject, type JsonValue, copyTree } from '../../../../codec/json/tree.ts'
+import {
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  copyTree,
+} from '../../../../codec/json/tree.ts'
 import { isInteger } from '../../ownership/sets/values.ts'
 import { goTypeText } from '../go-value-text.ts'
 import {
@@ -61,9 +66,7 @@ interface Member {
 function mergeMember({ name, current, value, isDeletion, type }: Member): JsonValue | undefined {
   if (value instanceof Map && current instanceof Map) {
     const field = lookUpMember(type, name)
-    return field.strategy === 'replace'
-      ? value
-      : mergeObjects(new Map(current), value, field.type)
+    return field.strategy === 'replace' ? value : mergeObjects(new Map(current), value, field.type)
   }
   if (Array.isArray(value) && Array.isArray(current)) {
     const field = lookUpMember(type, name)
@@ -133,11 +136,7 @@ function orderedList(
   const key = field.key === '' ? undefined : field.key
   const { present, absent } = partition(merged, order, key)
   typeOfItems(current ?? [], value ?? [])
-  return mergeOrders(
-    { items: present, order },
-    { items: absent, order: current ?? [] },
-    key,
-  )
+  return mergeOrders({ items: present, order }, { items: absent, order: current ?? [] }, key)
 }
 
 function setOrDelete(object: JsonObject, name: string, value: JsonValue | undefined): void {
@@ -150,4 +149,3 @@ function isSameGoType(a: JsonValue, b: JsonValue): boolean {
   if (a instanceof JsonNumber && b instanceof JsonNumber) return isInteger(a) === isInteger(b)
   return a !== null && goTypeText(a) === goTypeText(b)
 }
-

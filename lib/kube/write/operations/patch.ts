@@ -1,0 +1,184 @@
+/** PATCH: the object as it is now, changed by what the client sends, decoded again, and stored like an update. */
+
+import {
+  copyTree,
+  type JsonObject,
+  type JsonValue,
+  type ParsedDocument,
+} from '../../../codec/json/tree.ts'
+import type { FieldError } from '../field-errors.ts'
+import { badRequest, objectNotFound, type StatusError } from '../../status.ts'
+import { customRulesOf } from '../custom/rules.ts'
+import { completeBuiltIn, judged, unknownBody } from '../decode/body.ts'
+import { typedText } from '../decode/complete-tree.ts'
+import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
+import { parseYaml } from '../decode/yaml-body.ts'
+import { invalid, invalidObject } from '../field-errors.ts'
+import { metaText } from '../metadata.ts'
+import { applyPatch, type Patched, type PatchType } from '../patches/apply-patch.ts'
+import { goValueText } from '../patches/go-value-text.ts'
+import { conflict } from '../refusals.ts'
+import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
+import { admitCreate, admitUpdate } from './admission.ts'
+import { checkName, checkNamespace, dropRepeatedOwners } from './checks.ts'
+import { applied, owned } from './ownership.ts'
+import type { Written, WriteSession } from './session.ts'
+import { updateObject } from './store-object.ts'
+import type { WriteBody } from './write.ts'
+
+const typeByName: ReadonlyMap<string, PatchType | 'apply'> = new Map([
+  ['application/json-patch+json', 'json'],
+  ['application/merge-patch+json', 'merge'],
+  ['application/strategic-merge-patch+json', 'strategic'],
+  ['application/apply-patch+yaml', 'apply'],
+])
+
+/** Changes an object by a patch. */
+export async function patch(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const type = patchTypeOf(session, sent.contentType)
+  const isApply = type === 'apply'
+  const options = parseWriteOptions(sent.query, 'PatchOptions', isApply)
+  return updateObject(session, {
+    uid: '',
+    mayCreate: isApply,
+    isDryRun: options.isDryRun,
+    make: async live => {
+      const made =
+        type === 'apply'
+          ? applyConfiguration(session, live, { body: sent.body, options })
+          : patched(session, live, { body: sent.body, type, options })
+      if (live === undefined && metaText(made, 'uid') !== '') {
+        const reason = `uid mismatch: the provided object specified uid ${metaText(made, 'uid')}, and no existing object was found`
+        throw conflict(session.resource, session.name, reason)
+      }
+      checkNamespace(made, session)
+      checkName(made, session)
+      if (live === undefined) await admitCreate(session, made)
+      else await admitUpdate(session, made)
+      session.warn(dropRepeatedOwners(made, true))
+      return made
+    },
+  })
+}
+
+function patchTypeOf({ kind }: WriteSession, contentType = ''): PatchType | 'apply' {
+  const type = typeByName.get(contentType.replace(/;.*$/s, ''))
+  if (type !== undefined && (kind.type !== undefined || type !== 'strategic')) return type
+  const known = [...typeByName.keys()]
+  throw unknownBody(kind.type === undefined ? known.filter((_, i) => i !== 2) : known)
+}
+
+interface PatchRequest {
+  readonly body: Uint8Array
+  readonly type: PatchType
+  readonly options: WriteOptions
+}
+
+function patched(
+  session: WriteSession,
+  live: JsonObject | undefined,
+  { body, type, options }: PatchRequest,
+): JsonObject {
+  const { kind, resource, name } = session
+  if (live === undefined) throw objectNotFound(resource, name)
+  const isChecked = options.fieldValidation !== 'Ignore'
+  const result = applyPatch(kind, live, { type, body, isChecked })
+  const object = decodeTree(session, result, { type, options })
+  return owned(session, { live, object, options })
+}
+
+/** Decodes what a patch has made. */
+function decodeTree(
+  session: WriteSession,
+  { patched: value, strictErrors, patch: sent }: Patched,
+  { type, options }: Pick<PatchRequest, 'type' | 'options'>,
+): JsonObject {
+  const { kind } = session
+  const refuse = (message: string): StatusError => {
+    const shown = type === 'strategic' ? goValueText(sent) : typedText(value)
+    const errors: FieldError[] = [invalid('patch', shown, message)]
+    return invalidObject({ group: '', kind: '' }, '', errors)
+  }
+  try {
+    if (kind.type === undefined)
+      return decodeCustomTree(session, value, { strictErrors, options, refuse })
+    const decoded = decodeTyped(documentOf(value), kind.type)
+    const all = [...strictErrors, ...decoded.strictErrors]
+    session.warn(judged(all, options.fieldValidation, refuse))
+    return completeBuiltIn(decoded.object, { ...kind, type: kind.type })
+  } catch (error) {
+    if (error instanceof DecodeError) throw refuse(error.message)
+    throw error
+  }
+}
+
+interface Judging {
+  readonly strictErrors: readonly string[]
+  readonly options: WriteOptions
+  readonly refuse: (message: string) => StatusError
+}
+
+function decodeCustomTree(
+  session: WriteSession,
+  value: JsonValue,
+  { strictErrors, options, refuse }: Judging,
+): JsonObject {
+  const object = copyTree(value)
+  if (!(object instanceof Map)) throw new DecodeError('the patch does not make an object')
+  const rules = customRulesOf(session.kind)
+  const unknown = rules.prune(object)
+  session.warn(judged([...strictErrors, ...unknown], options.fieldValidation, refuse))
+  rules.applyDefaults(object)
+  return object
+}
+
+/** A tree as a document. */
+function documentOf(value: JsonValue): ParsedDocument {
+  return {
+    value,
+    sourceOf: typedText,
+    hasRepeatedMembers: false,
+    membersOf: object => object,
+  }
+}
+
+function applyConfiguration(
+  session: WriteSession,
+  live: JsonObject | undefined,
+  { body, options }: { readonly body: Uint8Array; readonly options: WriteOptions },
+): JsonObject {
+  const { kind } = session
+  let parsed
+  try {
+    parsed = parseYaml(body)
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(`error decoding YAML: ${error.message}`)
+    throw error
+  }
+  const { value, strictErrors } = parsed
+  const configuration: JsonObject = value instanceof Map ? value : new Map()
+  const merged = applied(session, { live, object: configuration, options })
+  session.warn(
+    strictErrors.length === 0 || options.fieldValidation === 'Ignore'
+      ? []
+      : judgedYaml(strictErrors, options),
+  )
+  try {
+    if (kind.type !== undefined) {
+      const decoded = decodeTyped(documentOf(merged), kind.type)
+      return completeBuiltIn(decoded.object, { ...kind, type: kind.type })
+    }
+  } catch (error) {
+    if (error instanceof DecodeError) throw badRequest(error.message)
+    throw error
+  }
+  const object = copyTree(merged) as JsonObject
+  customRulesOf(kind).prune(object)
+  customRulesOf(kind).applyDefaults(object)
+  return object
+}
+
+function judgedYaml(strictErrors: readonly string[], options: WriteOptions): readonly string[] {
+  if (options.fieldValidation === 'Warn') return strictErrors
+  throw badRequest(`error strict decoding YAML: ${strictErrors.join(', ')}`)
+}
