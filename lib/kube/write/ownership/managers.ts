@@ -8,7 +8,7 @@ import {
   itemsOf,
   memberOf,
 } from '../../../codec/json/tree.ts'
-import { FieldSet } from './sets/field-set.ts'
+import type { FieldSet } from './sets/field-set.ts'
 import { fieldsFromSet, setFromFields } from './sets/fields-v1.ts'
 
 export type Operation = 'Apply' | 'Update'

@@ -3,7 +3,7 @@
  *  not say. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
-import { sortedMembers } from './sorted-members.ts'
+import { sortedMembers } from '../sorted-members.ts'
 
 /** An operation of a patch; its members may be of any kind. */
 export type Operation = JsonObject
@@ -31,8 +31,7 @@ class JsonPatcher {
   }
 
   apply(operation: Operation): void {
-    const kind = operation.get('op')
-    switch (kind) {
+    switch (textMember(operation, 'op')) {
       case 'add':
         return this.#add(textMember(operation, 'path'), operation.get('value') ?? null)
       case 'remove':

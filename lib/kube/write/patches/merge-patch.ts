@@ -1,7 +1,7 @@
 /** JSON merge patches (RFC 7386) as kube-apiserver applies them. */
 
 import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
-import { sortedMembers } from './sorted-members.ts'
+import { sortedMembers } from '../sorted-members.ts'
 
 /** The document after the patch. Objects that the patch went into have their members sorted, others keep their order. Changes none of
  *  its arguments. */

@@ -30,11 +30,10 @@ export class FieldSet {
 
   /** Adds a path, and not the paths above it. The empty path is the object itself, which nobody owns. */
   insert(path: Path): void {
-    const last = path.at(-1)
-    if (last === undefined) return
-    let set: FieldSet = this
-    for (const element of path.slice(0, -1)) set = set.#descend(element)
-    set.#members.set(last.id, last)
+    const [first, ...rest] = path
+    if (first === undefined) return
+    if (rest.length === 0) this.#members.set(first.id, first)
+    else this.#descend(first).insert(rest)
   }
 
   /** While a set is read: adds what was read below an element. */
@@ -54,11 +53,9 @@ export class FieldSet {
   }
 
   has(path: Path): boolean {
-    const last = path.at(-1)
-    if (last === undefined) return false
-    let set: FieldSet | undefined = this
-    for (const element of path.slice(0, -1)) set = set?.below(element)
-    return set?.hasMember(last) === true
+    const [first, ...rest] = path
+    if (first === undefined) return false
+    return rest.length === 0 ? this.hasMember(first) : this.below(first)?.has(rest) === true
   }
 
   hasMember(element: PathElement): boolean {

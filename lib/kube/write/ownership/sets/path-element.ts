@@ -61,7 +61,7 @@ export function valueElement(value: JsonValue): PathElement {
 export function elementFromText(text: string): PathElement | 'unknown' | undefined {
   if (text.length < 2 || text[1] !== ':') return undefined
   const rest = text.slice(2)
-  switch (text[0]) {
+  switch (text.charAt(0)) {
     case 'f':
       return { kind: 'member', id: text, name: rest }
     case 'v': {

@@ -1,10 +1,11 @@
 /** What is wrong with a value by its type, in the words of structured-merge-diff. */
 
 import { goQuote } from '../../../../go/text.ts'
-import { JsonNumber, type JsonValue, compareUtf8 } from '../../../../codec/json/tree.ts'
+import type { JsonValue } from '../../../../codec/json/tree.ts'
+import { goTypeText, goValueText } from '../../go-value-text.ts'
+import { sortedMembers } from '../../sorted-members.ts'
 import { type Path, pathText } from '../sets/path-element.ts'
-import { isInteger, valueText } from '../sets/values.ts'
-import { type FieldType, type ScalarType, allowsScalar } from '../types/field-type.ts'
+import { type ScalarType, allowsScalar } from '../types/field-type.ts'
 
 export interface Problem {
   readonly path: Path
@@ -35,43 +36,18 @@ export function scalarProblem(
   if (value === undefined || value === null || allowsScalar(scalar, value)) return undefined
   switch (scalar) {
     case 'numeric':
-      return `${prefix}expected numeric (int or float), got ${goTypeName(value)}`
+      return `${prefix}expected numeric (int or float), got ${goTypeText(value)}`
     case 'string':
       return `${prefix}expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`
     case 'boolean':
-      return `${prefix}expected boolean, got &{${goValue(value)}}`
+      return `${prefix}expected boolean, got &{${goValueText(value)}}`
     case 'untyped':
-      return `${prefix}expected any scalar, got &{${goValue(value)}}`
+      return `${prefix}expected any scalar, got &{${goValueText(value)}}`
   }
 }
 
 export function shapeProblem(shape: 'list' | 'map', value: JsonValue): string {
-  return `expected ${shape}, got &{${goValue(value)}}`
-}
-
-export function isWithoutForm(type: FieldType): boolean {
-  return type.map === undefined && type.list === undefined && type.scalar === undefined
-}
-
-/** `%v` of a decoded value. */
-export function goValue(value: JsonValue): string {
-  if (value === null) return '<nil>'
-  if (value instanceof JsonNumber) return valueText(value)
-  if (Array.isArray(value)) return `[${value.map(goValue).join(' ')}]`
-  if (value instanceof Map) {
-    const members = [...value].sort(([a], [b]) => compareUtf8(a, b))
-    return `map[${members.map(([key, member]) => `${key}:${goValue(member)}`).join(' ')}]`
-  }
-  return String(value)
-}
-
-/** `%T` of a decoded value. */
-export function goTypeName(value: JsonValue): string {
-  if (value === null) return '<nil>'
-  if (value instanceof JsonNumber) return isInteger(value) ? 'int64' : 'float64'
-  if (Array.isArray(value)) return '[]interface {}'
-  if (value instanceof Map) return 'map[string]interface {}'
-  return typeof value === 'string' ? 'string' : 'bool'
+  return `expected ${shape}, got &{${goValueText(value)}}`
 }
 
 /** `%#v` of a decoded value. */
@@ -80,9 +56,8 @@ function goSyntax(value: JsonValue): string {
   if (typeof value === 'string') return goQuote(value)
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(', ')}}`
   if (value instanceof Map) {
-    const members = [...value].sort(([a], [b]) => compareUtf8(a, b))
-    const texts = members.map(([key, member]) => `${goQuote(key)}:${goSyntax(member)}`)
+    const texts = sortedMembers(value).map(([key, member]) => `${goQuote(key)}:${goSyntax(member)}`)
     return `map[string]interface {}{${texts.join(', ')}}`
   }
-  return goValue(value)
+  return goValueText(value)
 }

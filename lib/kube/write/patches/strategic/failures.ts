@@ -1,7 +1,7 @@
 /** Why a strategic merge patch does not apply, in kube-apiserver's words. */
 
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
-import { goTextOf, goTypeText, goValueText } from '../go-value-text.ts'
+import { goTextOf, goTypeText, goValueText } from '../../go-value-text.ts'
 
 /** How the API answers: as a bad request, as one that cannot be processed and without saying why, or as its own failure. */
 export type FailureKind = 'bad_request' | 'unprocessable' | 'internal'

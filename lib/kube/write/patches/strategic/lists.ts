@@ -1,7 +1,7 @@
 /** Lists that a strategic merge patch merges: items with keys one by one, scalars as sets. */
 
 import { type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
-import { goTypeText, goValueText } from '../go-value-text.ts'
+import { goTypeText, goValueText } from '../../go-value-text.ts'
 import { directive, elementOrder } from './directives.ts'
 import {
   StrategicFailure,

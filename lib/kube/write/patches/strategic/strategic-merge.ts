@@ -7,7 +7,7 @@ import {
   copyTree,
 } from '../../../../codec/json/tree.ts'
 import { isInteger } from '../../ownership/sets/values.ts'
-import { goTypeText } from '../go-value-text.ts'
+import { goTypeText } from '../../go-value-text.ts'
 import {
   applyRetainKeys,
   deletions,
@@ -100,7 +100,7 @@ function mergeListMember(
 
 /** Merges lists of which the patch gives the order, and takes them out of the patch. */
 function mergeOrdered(original: JsonObject, patch: JsonObject, type: PatchType): void {
-  for (const [member, order] of [...patch]) {
+  for (const [member, order] of patch) {
     if (!member.startsWith(elementOrder)) continue
     patch.delete(member)
     if (!Array.isArray(order)) throw badArgument('list', order)

@@ -1,7 +1,7 @@
 /** Decoded JSON as Go prints it in messages. */
 
-import { JsonNumber, type JsonValue } from '../../../codec/json/tree.ts'
-import { isInteger, valueText } from '../ownership/sets/values.ts'
+import { JsonNumber, type JsonValue } from '../../codec/json/tree.ts'
+import { isInteger, valueText } from './ownership/sets/values.ts'
 import { sortedMembers } from './sorted-members.ts'
 
 /** `%v`, and of decoded JSON `%+v` too: `map[data:map[a:1] kind:ConfigMap]`. */
