@@ -141,10 +141,10 @@ class Scanner {
   }
 
   #escape(): void {
-    if (!/["\\/bfnrtu]/.test(this.#peek())) throw this.#unexpected('in string escape code')
+    if (!/["\\/bfnrtu]/.test(this.#peekInside())) throw this.#unexpected('in string escape code')
     if (this.#text[this.#at++] !== 'u') return
     for (let i = 0; i < 4; i++) {
-      if (!/[0-9a-fA-F]/.test(this.#peek())) {
+      if (!/[0-9a-fA-F]/.test(this.#peekInside())) {
         throw this.#unexpected('in \\u hexadecimal character escape')
       }
       this.#at++
@@ -164,13 +164,13 @@ class Scanner {
   }
 
   #digits(context: string): void {
-    if (!/[0-9]/.test(this.#peek())) throw this.#unexpected(context)
+    if (!/[0-9]/.test(this.#peekInside())) throw this.#unexpected(context)
     while (this.#at < this.#text.length && /[0-9]/.test(this.#text.charAt(this.#at))) this.#at++
   }
 
   #literal(word: string, kind: 'bool' | 'null'): GoJsonValue {
     for (const expected of word) {
-      if (this.#peek() !== expected) {
+      if (this.#peekInside() !== expected) {
         throw this.#unexpected(`in literal ${word} (expecting '${expected}')`)
       }
       this.#at++
@@ -195,8 +195,13 @@ class Scanner {
     return char
   }
 
+  /** The next byte inside a token; Go takes the end of the text for a space there. */
+  #peekInside(): string {
+    return this.#text[this.#at] ?? ' '
+  }
+
   #unexpected(context: string): GoJsonError {
-    return new GoJsonError(`invalid character ${quoteByte(this.#peek())} ${context}`)
+    return new GoJsonError(`invalid character ${quoteByte(this.#peekInside())} ${context}`)
   }
 }
 

@@ -17,6 +17,9 @@ t.test('a text is refused in the words of encoding/json', async t => {
   const cases: readonly (readonly [string, string])[] = [
     ['', 'unexpected end of JSON input'],
     ['{', 'unexpected end of JSON input'],
+    ['tru', "invalid character ' ' in literal true (expecting 'e')"],
+    ['[1.', "invalid character ' ' after decimal point in numeric literal"],
+    ['"a', 'unexpected end of JSON input'],
     ['hello', "invalid character 'h' looking for beginning of value"],
     ['{} x', "invalid character 'x' after top-level value"],
     ['{a', "invalid character 'a' looking for beginning of object key string"],

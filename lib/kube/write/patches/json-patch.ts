@@ -46,8 +46,12 @@ class JsonPatcher {
       case 'test':
         return this.#test(textMember(operation, 'path'), operation.get('value') ?? null)
       case 'copy': {
-        const value = this.#get(textMember(operation, 'from')) ?? null
-        return this.#add(textMember(operation, 'path'), this.#closed(value))
+        const from = textMember(operation, 'from')
+        const path = textMember(operation, 'path')
+        this.#get(from)
+        // What the destination goes into is copied as it is written then.
+        this.#find(path)
+        return this.#add(path, this.#closed(this.#get(from) ?? null))
       }
       default:
         throw new PatchFailure('unexpected kind of operation')
@@ -97,6 +101,9 @@ class JsonPatcher {
   #test(path: string, value: JsonValue): void {
     const found = path === '' ? this.#root : (this.#get(path) ?? null)
     if (!isSame(found, value)) throw new PatchFailure(`test of ${path} failed`)
+    // What has been compared is written sorted, too.
+    if (path === '') this.#root = this.#openAll(this.#root) as Container
+    else if (found !== null) this.#replace(path, this.#openAll(found))
   }
 
   #get(path: string): JsonValue | undefined {
@@ -130,6 +137,17 @@ class JsonPatcher {
     const copy = container instanceof Map ? new Map(container) : [...container]
     this.#opened.add(copy)
     return copy
+  }
+
+  #openAll(value: JsonValue): JsonValue {
+    if (!(value instanceof Map) && !Array.isArray(value)) return value
+    const opened = this.#open(value)
+    if (Array.isArray(opened)) {
+      for (const [i, item] of opened.entries()) opened[i] = this.#openAll(item)
+    } else {
+      for (const [name, member] of opened) opened.set(name, this.#openAll(member))
+    }
+    return opened
   }
 
   /** The value as it is written, sharing nothing that a later operation changes. */

@@ -44,17 +44,15 @@ export function mergeLists(
 }
 
 /** Refuses lists of which the items are of several types, or are lists. */
-export function typeOfItems(
-  current: readonly JsonValue[],
-  patch: readonly JsonValue[],
-): 'map' | 'scalar' {
-  const [first] = [...current, ...patch]
+export function typeOfItems(...lists: readonly (readonly JsonValue[])[]): 'map' | 'scalar' {
+  const items = lists.flat()
+  const [first] = items
   if (first === undefined) throw new StrategicFailure('no elements in any of the given slices')
   if (Array.isArray(first)) throw noListOfLists()
   const type = goTypeText(first)
-  if ([...current, ...patch].some(item => goTypeText(item) !== type)) {
-    const lists = `[${goValueText([...current])} ${goValueText([...patch])}]`
-    throw new StrategicFailure(`list element types are not identical: ${lists}`)
+  if (items.some(item => goTypeText(item) !== type)) {
+    const texts = `[${lists.map(list => goValueText([...list])).join(' ')}]`
+    throw new StrategicFailure(`list element types are not identical: ${texts}`)
   }
   return first instanceof Map ? 'map' : 'scalar'
 }

@@ -18,7 +18,7 @@ import {
   withoutDirectives,
   withoutNullMembers,
 } from './directives.ts'
-import { badArgument } from './failures.ts'
+import { badArgument, noMergeKey } from './failures.ts'
 import { checkOrder, mergeLists, typeOfItems } from './lists.ts'
 import { mergeOrders, partition } from './list-order.ts'
 import { type PatchField, type PatchType, lookUpMember } from './patch-schema.ts'
@@ -135,7 +135,10 @@ function orderedList(
   else merged = mergeListMember({ current, value, isDeletion: false }, field)
   const key = field.key === '' ? undefined : field.key
   const { present, absent } = partition(merged, order, key)
-  typeOfItems(current ?? [], value ?? [])
+  const lists = [current ?? [], value ?? []]
+  if (typeOfItems(...lists) === 'map' && key === undefined) {
+    throw noMergeKey(lists.flat()[0] as JsonObject, '')
+  }
   return mergeOrders({ items: present, order }, { items: absent, order: current ?? [] }, key)
 }
 
