@@ -25,6 +25,23 @@ export function canonicalQuantity(text: string): string | undefined {
   return form === undefined ? undefined : sign === '-' ? `-${form}` : form
 }
 
+/** The value of a quantity in billionths, rounded away from zero; 0 where there is none. */
+export function quantityNanos(text: string): bigint {
+  const match = pattern.exec(text)
+  const [, sign = '', whole = '', fraction = '', suffix = ''] = match ?? []
+  if (whole + fraction === '' || whole.length + fraction.length > maxDigits) return 0n
+  const binary = binarySuffixes.indexOf(suffix)
+  const exponent = binary > 0 ? 0 : decimalExponent(suffix)
+  if (exponent === undefined) return 0n
+  const digits = BigInt(whole + fraction) << BigInt(binary > 0 ? 10 * binary : 0)
+  const { value, exponent: power } = roundedUpToNano({
+    value: digits,
+    exponent: exponent - fraction.length,
+  })
+  const nanos = value * 10n ** BigInt(power + 9)
+  return sign === '-' ? -nanos : nanos
+}
+
 /** True if `bytes[start..end)` is surely canonical: a few digits and a suffix, and no smaller number with the next larger
  *  suffix says the same. False means only that it is not obvious. */
 export function isPlainQuantity(bytes: Uint8Array, start: number, end: number): boolean {

@@ -80,8 +80,8 @@ function addPullPolicy(object: JsonObject, policy: string, image: string): void 
   if (isText(object.get(policy))) return
   const reference = object.get(image)
   const match = imageReference.exec(typeof reference === 'string' ? reference : '')
-  if (match === null) giveUp('the reference of an image is unusual')
-  const [, tag, digest] = match
+  // What is no reference has no tag that could be the latest.
+  const [, tag, digest] = match ?? [undefined, '', undefined]
   const isLatest = tag === 'latest' || (tag === undefined && digest === undefined)
   object.set(policy, isLatest ? 'Always' : 'IfNotPresent')
 }

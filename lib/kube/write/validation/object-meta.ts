@@ -5,6 +5,7 @@ import { type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import {
   byteLength,
   dnsLabel,
+  dnsSubdomain,
   type Format,
   labelValue,
   maskTrailingDash,
@@ -53,6 +54,12 @@ export function checkObjectMeta(metadata: Place, { isNamespaced, name }: Metadat
   checkManagedFields(metadata.in('managedFields'))
 }
 
+/** Metadata of an object in a namespace whose name is a DNS subdomain: most kinds check it as new on every update. */
+export function checkNewMeta(object: Place): void {
+  checkObjectMeta(object.in('metadata'), { isNamespaced: true, name: dnsSubdomain })
+  checkFinalizerDomains(object.in('metadata'))
+}
+
 const immutable = [
   'name',
   'namespace',
@@ -61,6 +68,17 @@ const immutable = [
   'deletionTimestamp',
   'deletionGracePeriodSeconds',
 ] as const
+
+/** The finalizers of most built-in kinds have a domain, or are the server's own. */
+export function checkFinalizerDomains(metadata: Place): void {
+  for (const finalizer of metadata.in('finalizers').items) checkFinalizerDomain(finalizer)
+}
+
+export function checkFinalizerDomain(finalizer: Place): void {
+  const name = finalizer.text
+  if (name.includes('/') || ['kubernetes', 'orphan', 'foregroundDeletion'].includes(name)) return
+  finalizer.invalid('name is neither a standard finalizer name nor is it fully qualified', name)
+}
 
 /** Metadata of an object that has been there before. */
 export function checkObjectMetaUpdate(metadata: Place, old: Place): void {

@@ -17,6 +17,7 @@ import {
   tooLong,
   tooMany,
 } from '../field-errors.ts'
+import type { Format } from './formats.ts'
 
 /** What a rule is. */
 export type Rule = (place: Place) => void
@@ -111,6 +112,11 @@ export class Place {
   /** One error for each detail. */
   invalidFor(details: readonly string[], value?: BadValue): void {
     for (const detail of details) this.invalid(detail, value)
+  }
+
+  /** The text must have the format. */
+  mustBe(format: Format): void {
+    this.invalidFor(format(this.text), this.text)
   }
 
   required(detail = ''): void {

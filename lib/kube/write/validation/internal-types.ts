@@ -1,0 +1,105 @@
+/** Objects as the server has them inside: its own types have other names and an order of their own, and nothing is left out. Errors
+ *  show values of these types, and the differences between two of them. */
+
+import { readDataFile } from '../../../base/data-file.ts'
+import { goJsonString } from '../../../go/text.ts'
+import { unifiedDiff } from '../../../go/unified-diff.ts'
+import { JsonNumber, type JsonObject, type JsonValue, sortTree } from '../../../codec/json/tree.ts'
+
+/** Name, name in the API, and type: `*` is a pointer and `[]` a list. */
+type Row = readonly [name: string, jsonName: string, type: string]
+
+interface TypesFile {
+  readonly types: Readonly<Record<string, readonly Row[]>>
+}
+
+function rowsOf(type: string): readonly Row[] | undefined {
+  const { types } = readDataFile(import.meta.url, './internal-types.json') as TypesFile
+  return Object.hasOwn(types, type) ? types[type] : undefined
+}
+
+/** A value of an API type as the internal type of the same name. */
+export function internalValue(type: string, value: JsonValue | undefined): JsonValue {
+  if (type.startsWith('[]')) {
+    return Array.isArray(value) ? value.map(item => internalValue(type.slice(2), item)) : null
+  }
+  const isPointer = type.startsWith('*')
+  const isAbsent = value === undefined || value === null
+  if (isPointer && isAbsent) return null
+  const bare = isPointer ? type.slice(1) : type
+  const rows = rowsOf(bare)
+  if (rows === undefined) {
+    if (isAbsent) return zeroOf(bare)
+    return bare === 'map' ? sortTree(value) : value
+  }
+  const object: JsonObject = value instanceof Map ? value : new Map()
+  return bare === 'PodSpec' ? internalPodSpec(object, rows) : structOf(object, rows)
+}
+
+function zeroOf(type: string): JsonValue {
+  switch (type) {
+    case 'string':
+      return ''
+    case 'bool':
+      return false
+    case 'int':
+    case 'intorstring':
+      return new JsonNumber('0')
+    case 'quantity':
+      return '0'
+    default:
+      return null
+  }
+}
+
+function structOf(object: JsonObject, rows: readonly Row[]): JsonObject {
+  const struct: JsonObject = new Map()
+  for (const [name, jsonName, type] of rows) {
+    if (name !== '') struct.set(name, internalValue(type, object.get(jsonName)))
+    else {
+      // What is embedded has its members here.
+      for (const [inner, value] of internalValue(type, object) as JsonObject) {
+        struct.set(inner, value)
+      }
+    }
+  }
+  return struct
+}
+
+/** In the internal type what a pod shares with its node belongs to the security context. */
+const sharedWithNode = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'hostUsers']
+
+function internalPodSpec(spec: JsonObject, rows: readonly Row[]): JsonObject {
+  const given = spec.get('securityContext')
+  const security: JsonObject = new Map(given instanceof Map ? given : [])
+  for (const name of sharedWithNode) {
+    const value = spec.get(name)
+    if (value !== undefined) security.set(name, value)
+  }
+  return structOf(new Map([...spec, ['securityContext', security]]), rows)
+}
+
+/** The lines that differ between two values of an internal type. */
+export function internalDiff(type: string, before: JsonValue, after: JsonValue): string {
+  const text = (value: JsonValue): string => indented(internalValue(type, value), '')
+  return unifiedDiff(text(before), text(after))
+}
+
+/** As encoding/json indents by one space. */
+function indented(value: JsonValue, indent: string): string {
+  const inner = `${indent} `
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]'
+    const items = value.map(item => inner + indented(item, inner))
+    return `[\n${items.join(',\n')}\n${indent}]`
+  }
+  if (value instanceof Map) {
+    if (value.size === 0) return '{}'
+    const members = [...value].map(
+      ([name, member]) => `${inner}${goJsonString(name)}: ${indented(member, inner)}`,
+    )
+    return `{\n${members.join(',\n')}\n${indent}}`
+  }
+  if (typeof value === 'string') return goJsonString(value)
+  return value instanceof JsonNumber ? value.text : String(value)
+}

@@ -1,0 +1,93 @@
+/** Fields that hold IP addresses or prefixes. */
+
+import {
+  addressText,
+  isMasked,
+  parseAddress,
+  parsePrefix,
+  prefixText,
+} from './addresses.ts'
+import type { Place } from './place.ts'
+
+const noAddress = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+const noPrefix = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
+
+/** An address in a field that has been there since before such texts were looked at strictly; old values stay allowed. */
+export function checkLegacyAddress(place: Place, allowed: readonly string[] = []): void {
+  if (allowed.includes(place.text)) return
+  const address = parseAddress(place.text)
+  if (address === undefined) place.invalid(noAddress, place.text)
+  else if (isStrict) checkStrictAddress(place)
+}
+
+/** Servers of this minor take addresses with leading zeros in old fields. */
+const isStrict = false
+
+function checkStrictAddress(place: Place): boolean {
+  const address = parseAddress(place.text)
+  if (address?.hasLeadingZeros === true) place.invalid('must not have leading 0s', place.text)
+  if (address?.isMapped === true) {
+    place.invalid('must not be an IPv4-mapped IPv6 address', place.text)
+  }
+  return address?.hasLeadingZeros !== true && address?.isMapped !== true
+}
+
+/** An address in its one form. */
+export function checkAddress(place: Place): void {
+  const address = parseAddress(place.text)
+  if (address === undefined) {
+    place.invalid(noAddress, place.text)
+    return
+  }
+  if (!checkStrictAddress(place)) return
+  const canonical = addressText(address)
+  if (canonical !== place.text) place.invalid(`must be in canonical form ("${canonical}")`)
+}
+
+export function checkLegacyPrefix(place: Place, allowed: readonly string[] = []): void {
+  if (allowed.includes(place.text)) return
+  if (parsePrefix(place.text) === undefined) place.invalid(noPrefix, place.text)
+}
+
+/** A prefix in its one form. */
+export function checkPrefix(place: Place): void {
+  const prefix = parsePrefix(place.text)
+  if (prefix === undefined) {
+    place.invalid(noPrefix, place.text)
+    return
+  }
+  if (prefix.hasLeadingZeros) place.invalid('must not have leading 0s in IP or prefix length')
+  else if (prefix.address.isMapped) place.invalid('must not have an IPv4-mapped IPv6 address')
+  else if (!isMasked(prefix)) place.invalid('must not have bits set beyond the prefix length')
+  else if (prefixText(prefix) !== place.text) {
+    place.invalid(`must be in canonical form ("${prefixText(prefix)}")`)
+  }
+}
+
+/** An address that others may be sent to. */
+export function checkReachable(place: Place): void {
+  const address = parseAddress(place.text)
+  if (address === undefined) {
+    place.invalid('must be a valid IP address', place.text)
+    return
+  }
+  const { isV4, isMapped, parts } = address
+  const text = addressText(address)
+  const high = isV4 || isMapped ? (parts.at(-2) ?? 0) : (parts[0] ?? 0)
+  const isFour = isV4 || isMapped
+  if (text === '0.0.0.0' || text === '::') {
+    place.invalid(`may not be unspecified (${place.text})`)
+  }
+  if (isFour ? high >> 8 === 127 : text === '::1') {
+    place.invalid('may not be in the loopback range (127.0.0.0/8, ::1/128)')
+  }
+  if (isFour ? high === 0xa9fe : (high & 0xffc0) === 0xfe80) {
+    place.invalid('may not be in the link-local range (169.254.0.0/16, fe80::/10)')
+  }
+  const isLocalGroup = isFour
+    ? high === 0xe000 && (parts.at(-1) ?? 0) >> 8 === 0
+    : (high & 0xff0f) === 0xff02
+  if (isLocalGroup) {
+    place.invalid('may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)')
+  }
+}

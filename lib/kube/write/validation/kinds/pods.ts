@@ -1,0 +1,56 @@
+/** Pods, and templates of pods. */
+
+import type { KindRules } from '../kind-rules.ts'
+import { checkNewMeta } from '../object-meta.ts'
+import type { Place } from '../place.ts'
+import { checkPodAnnotations, checkPodSpec, checkTemplate } from '../pods/pod-spec.ts'
+import { checkPodUpdate } from '../pods/pod-updates.ts'
+
+export const podRules: Readonly<Record<string, KindRules>> = {
+  Pod: {
+    create: object => {
+      checkPod(object)
+      const [ephemeral, node] = [
+        object.in('spec', 'ephemeralContainers'),
+        object.in('spec', 'nodeName'),
+      ]
+      if (ephemeral.size > 0) ephemeral.forbidden('cannot be set on create')
+      if (node.text !== '' && object.in('spec', 'schedulingGates').size > 0) {
+        node.forbidden('cannot be set until all schedulingGates have been cleared')
+      }
+    },
+    update: (object, old) => {
+      checkNewMeta(object)
+      checkPod(object)
+      checkPodUpdate(object, old)
+    },
+  },
+  PodTemplate: {
+    create: object => checkTemplate(object.in('template')),
+    update: object => checkTemplate(object.in('template')),
+  },
+}
+
+function checkPod(object: Place): void {
+  const [metadata, spec] = [object.in('metadata'), object.in('spec')]
+  checkPodAnnotations(metadata.in('annotations'), spec)
+  checkPodSpec(spec, { podName: metadata.in('name').text, isPod: true })
+  if (spec.in('serviceAccountName').text === '') {
+    for (const volume of spec.in('volumes').items) {
+      for (const source of volume.in('projected', 'sources').items) {
+        const token = source.in('serviceAccountToken')
+        if (token.isSet) {
+          token.forbidden('must not be specified when serviceAccountName is not set')
+        }
+      }
+    }
+  }
+  for (const name of ['containers', 'initContainers']) {
+    for (const container of spec.in(name).items) {
+      const image = container.in('image')
+      if (image.text.trim() !== image.text) {
+        image.invalid('must not have leading or trailing whitespace')
+      }
+    }
+  }
+}

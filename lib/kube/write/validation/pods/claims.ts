@@ -1,0 +1,76 @@
+/** What claims of volumes ask for. */
+
+import { quantityNanos } from '../../../../go/quantity.ts'
+import { dnsLabel, dnsSubdomain } from '../formats.ts'
+import { isSame } from '../object-meta.ts'
+import type { Place } from '../place.ts'
+import { checkLabelSelector } from '../selectors.ts'
+import { checkQuantity } from './resources.ts'
+
+const accessModes = ['ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod']
+
+export function checkAccessModes(modes: Place): void {
+  for (const mode of modes.texts) {
+    if (!accessModes.includes(mode)) modes.notSupported(accessModes, mode)
+  }
+  const known = modes.texts.filter(mode => accessModes.includes(mode))
+  if (known.includes('ReadWriteOncePod') && new Set(known).size > 1) {
+    modes.forbidden('may not use ReadWriteOncePod with other access modes')
+  }
+}
+
+export function checkClaimSpec(spec: Place): void {
+  const modes = spec.in('accessModes')
+  if (modes.size === 0) modes.required('at least 1 access mode is required')
+  checkLabelSelector(spec.in('selector'))
+  checkAccessModes(modes)
+  checkSize(spec)
+  const storageClass = spec.in('storageClassName')
+  if (storageClass.text !== '') storageClass.mustBe(dnsSubdomain)
+  const mode = spec.in('volumeMode')
+  if (mode.isSet) mode.oneOf(['Block', 'Filesystem'], 'unsupported')
+  checkSources(spec)
+  const attributes = spec.in('volumeAttributesClassName')
+  if (attributes.text !== '') attributes.mustBe(dnsSubdomain)
+}
+
+function checkSize(spec: Place): void {
+  const storage = spec.in('resources', 'requests', 'storage')
+  const place = storage.as(`${spec.path}.resources[storage]`)
+  if (!storage.isSet) place.required()
+  else if (quantityNanos(storage.text) <= 0n) place.invalid('must be greater than zero')
+  else checkQuantity(place, 'storage')
+}
+
+function checkSources(spec: Place): void {
+  const [source, reference] = [spec.in('dataSource'), spec.in('dataSourceRef')]
+  for (const place of [source, reference]) if (place.isSet) checkSource(place)
+  const namespace = reference.in('namespace')
+  if (namespace.text !== '') {
+    if (source.isSet) {
+      spec.invalid('may not be specified when dataSourceRef.namespace is specified', new Map())
+    }
+  } else if (source.isSet && reference.isSet) {
+    const names = ['apiGroup', 'kind', 'name']
+    const isEqual = names.every(name => isSame(source.in(name).value, reference.in(name).value))
+    if (!isEqual) spec.invalid('must match dataSourceRef', new Map())
+  }
+}
+
+function checkSource(source: Place): void {
+  const [group, kind, namespace] = [
+    source.in('apiGroup').text,
+    source.in('kind').text,
+    source.in('namespace'),
+  ]
+  for (const name of ['name', 'kind']) if (source.in(name).text === '') source.in(name).required()
+  if (group === '') {
+    if (kind !== 'PersistentVolumeClaim') {
+      source.invalid(
+        "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
+        kind,
+      )
+    }
+  } else source.in('apiGroup').mustBe(dnsSubdomain)
+  if (namespace.text !== '') namespace.mustBe(dnsLabel)
+}

@@ -1,0 +1,169 @@
+/** Names and amounts of resources: of containers, of pods, and of what limits them. */
+
+import { quantityNanos } from '../../../../go/quantity.ts'
+import { qualifiedName } from '../formats.ts'
+import type { Place } from '../place.ts'
+
+const whole = 1_000_000_000n
+
+const containerResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage'])
+/** Names without a domain. */
+const standardResources: ReadonlySet<string> = new Set([
+  'cpu',
+  'memory',
+  'ephemeral-storage',
+  'requests.cpu',
+  'requests.memory',
+  'requests.ephemeral-storage',
+  'limits.cpu',
+  'limits.memory',
+  'limits.ephemeral-storage',
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'storage',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+/** What is counted in whole numbers. */
+const countedResources: ReadonlySet<string> = new Set([
+  'pods',
+  'resourcequotas',
+  'services',
+  'replicationcontrollers',
+  'secrets',
+  'configmaps',
+  'persistentvolumeclaims',
+  'services.nodeports',
+  'services.loadbalancers',
+])
+
+export function isHugePages(name: string): boolean {
+  return name.startsWith('hugepages-')
+}
+
+/** Names without a domain, and those of kubernetes.io. */
+export function isNative(name: string): boolean {
+  return !name.includes('/') || name.includes('kubernetes.io/')
+}
+
+export function isExtended(name: string): boolean {
+  if (isNative(name) || name.startsWith('requests.')) return false
+  return qualifiedName(`requests.${name}`).length === 0
+}
+
+function isCounted(name: string): boolean {
+  return countedResources.has(name) || isExtended(name)
+}
+
+/** What may be promised more often than there is of it. */
+function mayOvercommit(name: string): boolean {
+  return isNative(name) && !isHugePages(name)
+}
+
+/** A name that resources have; false if it is none. */
+export function checkResourceName(place: Place, name: string): boolean {
+  const before = place.errors.length
+  place.invalidFor(qualifiedName(name), name)
+  if (place.errors.length > before) return false
+  if (name.includes('/')) return true
+  if (standardResources.has(name) || isQuotaHugePages(name)) return true
+  place.invalid('must be a standard resource type or fully qualified', name)
+  return false
+}
+
+function isQuotaHugePages(name: string): boolean {
+  return isHugePages(name) || name.startsWith('requests.hugepages-')
+}
+
+function checkContainerResourceName(place: Place, name: string): void {
+  checkResourceName(place, name)
+  if (!name.includes('/')) {
+    if (!containerResources.has(name) && !isHugePages(name)) {
+      place.invalid('must be a standard resource for containers', name)
+    }
+  } else if (!isNative(name) && !isExtended(name)) {
+    place.invalid("doesn't follow extended resource name standard", name)
+  }
+}
+
+function checkPodResourceName(place: Place, name: string): void {
+  checkResourceName(place, name)
+  if (name === 'cpu' || name === 'memory' || isHugePages(name)) return
+  place.notSupported(['cpu', 'hugepages-', 'memory'], name)
+}
+
+/** An amount of a resource. */
+export function checkQuantity(place: Place, name: string): void {
+  const nanos = quantityNanos(place.text)
+  if (nanos < 0n) place.invalid('must be greater than or equal to 0')
+  if (isCounted(name) && nanos % whole !== 0n) place.invalid('must be an integer')
+}
+
+/** The limits and requests of a container, or of a whole pod. */
+export function checkRequirements(
+  resources: Place,
+  claimNames: ReadonlySet<string>,
+  isOfPod = false,
+): void {
+  const [limits, requests] = [resources.in('limits'), resources.in('requests')]
+  const checkName = isOfPod ? checkPodResourceName : checkContainerResourceName
+  for (const [name, amount] of limits.entries) {
+    checkName(amount, name)
+    checkQuantity(amount, name)
+    checkHugePages(amount, name)
+  }
+  for (const [name, amount] of requests.entries) {
+    checkName(amount, name)
+    checkQuantity(amount, name)
+    checkRequest(requests.as(requests.path, amount.value), name, limits)
+    checkHugePages(amount, name)
+  }
+  const names = [...limits.entries, ...requests.entries].map(([name]) => name)
+  if (names.some(isHugePages) && !names.some(name => name === 'cpu' || name === 'memory')) {
+    resources.forbidden('HugePages require cpu or memory')
+  }
+  checkClaims(resources.in('claims'), claimNames)
+}
+
+function checkRequest(request: Place, name: string, limits: Place): void {
+  const limit = limits.in(name)
+  if (!limit.isSet) {
+    if (!mayOvercommit(name)) {
+      limits.required('Limit must be set for non overcommitable resources')
+    }
+    return
+  }
+  const [asked, most] = [quantityNanos(request.text), quantityNanos(limit.text)]
+  const words = `${name} limit of ${limit.text}`
+  if (asked !== most && !mayOvercommit(name)) request.invalid(`must be equal to ${words}`)
+  else if (asked > most) request.invalid(`must be less than or equal to ${words}`)
+}
+
+/** Huge pages come in pieces of the size that their name says. */
+function checkHugePages(amount: Place, name: string): void {
+  if (!isHugePages(name)) return
+  const page = quantityNanos(name.slice('hugepages-'.length))
+  const nanos = quantityNanos(amount.text)
+  if (page > 0n && nanos > 0n && nanos % page === 0n) return
+  if (page > 0n && nanos === 0n) return
+  amount.invalid(`${amount.text} is not positive integer multiple of ${name}`)
+}
+
+function checkClaims(claims: Place, known: ReadonlySet<string>): void {
+  const seen = new Set<string>()
+  for (const claim of claims.items) {
+    const [name, request] = [claim.in('name'), claim.in('request')]
+    if (name.text === '') name.required()
+    else {
+      const key = request.text === '' ? name.text : `${name.text}/${request.text}`
+      if (seen.has(key) || seen.has(name.text)) claim.duplicate(key)
+      seen.add(key)
+      if (!known.has(name.text)) name.notFound()
+    }
+  }
+}

@@ -1,0 +1,224 @@
+/** Where a pod may run: affinities, tolerations, spread. */
+
+import {
+  dnsLabel,
+  dnsSubdomain,
+  labelValue,
+  qualifiedName,
+} from '../formats.ts'
+import type { Place } from '../place.ts'
+import { checkLabelSelector } from '../selectors.ts'
+import { goParseInt } from '../../../../go/text.ts'
+
+const required = 'requiredDuringSchedulingIgnoredDuringExecution'
+const preferred = 'preferredDuringSchedulingIgnoredDuringExecution'
+export const taintEffects: readonly string[] = ['NoSchedule', 'PreferNoSchedule', 'NoExecute']
+
+export function checkAffinity(affinity: Place): void {
+  const node = affinity.in('nodeAffinity')
+  if (node.in(required).isSet) checkNodeSelector(node.in(required))
+  for (const term of node.in(preferred).items) {
+    checkWeight(term.in('weight'))
+    checkNodeTerm(term.in('preference'), { areValuesFree: true })
+  }
+  for (const name of ['podAffinity', 'podAntiAffinity']) {
+    const pods = affinity.in(name)
+    for (const term of pods.in(required).items) checkPodTerm(term)
+    for (const term of pods.in(preferred).items) {
+      checkWeight(term.in('weight'))
+      checkPodTerm(term.in('podAffinityTerm'))
+    }
+  }
+}
+
+function checkWeight(weight: Place): void {
+  if (weight.number <= 0 || weight.number > 100) {
+    weight.invalid('must be in the range 1-100', weight.number)
+  }
+}
+
+export function checkNodeSelector(selector: Place): void {
+  const terms = selector.in('nodeSelectorTerms')
+  if (terms.size === 0) terms.required('must have at least one node selector term')
+  for (const term of terms.items) checkNodeTerm(term, { areValuesFree: false })
+}
+
+function checkNodeTerm(
+  term: Place,
+  { areValuesFree }: { readonly areValuesFree: boolean },
+): void {
+  for (const item of term.in('matchExpressions').items) {
+    checkNodeOperator(item)
+    item.in('key').mustBe(qualifiedName)
+    if (areValuesFree) continue
+    for (const value of item.in('values').items) value.mustBe(labelValue)
+  }
+  for (const item of term.in('matchFields').items) checkNodeField(item)
+}
+
+function checkNodeOperator(item: Place): void {
+  const [operator, values] = [item.in('operator'), item.in('values')]
+  switch (operator.text) {
+    case 'In':
+    case 'NotIn':
+      if (values.size === 0) {
+        values.required("must be specified when `operator` is 'In' or 'NotIn'")
+      }
+      break
+    case 'Exists':
+    case 'DoesNotExist':
+      if (values.size > 0) {
+        values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+      }
+      break
+    case 'Gt':
+    case 'Lt':
+      if (values.size !== 1) {
+        values.required("must be specified single value when `operator` is 'Lt' or 'Gt'")
+      }
+      break
+    default:
+      operator.invalid('not a valid selector operator', operator.text)
+  }
+}
+
+function checkNodeField(item: Place): void {
+  const [operator, values, key] = [item.in('operator'), item.in('values'), item.in('key')]
+  if (!['In', 'NotIn'].includes(operator.text)) {
+    operator.invalid('not a valid selector operator', operator.text)
+  } else if (values.size !== 1) {
+    values.required(
+      "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
+    )
+  }
+  if (key.text !== 'metadata.name') key.invalid('not a valid field selector key', key.text)
+  else for (const value of values.items) value.mustBe(dnsSubdomain)
+}
+
+function checkPodTerm(term: Place): void {
+  checkLabelSelector(term.in('labelSelector'))
+  checkLabelSelector(term.in('namespaceSelector'))
+  const namespaces = term.in('namespaces')
+  for (const name of namespaces.texts) {
+    namespaces.as(`${term.path}.namespace`).invalidFor(dnsLabel(name), name)
+  }
+  checkLabelKeys(term)
+  const key = term.in('topologyKey')
+  if (key.text === '') key.required('can not be empty')
+  key.mustBe(qualifiedName)
+}
+
+/** Labels of the pod whose values are added to the selector. */
+export function checkLabelKeys(term: Place): void {
+  const selector = term.in('labelSelector')
+  const [match, mismatch] = [term.in('matchLabelKeys'), term.in('mismatchLabelKeys')]
+  for (const keys of [match, mismatch]) {
+    if (keys.size === 0) continue
+    if (!selector.isSet) keys.forbidden('must not be specified when labelSelector is not set')
+    else for (const key of keys.items) key.mustBe(qualifiedName)
+  }
+  const selected = new Set(selector.in('matchLabels').entries.map(([key]) => key))
+  for (const item of selector.in('matchExpressions').items) {
+    const key = item.in('key').text
+    const i = match.texts.lastIndexOf(key)
+    if (i >= 0 && selected.has(key)) {
+      term.as(`${term.path}[${i}]`).invalid('exists in both matchLabelKeys and labelSelector', key)
+    }
+    selected.add(key)
+  }
+  for (const key of match.items) {
+    if (!mismatch.texts.includes(key.text)) continue
+    key.invalid('exists in both matchLabelKeys and mismatchLabelKeys')
+  }
+}
+
+export function checkTolerations(tolerations: Place): void {
+  for (const toleration of tolerations.items) {
+    const [key, operator, effect] = [
+      toleration.in('key'),
+      toleration.in('operator'),
+      toleration.in('effect'),
+    ]
+    if (key.text !== '') key.mustBe(qualifiedName)
+    else if (operator.text !== 'Exists') {
+      operator.invalid(
+        'operator must be Exists when `key` is empty, which means "match all values and all keys"',
+        operator.text,
+      )
+    }
+    if (toleration.in('tolerationSeconds').isSet && effect.text !== 'NoExecute') {
+      effect.invalid("effect must be 'NoExecute' when `tolerationSeconds` is set", effect.text)
+    }
+    checkTolerationValue(toleration)
+    if (effect.text !== '') effect.oneOf(taintEffects, 'unsupported')
+  }
+}
+
+function checkTolerationValue(toleration: Place): void {
+  const [operator, value] = [toleration.in('operator'), toleration.in('value')]
+  switch (operator.text) {
+    case 'Equal':
+    case '': {
+      const errors = labelValue(value.text)
+      if (errors.length > 0) operator.invalid(errors.join(';'), value.text)
+      break
+    }
+    case 'Exists':
+      if (value.text !== '') {
+        operator.invalid("value must be empty when `operator` is 'Exists'", value.text)
+      }
+      break
+    case 'Lt':
+    case 'Gt': {
+      const { error } = goParseInt(value.text)
+      if (error !== undefined) value.invalid(error, value.text)
+      break
+    }
+    default:
+      operator.notSupported(['Equal', 'Exists'])
+  }
+}
+
+export function checkSpread(constraints: Place): void {
+  const items = constraints.items
+  for (const [i, constraint] of items.entries()) {
+    const [skew, key, when] = [
+      constraint.in('maxSkew'),
+      constraint.in('topologyKey'),
+      constraint.in('whenUnsatisfiable'),
+    ]
+    if (skew.number <= 0) skew.invalid('must be greater than zero', skew.number)
+    if (key.text === '') key.required('can not be empty')
+    when.oneOf(['DoNotSchedule', 'ScheduleAnyway'], 'unsupported')
+    const isRepeated = items
+      .slice(i + 1)
+      .some(
+        other =>
+          other.in('topologyKey').text === key.text &&
+          other.in('whenUnsatisfiable').text === when.text,
+      )
+    if (isRepeated) {
+      constraint
+        .in('{topologyKey, whenUnsatisfiable}')
+        .duplicate(`{${key.text}, ${when.text}}`)
+    }
+    checkSpreadOptions(constraint, when.text)
+  }
+}
+
+function checkSpreadOptions(constraint: Place, when: string): void {
+  const domains = constraint.in('minDomains')
+  if (domains.isSet) {
+    if (domains.number <= 0) domains.invalid('must be greater than zero')
+    if (when !== 'DoNotSchedule') {
+      domains.invalid(
+        `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${when}`,
+      )
+    }
+  }
+  for (const name of ['nodeAffinityPolicy', 'nodeTaintsPolicy']) {
+    if (constraint.in(name).isSet) constraint.in(name).oneOf(['Honor', 'Ignore'], 'unsupported')
+  }
+  checkLabelKeys(constraint)
+  checkLabelSelector(constraint.in('labelSelector'))
+}

@@ -1,0 +1,57 @@
+/** What is wrong with an object of a built-in kind, in kube-apiserver's words and order. Rules are functions over places of the object
+ *  with its defaults; each file has those of some kinds. */
+
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import type { FieldError } from '../field-errors.ts'
+import type { WriteKind } from '../write-kind.ts'
+import type { KindRules } from './kind-rules.ts'
+import {
+  checkCommonUpdate,
+  checkFinalizerDomains,
+  checkObjectMeta,
+  checkObjectMetaUpdate,
+} from './object-meta.ts'
+import { dnsSubdomain, pathSegment } from './formats.ts'
+import { Place } from './place.ts'
+import { contentRules } from './kinds/content.ts'
+import { podRules } from './kinds/pods.ts'
+import { serviceRules } from './kinds/services.ts'
+
+/** By `kind` or `kind.group`. */
+const rulesByKind: Readonly<Record<string, KindRules>> = {
+  ...contentRules,
+  ...podRules,
+  ...serviceRules,
+}
+
+/** The errors of a new object if there is no `old` one, or of a changed one. */
+export function validateBuiltIn(
+  { kind, group, isNamespaced }: Pick<WriteKind, 'kind' | 'group' | 'isNamespaced'>,
+  object: JsonObject,
+  old: JsonObject | undefined,
+  subresource: string,
+): FieldError[] {
+  const errors: FieldError[] = []
+  const name = group === '' ? kind : `${kind}.${group}`
+  const rules = Object.hasOwn(rulesByKind, name) ? rulesByKind[name] : undefined
+  const place = new Place(object, '', errors)
+  const metadata = place.in('metadata')
+  if (old === undefined) {
+    if (rules?.hasOwnMetadata !== true) {
+      checkObjectMeta(metadata, { isNamespaced, name: rules?.name ?? dnsSubdomain })
+      if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
+    }
+    rules?.create?.(place)
+    if (errors.length === 0) checkObjectMeta(metadata, { isNamespaced, name: pathSegment })
+    return errors
+  }
+  const before = new Place(old, '', [])
+  checkCommonUpdate(metadata, before.in('metadata'), isNamespaced)
+  if (rules?.hasOwnMetadata !== true) {
+    checkObjectMetaUpdate(metadata, before.in('metadata'))
+    if (rules?.hasFreeFinalizers !== true) checkFinalizerDomains(metadata)
+  }
+  if (subresource === '') rules?.update?.(place, before)
+  else rules?.subresources?.[subresource]?.(place, before)
+  return errors
+}
