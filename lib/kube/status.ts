@@ -31,6 +31,8 @@ export interface Status {
   readonly details?: StatusDetails | undefined
   /** A token that continues inconsistently, when the one that was sent has expired. */
   readonly continue?: string | undefined
+  /** Admission has refused it, and not authorization: that changes a header. */
+  readonly isByAdmission?: boolean | undefined
 }
 
 /** A refusal whose Status is known. */

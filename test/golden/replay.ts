@@ -136,7 +136,9 @@ export function send(
 ): Promise<HttpAnswer> {
   const { method, path, body_base64: base64, headers } = request
   const body = base64 === undefined ? request.body : Buffer.from(base64, 'base64')
-  const sent = { method, path, body, headers: headers as OutgoingHttpHeaders }
+  // Node sends the body of a DELETE without a length, unless it is told.
+  const length = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) }
+  const sent = { method, path, body, headers: { ...(headers as OutgoingHttpHeaders), ...length } }
   // No parser of HTTP/1.1 takes a method that it has not heard of.
   const isOver2 = version === '2' || !METHODS.includes(method)
   return isOver2 ? askOver2(service.port, sent) : ask(service.port, sent)
@@ -149,7 +151,7 @@ export function differenceOf(exchange: Exchange, answer: HttpAnswer): string | u
   }
   for (const name of comparedHeaders) {
     const [ours, theirs] = [answer.headers[name], response.headers[name]].map(value =>
-      value === undefined ? undefined : String(value),
+      typeof value === 'object' ? value.join(', ') : value,
     )
     if (ours !== theirs) return `${name} ${ours} instead of ${theirs}`
   }

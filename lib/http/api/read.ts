@@ -208,7 +208,7 @@ interface Wanted {
 }
 
 /** Waits for contents that are as fresh as the plan requires; or returns where else to read them. */
-async function contentsFor(
+export async function contentsFor(
   context: RequestContext,
   { plan, timeoutMs }: Wanted,
   { reads, tokenEncryption, clock }: ReadServices,
@@ -296,7 +296,7 @@ interface Walk {
 }
 
 /** The page of a list, made in slices. Undefined if the client has left meanwhile. */
-async function readPage(
+export async function readPage(
   context: RequestContext,
   { plan, snapshot, pace }: Walk,
 ): Promise<Page | undefined> {

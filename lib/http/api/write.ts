@@ -13,6 +13,7 @@ import { typedText } from '../../kube/write/decode/complete-tree.ts'
 import { tooLarge } from '../../kube/write/refusals.ts'
 import { readBody } from '../server/read-body.ts'
 import type { ApiOptions } from './api.ts'
+import { answerDeleteCollection } from './delete-collection.ts'
 import { shownAs } from './read.ts'
 import type { RequestContext } from './request-context.ts'
 
@@ -60,6 +61,14 @@ export async function answerWrite(
     return body
   }
   try {
+    if (verb === 'deletecollection') {
+      await answerDeleteCollection(
+        context,
+        { route, session, mediaType, readBody: readWhole },
+        options,
+      )
+      return
+    }
     const written = await runWrite(session, {
       verb,
       query: target.query,
@@ -95,7 +104,6 @@ async function show(
     await reply.body(reply.response(written.code, type), body)
     return
   }
-  if (written.type === 'list') return
   const json = written.type === 'tree' ? `${typedText(written.object)}\n` : successJson(written)
   await reply.body(reply.response(written.code, type), statusBody(json, mediaType))
 }

@@ -97,7 +97,7 @@ export function nameOfKey(key: Key): string {
 }
 
 /** The namespace between a keyspace's prefix and the name. */
-function namespaceOfKey(key: Key, keyspace: Key): string {
+export function namespaceOfKey(key: Key, keyspace: Key): string {
   const end = key.indexOf('/', keyspace.length)
   return end < 0 ? '' : textFromKey(key.slice(keyspace.length, end) as Key)
 }

@@ -43,6 +43,7 @@ export function forbiddenWrite(
     message: `${resourceText(of)}${name === '' ? '' : ` ${goQuote(name)}`} is forbidden: ${reason}`,
     reason: 'Forbidden',
     details: { name, group: of.group, kind: of.resource, causes },
+    isByAdmission: true,
   })
 }
 

@@ -9,7 +9,6 @@ import {
   isScalar,
   isSeq,
   LineCounter,
-  type Node,
   parseDocument,
   type Scalar,
   type YAMLMap,
@@ -67,7 +66,7 @@ class YamlReader {
     this.#lines = lines
   }
 
-  read(node: Node | null | unknown, depth: number): JsonValue {
+  read(node: unknown, depth: number): JsonValue {
     if (++this.#count > valuesMax) {
       throw new DecodeError(
         'error converting YAML to JSON: yaml: document contains excessive aliasing',
@@ -121,7 +120,7 @@ function keyText(key: unknown): string {
 }
 
 function scalarValue(node: Scalar): JsonValue {
-  const text = String(node.value ?? '')
+  const text = typeof node.value === 'string' ? node.value : ''
   const { tag } = node
   if (tag === '!!binary' || tag === 'tag:yaml.org,2002:binary') {
     return Buffer.from(text, 'base64').toString()

@@ -1,7 +1,7 @@
 /** What kube-apiserver's admission plugins do of what is written: those that are on by default and need nothing but the objects
  *  themselves. Webhooks, policies and quotas do not run here. */
 
-import { keyFromText } from '../../../base/keys.ts'
+import { keyFromText, prefixRange } from '../../../base/keys.ts'
 import {
   itemsOf,
   JsonNumber,
@@ -22,14 +22,14 @@ export async function admitCreate(session: WriteSession, object: JsonObject): Pr
   await checkNamespaceIsOpen(session, object)
   if (subresource !== '') return
   const name = `${kind.group}/${kind.resource}`
-  if (name === '/pods') admitPod(object)
+  if (name === '/pods') await admitPod(session, object)
   if (name === '/persistentvolumeclaims') addFinalizer(object, 'kubernetes.io/pvc-protection')
   if (name === '/persistentvolumes') addFinalizer(object, 'kubernetes.io/pv-protection')
   if (name === '/nodes') taintNode(object)
 }
 
-/** Refuses an update in a namespace that is not there. */
-export async function admitUpdate(session: WriteSession, object: JsonObject): Promise<void> {
+/** Completes an object that is about to be changed. */
+export function admitUpdate(session: WriteSession, object: JsonObject): void {
   const name = `${session.kind.group}/${session.kind.resource}`
   if (session.subresource === '' && name === '/pods') addTolerations(object)
 }
@@ -83,24 +83,47 @@ function addFinalizer(object: JsonObject, finalizer: string): void {
   if (!known.includes(finalizer)) setMeta(object, 'finalizers', [...known, finalizer])
 }
 
-/** The priorities that every cluster has. */
-const priorities: ReadonlyMap<string, number> = new Map([
+async function admitPod(session: WriteSession, object: JsonObject): Promise<void> {
+  addTolerations(object)
+  const spec = object.get('spec')
+  if (spec instanceof Map) await setPriority(session, spec)
+}
+
+/** The priority of the class that the pod names, or of the one that is the default. */
+async function setPriority(session: WriteSession, spec: JsonObject): Promise<void> {
+  const { state, store, signal, kind } = session
+  const classes = state.registry.find('scheduling.k8s.io', 'v1', 'priorityclasses')
+  const encoder = classes === undefined ? undefined : state.encoderOf(classes)
+  if (classes?.storage === undefined || encoder === undefined || encoder instanceof NotExact) return
+  const { prefix } = classes.storage
+  const name = textOf(spec.get('priorityClassName'))
+  let found: JsonObject | undefined
+  if (name === '') {
+    const { entries } = await store.list(prefixRange(keyFromText(prefix)), { limit: 0 }, signal)
+    found = entries
+      .map(entry => treeOf(encoder, classes, entry))
+      .filter(tree => tree.get('globalDefault') === true)
+      .sort((a, b) => (numberOf(a.get('value')) ?? 0) - (numberOf(b.get('value')) ?? 0))[0]
+    if (found !== undefined) spec.set('priorityClassName', metaText(found, 'name'))
+  } else {
+    const entry = await store.get(keyFromText(`${prefix}${name}`), signal)
+    if (entry === undefined && !systemPriorities.has(name)) {
+      throw forbiddenWrite(kind, '', `no PriorityClass with name ${name} was found`)
+    }
+    found = entry === undefined ? undefined : treeOf(encoder, classes, entry)
+  }
+  const value = numberOf(found?.get('value')) ?? systemPriorities.get(name) ?? 0
+  spec.set('priority', new JsonNumber(String(value)))
+  if ((spec.get('preemptionPolicy') ?? null) === null) {
+    spec.set('preemptionPolicy', found?.get('preemptionPolicy') ?? 'PreemptLowerPriority')
+  }
+}
+
+/** The classes that every cluster has. */
+const systemPriorities: ReadonlyMap<string, number> = new Map([
   ['system-cluster-critical', 2_000_000_000],
   ['system-node-critical', 2_000_001_000],
 ])
-
-function admitPod(object: JsonObject): void {
-  addTolerations(object)
-  const spec = object.get('spec')
-  if (!(spec instanceof Map)) return
-  const priority = priorities.get(textOf(spec.get('priorityClassName'))) ?? 0
-  if (numberOf(spec.get('priority')) === undefined) {
-    spec.set('priority', new JsonNumber(String(priority)))
-  }
-  if ((spec.get('preemptionPolicy') ?? null) === null) {
-    spec.set('preemptionPolicy', 'PreemptLowerPriority')
-  }
-}
 
 const toleratedTaints = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
 const toleratedSeconds = 300

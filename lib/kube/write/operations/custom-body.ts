@@ -55,7 +55,7 @@ export function decodeCustom(session: WriteSession, request: DecodeRequest): Dec
   )
   session.warn(warnings)
   if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
-  if (read !== undefined) customRulesOf(read).applyDefaults(object)
+  customRulesOf(kind).applyDefaults(object)
   return { object, warnings: [] }
 }
 
@@ -68,7 +68,8 @@ function kindIn(
   if (named.kind !== kind.kind || named.group !== kind.group) return undefined
   if (apiVersion === kind.apiVersion) return kind
   const other = state.registry.find(named.group, named.version, resource.resource)
-  return other === undefined ? undefined : writeKindOf(other, state.registry.schema)
+  // Of a version that there is not, no schema knows anything.
+  return other === undefined ? kind : writeKindOf(other, state.registry.schema)
 }
 
 /** Members that stand in an object twice: a strict decoder of maps notes each. */

@@ -16,7 +16,7 @@ import { parseYaml } from '../decode/yaml-body.ts'
 import { invalid, invalidObject } from '../field-errors.ts'
 import { metaText } from '../metadata.ts'
 import { applyPatch, type Patched, type PatchType } from '../patches/apply-patch.ts'
-import { goValueText } from '../patches/go-value-text.ts'
+import { goValueText } from '../go-value-text.ts'
 import { conflict } from '../refusals.ts'
 import { parseWriteOptions, type WriteOptions } from '../write-options.ts'
 import { admitCreate, admitUpdate } from './admission.ts'
@@ -54,7 +54,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
       checkNamespace(made, session)
       checkName(made, session)
       if (live === undefined) await admitCreate(session, made)
-      else await admitUpdate(session, made)
+      else admitUpdate(session, made)
       session.warn(dropRepeatedOwners(made, true))
       return made
     },

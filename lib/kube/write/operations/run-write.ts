@@ -3,11 +3,13 @@
 import type { Query } from '../../request/request.ts'
 import type { Verb } from '../../request/request.ts'
 import { needsUpstream } from '../../status.ts'
+import { bind } from './binding.ts'
 import { deleteObject } from './delete-object.ts'
 import { readDeleteOptions } from './delete-options-body.ts'
+import { evict } from './eviction.ts'
 import { patch } from './patch.ts'
 import type { Written, WriteSession } from './session.ts'
-import { create, update } from './write.ts'
+import { create, update, type WriteBody } from './write.ts'
 
 /** What a client asks for. */
 export interface WriteRequest {
@@ -20,18 +22,25 @@ export interface WriteRequest {
 /** Does the write; refusals are thrown. */
 export async function runWrite(session: WriteSession, request: WriteRequest): Promise<Written> {
   const { verb, query, contentType, readBody } = request
+  const { resource, subresource } = session
+  const sent = async (): Promise<WriteBody> => ({ query, contentType, body: await readBody() })
+  if (subresource === 'binding') return bind(session, await sent())
+  if (subresource === 'eviction') return evict(session, await sent())
   switch (verb) {
     case 'create':
-      return create(session, { query, contentType, body: await readBody() })
+      return create(session, await sent())
     case 'update':
-      return update(session, { query, contentType, body: await readBody() })
+      return update(session, await sent())
     case 'patch':
-      return patch(session, { query, contentType, body: await readBody() })
-    case 'delete': {
-      const options = readDeleteOptions(session, { query, contentType, body: await readBody() })
-      return deleteObject(session, options)
-    }
-    default:
-      throw needsUpstream(session.resource, verb)
+      return patch(session, await sent())
+    case 'delete':
+      return deleteObject(session, readDeleteOptions(session, await sent()))
+    case '':
+    case 'deletecollection':
+    case 'get':
+    case 'list':
+    case 'proxy':
+    case 'watch':
+      throw needsUpstream(resource, verb)
   }
 }

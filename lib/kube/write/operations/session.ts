@@ -61,9 +61,11 @@ export class WriteSession implements SessionOptions {
   readonly services: WriteServices
   /** Texts for Warning headers, each once. */
   readonly warnings: Set<string> = new Set()
+  readonly #options: SessionOptions
   #encoder: ObjectEncoder | undefined
 
   constructor(options: SessionOptions, services: WriteServices) {
+    this.#options = options
     this.state = options.state
     this.resource = options.resource
     this.namespace = options.namespace
@@ -74,6 +76,16 @@ export class WriteSession implements SessionOptions {
     this.signal = options.signal
     this.services = services
     this.kind = writeKindOf(options.resource, options.state.registry.schema)
+  }
+
+  /** A write of another object of the resource by the same request. */
+  of(namespace: string, name: string): WriteSession {
+    return new WriteSession({ ...this.#options, namespace, name }, this.services)
+  }
+
+  /** A write of another object by the same request, in the same namespace. */
+  to(resource: Resource, name: string): WriteSession {
+    return new WriteSession({ ...this.#options, resource, name, subresource: '' }, this.services)
   }
 
   get store(): WriteStore {
@@ -170,12 +182,6 @@ export type Written =
     }
   /** An object that is stored nowhere, as a review is. */
   | { readonly type: 'tree'; readonly code: 200 | 201; readonly object: JsonObject }
-  | {
-      readonly type: 'list'
-      readonly entries: readonly KeyValue[]
-      readonly revision: number
-      readonly continuation: string
-    }
 
 export interface SuccessDetails {
   readonly name: string
