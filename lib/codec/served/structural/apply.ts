@@ -27,7 +27,10 @@ export function prune(
     for (const [key, member] of value) {
       if (node.isEmbedded && typeAndObjectMeta.includes(key)) continue
       const child = childOf(node, key)
-      const inner = report && { ...report, path: report.path === '' ? key : `${report.path}.${key}` }
+      const inner = report && {
+        ...report,
+        path: report.path === '' ? key : `${report.path}.${key}`,
+      }
       if (child !== undefined) prune(member, child, false, inner)
       else if (!isFree) {
         value.delete(key)

@@ -2,7 +2,7 @@
 
 import { isObject } from '../../../base/untyped.ts'
 import { type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
-import { Place } from '../validation/place.ts'
+import type { Place } from '../validation/place.ts'
 
 /** Checks all lists below a value by the schema that JSON.parse gave. */
 export function checkListTypes(place: Place, schema: unknown): void {

@@ -78,8 +78,9 @@ function isHostname(text: string): boolean {
     `^(${hostLabel}((-?${hostLabel}{0,62})?)|(${hostLabel}(([a-zA-Z0-9\\-\\p{S}\\p{L}]{0,61}${hostLabel})?)(\\.)){1,}([a-zA-Z\\p{L}]){2,63})$`,
     'u',
   )
-  if (text.length > 255 || text.split('.').some(label => Buffer.byteLength(label) > 63))
+  if (text.length > 255 || text.split('.').some(label => Buffer.byteLength(label) > 63)) {
     return false
+  }
   return pattern.test(text)
 }
 

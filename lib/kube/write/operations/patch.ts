@@ -100,8 +100,9 @@ function decodeTree(
     return invalidObject({ group: '', kind: '' }, '', errors)
   }
   try {
-    if (kind.type === undefined)
+    if (kind.type === undefined) {
       return decodeCustomTree(session, value, { strictErrors, options, refuse })
+    }
     const decoded = decodeTyped(documentOf(value), kind.type)
     const all = [...strictErrors, ...decoded.strictErrors]
     session.warn(judged(all, options.fieldValidation, refuse))

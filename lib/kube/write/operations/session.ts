@@ -118,8 +118,9 @@ export class WriteSession implements SessionOptions {
   keyOf(name: string): Key {
     const { storage, isNamespaced } = this.resource
     const problem = invalidPathName(name)
-    if (problem !== undefined)
+    if (problem !== undefined) {
       throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problem}`)
+    }
     const place = isNamespaced ? `${this.namespace}/` : ''
     return keyFromText(`${storage?.prefix ?? ''}${place}${name}`)
   }

@@ -208,8 +208,9 @@ function dropWhatTheTypeLacks(object: JsonObject, spec: JsonObject, known: JsonO
   if (hasNodePorts(known) && !hasNodePorts(spec)) {
     const before = new Set(portsOf(known))
     if (portsOf(spec).every(port => before.has(port))) {
-      for (const port of itemsOf(spec.get('ports')))
+      for (const port of itemsOf(spec.get('ports'))) {
         if (port instanceof Map) port.delete('nodePort')
+      }
     }
   }
   if (hasHealthPort(known) && !hasHealthPort(spec)) dropIfSame('healthCheckNodePort')

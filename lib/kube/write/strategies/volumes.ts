@@ -23,8 +23,9 @@ export const volumes: StrategyRow = {
       )
       const isSamePhase = memberOf(old.get('status'), 'phase') === status.get('phase')
       if (isSamePhase && time === null) {
-        if (oldTime !== null && oldTime !== undefined)
+        if (oldTime !== null && oldTime !== undefined) {
           status.set('lastPhaseTransitionTime', oldTime)
+        }
       } else if (!isSamePhase && (time === null || time === oldTime)) {
         status.set('lastPhaseTransitionTime', now)
       }
@@ -55,8 +56,9 @@ function normaliseSources(object: JsonObject, old: JsonObject | undefined): void
     const copy = new Map(reference as JsonObject)
     copy.delete('namespace')
     spec.set('dataSource', copy)
-  } else if (source !== null && reference === null)
+  } else if (source !== null && reference === null) {
     copyMember(spec, new Map([['dataSourceRef', source]]), 'dataSourceRef')
+  }
 }
 
 function isKnown(source: unknown): boolean {

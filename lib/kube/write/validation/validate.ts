@@ -16,12 +16,14 @@ import { Place } from './place.ts'
 import { contentRules } from './kinds/content.ts'
 import { podRules } from './kinds/pods.ts'
 import { serviceRules } from './kinds/services.ts'
+import { workloadRules } from './kinds/workloads.ts'
 
 /** By `kind` or `kind.group`. */
 const rulesByKind: Readonly<Record<string, KindRules>> = {
   ...contentRules,
   ...podRules,
   ...serviceRules,
+  ...workloadRules,
 }
 
 /** The errors of a new object if there is no `old` one, or of a changed one. */

@@ -2,13 +2,7 @@
 
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
 import { parseAddress } from '../addresses.ts'
-import {
-  dnsLabel,
-  dnsSubdomain,
-  portName,
-  portNumber,
-  qualifiedName,
-} from '../formats.ts'
+import { dnsLabel, dnsSubdomain, portName, portNumber, qualifiedName } from '../formats.ts'
 import { checkLegacyAddress, checkLegacyPrefix, checkReachable } from '../ip-fields.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkLabels, checkNewMeta, isSame } from '../object-meta.ts'
@@ -85,9 +79,7 @@ function checkTopologyAnnotations(object: Place): void {
 function checkAddressesOfType(spec: Place, type: string): void {
   if (type === 'LoadBalancer' || type === 'NodePort') {
     if (isHeadless(spec)) {
-      spec
-        .as('spec.clusterIPs[0]', 'None')
-        .invalid(`may not be set to 'None' for ${type} services`)
+      spec.as('spec.clusterIPs[0]', 'None').invalid(`may not be set to 'None' for ${type} services`)
     }
   } else if (type === 'ExternalName') {
     const detail = 'may not be set for ExternalName services'

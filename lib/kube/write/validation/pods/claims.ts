@@ -66,10 +66,7 @@ function checkSource(source: Place): void {
   for (const name of ['name', 'kind']) if (source.in(name).text === '') source.in(name).required()
   if (group === '') {
     if (kind !== 'PersistentVolumeClaim') {
-      source.invalid(
-        "must be 'PersistentVolumeClaim' when referencing the default apiGroup",
-        kind,
-      )
+      source.invalid("must be 'PersistentVolumeClaim' when referencing the default apiGroup", kind)
     }
   } else source.in('apiGroup').mustBe(dnsSubdomain)
   if (namespace.text !== '') namespace.mustBe(dnsLabel)

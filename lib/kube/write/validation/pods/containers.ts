@@ -42,11 +42,7 @@ export function checkContainers(containers: Place, context: PodContext): void {
 
 const onlySidecars = 'may not be set for init containers without restartPolicy=Always'
 
-export function checkInitContainers(
-  containers: Place,
-  regular: Place,
-  context: PodContext,
-): void {
+export function checkInitContainers(containers: Place, regular: Place, context: PodContext): void {
   const names = new Set(regular.items.map(container => container.in('name').text))
   for (const container of containers.items) {
     checkContainer(container, context)

@@ -11,34 +11,30 @@ import { internalValue } from '../internal-types.ts'
 import { checkLegacyAddress } from '../ip-fields.ts'
 import { checkAnnotations, checkLabels } from '../object-meta.ts'
 import type { Place } from '../place.ts'
-import {
-  checkContainers,
-  checkInitContainers,
-  type PodContext,
-} from './containers.ts'
+import { checkContainers, checkInitContainers, type PodContext } from './containers.ts'
 import { checkRequirements } from './resources.ts'
-import {
-  checkAffinity,
-  checkSpread,
-  checkTolerations,
-} from './scheduling.ts'
+import { checkAffinity, checkSpread, checkTolerations } from './scheduling.ts'
 import { checkPodSecurity } from './security.ts'
 import { checkVolumes } from './volumes.ts'
 
 /** The template of a workload: labels, annotations and spec. */
 export function checkTemplate(template: Place): void {
-  const metadata = template.in('metadata')
-  // These are told of without the metadata that they lie in.
-  checkLabels(metadata.in('labels').as(`${template.path}.labels`))
-  const annotations = metadata.in('annotations').as(`${template.path}.annotations`)
-  checkAnnotations(annotations)
-  checkPodAnnotations(annotations, template.in('spec'))
+  checkTemplateMeta(template)
   checkPodSpec(template.in('spec'), { podName: '', isPod: false })
   if (template.in('spec', 'ephemeralContainers').size > 0) {
     template
       .in('spec', 'ephemeralContainers')
       .forbidden('ephemeral containers not allowed in pod template')
   }
+}
+
+/** Labels and annotations of a template are told of without the metadata that they lie in. */
+export function checkTemplateMeta(template: Place): void {
+  const metadata = template.in('metadata')
+  checkLabels(metadata.in('labels').as(`${template.path}.labels`))
+  const annotations = metadata.in('annotations').as(`${template.path}.annotations`)
+  checkAnnotations(annotations)
+  checkPodAnnotations(annotations, template.in('spec'))
 }
 
 export function checkPodAnnotations(annotations: Place, spec: Place): void {
@@ -124,10 +120,7 @@ function checkResourceClaims(claims: Place): ReadonlySet<string> {
       )
     }
     if (!own.isSet && !template.isSet) {
-      claim.invalid(
-        'must specify one of: `resourceClaimName`, `resourceClaimTemplateName`',
-        shown,
-      )
+      claim.invalid('must specify one of: `resourceClaimName`, `resourceClaimTemplateName`', shown)
     }
     for (const place of [own, template]) if (place.isSet) place.mustBe(dnsSubdomain)
   }
@@ -163,7 +156,9 @@ function checkDns(spec: Place): void {
   for (const server of servers.items) checkLegacyAddress(server)
   if (searches.size > 32) searches.invalid('must not have more than 32 search paths')
   if (searches.texts.join(' ').length > 2048) {
-    searches.invalid('must not have more than 2048 characters (including spaces) in the search list')
+    searches.invalid(
+      'must not have more than 2048 characters (including spaces) in the search list',
+    )
   }
   for (const search of searches.items) {
     const text = search.text.replace(/\.$/, '')
@@ -254,11 +249,9 @@ function checkOs(spec: Place): void {
     os.notSupported(['linux', 'windows'], name.text)
   } else if (name.text === 'linux') {
     const detail = 'windows options cannot be set for a linux pod'
-    const places = [
-      spec,
-      ...spec.in('initContainers').items,
-      ...spec.in('containers').items,
-    ].map(place => place.in('securityContext', 'windowsOptions'))
+    const places = [spec, ...spec.in('initContainers').items, ...spec.in('containers').items].map(
+      place => place.in('securityContext', 'windowsOptions'),
+    )
     for (const place of places) if (place.isSet) place.forbidden(detail)
   }
 }

@@ -43,7 +43,8 @@ function checkRest(spec: Place, before: Place): void {
       .items.map(({ object }, i) => new Map([...(object ?? []), ['image', images[i] ?? '']]))
     if (rest.has(name)) rest.set(name, containers as JsonValue[])
   }
-  for (const name of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations']) keep(rest, old, name)
+  for (const name of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'])
+    keep(rest, old, name)
   const grace = 'terminationGracePeriodSeconds'
   if (before.in(grace).number < 0 && spec.in(grace).number === 1) keep(rest, old, grace)
   if (before.in('schedulingGates').size > 0) checkGated(spec, before, rest)
@@ -64,7 +65,10 @@ function checkGated(spec: Place, before: Place, rest: JsonObject): void {
   if (!isSame(now.value, then.value)) {
     const isWider = then.entries.some(([key, value]) => now.in(key).text !== value.text)
     if (isWider) {
-      now.invalid('only additions to spec.nodeSelector are allowed (no mutations or deletions)', now.value ?? null)
+      now.invalid(
+        'only additions to spec.nodeSelector are allowed (no mutations or deletions)',
+        now.value ?? null,
+      )
     }
     keep(rest, before.object ?? new Map(), 'nodeSelector')
   }

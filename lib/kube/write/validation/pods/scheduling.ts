@@ -1,11 +1,6 @@
 /** Where a pod may run: affinities, tolerations, spread. */
 
-import {
-  dnsLabel,
-  dnsSubdomain,
-  labelValue,
-  qualifiedName,
-} from '../formats.ts'
+import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'
 import { checkLabelSelector } from '../selectors.ts'
 import { goParseInt } from '../../../../go/text.ts'
@@ -43,10 +38,7 @@ export function checkNodeSelector(selector: Place): void {
   for (const term of terms.items) checkNodeTerm(term, { areValuesFree: false })
 }
 
-function checkNodeTerm(
-  term: Place,
-  { areValuesFree }: { readonly areValuesFree: boolean },
-): void {
+function checkNodeTerm(term: Place, { areValuesFree }: { readonly areValuesFree: boolean }): void {
   for (const item of term.in('matchExpressions').items) {
     checkNodeOperator(item)
     item.in('key').mustBe(qualifiedName)
@@ -198,9 +190,7 @@ export function checkSpread(constraints: Place): void {
           other.in('whenUnsatisfiable').text === when.text,
       )
     if (isRepeated) {
-      constraint
-        .in('{topologyKey, whenUnsatisfiable}')
-        .duplicate(`{${key.text}, ${when.text}}`)
+      constraint.in('{topologyKey, whenUnsatisfiable}').duplicate(`{${key.text}, ${when.text}}`)
     }
     checkSpreadOptions(constraint, when.text)
   }
@@ -211,9 +201,7 @@ function checkSpreadOptions(constraint: Place, when: string): void {
   if (domains.isSet) {
     if (domains.number <= 0) domains.invalid('must be greater than zero')
     if (when !== 'DoNotSchedule') {
-      domains.invalid(
-        `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${when}`,
-      )
+      domains.invalid(`can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${when}`)
     }
   }
   for (const name of ['nodeAffinityPolicy', 'nodeTaintsPolicy']) {

@@ -25,8 +25,7 @@ const volumeFields = [
   'metadata.namespace',
   'metadata.uid',
 ]
-const badMode =
-  'must be a number between 0 and 0777 (octal), both inclusive'
+const badMode = 'must be a number between 0 and 0777 (octal), both inclusive'
 
 /** Checks all volumes. Returns the sources of those without errors, by name. `pod` is the metadata of a pod that is no template. */
 export function checkVolumes(volumes: Place, podName: string): ReadonlyMap<string, Place> {
@@ -97,9 +96,7 @@ const sourceChecks: Readonly<Record<string, Check>> = {
   downwardAPI: checkDownward,
   fc: source => {
     if (source.in('targetWWNs').size === 0 && source.in('wwids').size === 0) {
-      source
-        .in('targetWWNs')
-        .required('must specify either targetWWNs or wwids, but not both')
+      source.in('targetWWNs').required('must specify either targetWWNs or wwids, but not both')
     }
   },
   flexVolume: source => requireText(source, 'driver'),
