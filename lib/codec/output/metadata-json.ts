@@ -61,7 +61,7 @@ function appendOrderedMetadata(
   if (metadataOrder.isMalformed) return new NotExact('metadata is not JSON')
   for (let i = 0; i < metadataOrder.count; i++) {
     if (i === resourceVersionPlace && resourceVersion !== '')
-      out.appendAscii(`,"resourceVersion":"${resourceVersion}"`)
+      {out.appendAscii(`,"resourceVersion":"${resourceVersion}"`)}
     else if (metadataOrder.has(i)) appendMember(out, bytes, i)
   }
   out.bytes[from] = 0x7b

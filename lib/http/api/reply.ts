@@ -83,7 +83,9 @@ export class Reply {
     const seconds = status.details?.retryAfterSeconds
     const extra: ResponseHeaders = {
       ...(seconds === undefined ? {} : { 'retry-after': String(seconds) }),
-      ...(status.code === 403 && status.isByAdmission !== true ? { 'x-content-type-options': 'nosniff' } : {}),
+      ...(status.code === 403 && status.isByAdmission !== true
+        ? { 'x-content-type-options': 'nosniff' }
+        : {}),
     }
     const type = contentType(mediaType?.encoding ?? 'json')
     const response = this.response(status.code, type, extra)

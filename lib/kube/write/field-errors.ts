@@ -103,22 +103,9 @@ export function tooLong(field: string, max: number, unit = 'byte'): FieldError {
   return make('FieldValueTooLong', field, { detail })
 }
 
-export function tooShort(field: string, detail: string): FieldError {
-  return make('FieldValueTooShort', field, { detail })
-}
-
 export function tooMany(field: string, actual: number, max: number): FieldError {
   const detail = `must have at most ${max} ${max === 1 ? 'item' : 'items'}`
   return make('FieldValueTooMany', field, { value: actual, detail })
-}
-
-export function tooFew(field: string, actual: number, min: number): FieldError {
-  const detail = `must have at least ${min} ${min === 1 ? 'item' : 'items'}`
-  return make('FieldValueTooFew', field, { value: actual, detail })
-}
-
-export function internal(field: string, detail: string): FieldError {
-  return make('InternalError', field, { detail })
 }
 
 /** The path of a member. */

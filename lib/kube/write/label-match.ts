@@ -20,7 +20,7 @@ export function matchesSelector(
 function meets(expression: JsonValue, labels: JsonValue | undefined): boolean {
   const label = memberOf(labels, textOf(memberOf(expression, 'key')))
   const values = itemsOf(memberOf(expression, 'values'))
-  switch (memberOf(expression, 'operator')) {
+  switch (textOf(memberOf(expression, 'operator'))) {
     case 'In':
       return label !== undefined && values.includes(label)
     case 'NotIn':

@@ -54,13 +54,3 @@ export function tooLarge(message: string): StatusError {
     reason: 'RequestEntityTooLarge',
   })
 }
-
-/** A failure of the server itself: 500 with a reason. */
-export function internalFailure(message: string): StatusError {
-  return new StatusError('source_failed', {
-    code: 500,
-    message: `Internal error occurred: ${message}`,
-    reason: 'InternalError',
-    details: { causes: [{ message }] },
-  })
-}

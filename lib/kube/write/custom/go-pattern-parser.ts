@@ -64,7 +64,7 @@ export class PatternParser {
   #flags: Flags = { i: false, m: false, s: false }
 
   constructor(source: string) {
-    this.#chars = [...source]
+    this.#chars = Array.from(source)
   }
 
   /** The whole pattern; undefined if Go refuses it. */

@@ -24,11 +24,6 @@ export function goPattern(source: string): GoPattern {
   return pattern
 }
 
-/** True if Go accepts the pattern. */
-export function isGoPattern(source: string): boolean {
-  return compile(source) !== undefined
-}
-
 function compile(source: string): GoPattern | undefined {
   const node = new PatternParser(source).pattern()
   if (node === undefined) return undefined
@@ -61,7 +56,7 @@ class Machine implements GoPattern {
   }
 
   test(text: string): boolean {
-    const chars = [...text]
+    const chars = Array.from(text)
     let current = new Set<number>()
     for (let i = 0; i <= chars.length; i++) {
       const [before = '', after = ''] = [chars[i - 1], chars[i]]

@@ -20,7 +20,7 @@ export function checkText(text: string, schema: OpenApiSchema, path: string): Sc
 
 function checkLengths(text: string, schema: OpenApiSchema, path: string): SchemaResult {
   const { maxLength, minLength, pattern } = schema
-  const length = maxLength === undefined && minLength === undefined ? 0 : [...text].length
+  const length = maxLength === undefined && minLength === undefined ? 0 : Array.from(text).length
   const field = fieldOf(path)
   if (maxLength !== undefined && length > maxLength) {
     const words = `${path} in body should be at most ${maxLength} chars long`

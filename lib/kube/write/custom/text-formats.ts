@@ -163,7 +163,7 @@ function isCreditCard(text: string): boolean {
     /^(?:4[0-9]{12}(?:[0-9]{3})?|5[1-5][0-9]{14}|6(?:011|5[0-9][0-9])[0-9]{12}|3[47][0-9]{13}|3(?:0[0-5]|[68][0-9])[0-9]{11}|(?:2131|1800|35\d{3})\d{11})$/
   if (!pattern.test(digits)) return false
   let sum = 0
-  for (const [i, digit] of [...digits].reverse().entries()) {
+  for (const [i, digit] of Array.from(digits).reverse().entries()) {
     const doubled = Number(digit) * (i % 2 === 1 ? 2 : 1)
     sum += doubled > 9 ? doubled - 9 : doubled
   }

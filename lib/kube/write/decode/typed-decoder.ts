@@ -64,19 +64,6 @@ export function decodeTyped(document: ParsedDocument, type: MessageType): Decode
   return { object, strictErrors: [...decoder.strictErrors] }
 }
 
-/** Decodes one message inside of a document, as the metadata of a custom resource is. `path` is where it stands. */
-export function decodeMessage(
-  document: ParsedDocument,
-  object: JsonObject,
-  { type, path }: { readonly type: MessageType; readonly path: string },
-): Decoded {
-  const decoder = new TypedDecoder(document)
-  const into: JsonObject = new Map()
-  decoder.struct(object, type, { into, place: { struct: '', fields: '', path } })
-  if (decoder.failure !== undefined) throw new DecodeError(decoder.failure)
-  return { object: into, strictErrors: [...decoder.strictErrors] }
-}
-
 interface Target {
   readonly into: JsonObject
   readonly place: Place

@@ -15,7 +15,8 @@ import { admitCreate } from './admission.ts'
 import { subresourceKind } from './binding.ts'
 import { checkNamespace } from './checks.ts'
 import { deleteObject } from './delete-object.ts'
-import { treeOf, type Written, WriteSession } from './session.ts'
+import type { WriteSession } from './session.ts'
+import { treeOf, type Written } from './session.ts'
 import type { WriteBody } from './write.ts'
 
 export async function evict(session: WriteSession, sent: WriteBody): Promise<Written> {

@@ -29,11 +29,6 @@ const dns1035Rule = rule(
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
   ['my-name', 'abc-123'],
 )
-const wildcardRule = rule(
-  `\\*\\.${subdomain}`,
-  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
-  ['*.example.com'],
-)
 const nameRule = rule(
   qualified,
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
@@ -59,17 +54,6 @@ const headerRule = rule(
   "a valid HTTP header must consist of alphanumeric characters or '-'",
   ['X-Header-Name'],
 )
-const identifierRule = rule(
-  '[A-Za-z_][A-Za-z0-9_]*',
-  "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters or '_'",
-  ['my_name', 'MY_NAME', 'MyName'],
-)
-const reasonRule = rule(
-  '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?',
-  "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'",
-  ['my_name', 'MY_NAME', 'MyName', 'ReasonA,ReasonB', 'ReasonA:ReasonB'],
-)
-
 export const dnsLabel: Format = text => [
   ...tooLong(text, 63),
   ...(labelRule.matches(text)
@@ -82,7 +66,6 @@ export const dnsSubdomainWithUnderscore: Format = text => [
   ...subdomainWithUnderscoreRule(text),
 ]
 export const dns1035Label: Format = text => [...tooLong(text, 63), ...dns1035Rule(text)]
-export const wildcardSubdomain: Format = text => [...tooLong(text, 253), ...wildcardRule(text)]
 export const labelValue: Format = text => [...tooLong(text, 63, 'bytes'), ...labelValueRule(text)]
 export const configKey: Format = text => [
   ...tooLong(text, 253),
@@ -91,9 +74,6 @@ export const configKey: Format = text => [
 ]
 export const percent: Format = percentRule
 export const httpHeaderName: Format = headerRule
-export const cIdentifier: Format = identifierRule
-export const conditionReason: Format = reasonRule
-
 /** The key of a label, and other names with an optional prefix. */
 export const qualifiedName: Format = text => {
   const parts = text.split('/')

@@ -269,7 +269,9 @@ function checkStatefulTemplate(spec: Place, isTemplateChecked: boolean): void {
   const template = spec.in('template')
   checkMatch(template, spec.in('selector'))
   if (!isTemplateChecked) return
-  const claims = spec.in('volumeClaimTemplates').items.map(claim => claim.in('metadata', 'name').text)
+  const claims = spec
+    .in('volumeClaimTemplates')
+    .items.map(claim => claim.in('metadata', 'name').text)
   const names = new Set(claims)
   const given = [...names].map(name => {
     const source = new Map<string, JsonValue>([['claimName', name]])

@@ -43,8 +43,9 @@ function checkRest(spec: Place, before: Place): void {
       .items.map(({ object }, i) => new Map([...(object ?? []), ['image', images[i] ?? '']]))
     if (rest.has(name)) rest.set(name, containers as JsonValue[])
   }
-  for (const name of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations'])
+  for (const name of ['activeDeadlineSeconds', 'schedulingGates', 'tolerations']) {
     keep(rest, old, name)
+  }
   const grace = 'terminationGracePeriodSeconds'
   if (before.in(grace).number < 0 && spec.in(grace).number === 1) keep(rest, old, grace)
   if (before.in('schedulingGates').size > 0) checkGated(spec, before, rest)
