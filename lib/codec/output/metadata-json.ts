@@ -60,9 +60,9 @@ function appendOrderedMetadata(
   metadataOrder.note(bytes, start, end)
   if (metadataOrder.isMalformed) return new NotExact('metadata is not JSON')
   for (let i = 0; i < metadataOrder.count; i++) {
-    if (i === resourceVersionPlace && resourceVersion !== '')
-      {out.appendAscii(`,"resourceVersion":"${resourceVersion}"`)}
-    else if (metadataOrder.has(i)) appendMember(out, bytes, i)
+    if (i === resourceVersionPlace && resourceVersion !== '') {
+      out.appendAscii(`,"resourceVersion":"${resourceVersion}"`)
+    } else if (metadataOrder.has(i)) appendMember(out, bytes, i)
   }
   out.bytes[from] = 0x7b
   out.appendByte(0x7d)
