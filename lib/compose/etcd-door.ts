@@ -10,6 +10,7 @@ import { openDoor } from '../etcd/face/door.ts'
 import { EtcdSessions } from '../etcd/face/pass/etcd-sessions.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
+import { systemRandom } from '../ops/system.ts'
 import type { Followers } from '../upkeep/followers.ts'
 import { createEtcdMirror } from './etcd-mirror.ts'
 import { followEtcdTls } from './etcd-tls.ts'
@@ -49,6 +50,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
       sessions,
       mirrored: view,
       clock,
+      random: systemRandom,
       metrics: metrics.etcdFace,
       onFault: faultTeller(metrics, logger),
     })

@@ -35,6 +35,10 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
     return undefined
   }
 
+  get revision(): Revision {
+    return this.#options.mirror.witnessed
+  }
+
   header(revision: number): HeaderMessage {
     return { ...this.#options.mirror.header, revision }
   }
@@ -53,14 +57,14 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
   applied(keyspace: string, batch: Batch): void {
     const part = this.#parts.get(keyspace)
     if (part === undefined) return
-    for (const follower of this.#followers) follower.applied(part, batch)
+    for (const follower of this.#followers) follower.applied?.(part, batch)
   }
 
   progressed(keyspaces: Iterable<string>): void {
     for (const name of keyspaces) {
       const part = this.#parts.get(name)
       if (part === undefined) continue
-      for (const follower of this.#followers) follower.progressed(part)
+      for (const follower of this.#followers) follower.progressed?.(part)
     }
   }
 
@@ -68,15 +72,15 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
     const part = this.#parts.get(keyspace)
     if (part === undefined) return
     for (const follower of this.#followers) {
-      if (reason === 'new epoch') follower.epochEnded()
-      follower.reset(part)
+      if (reason === 'new epoch') follower.epochEnded?.()
+      follower.reset?.(part)
     }
   }
 
   stateChanged(keyspace: string): void {
     const part = this.#parts.get(keyspace)
     if (part === undefined) return
-    for (const follower of this.#followers) follower.stateChanged(part)
+    for (const follower of this.#followers) follower.stateChanged?.(part)
   }
 }
 
@@ -101,6 +105,10 @@ class Part implements MirroredPart {
 
   get isServed(): boolean {
     return this.#keyspace.isServed
+  }
+
+  get isProgressSound(): boolean {
+    return this.#mirror.isProgressTrusted(this.#keyspace.name)
   }
 
   get isCutOff(): boolean {

@@ -117,6 +117,16 @@ export class Mirror {
     return this.#epochs.header
   }
 
+  /** The highest revision that etcd is known to have reached. */
+  get witnessed(): Revision {
+    return this.#epochs.witnessed
+  }
+
+  /** Whether progress marks decide about a keyspace: etcd is new enough, and answers. */
+  isProgressTrusted(name: string): boolean {
+    return this.#place(name).feed.trust === 'trusted'
+  }
+
   /** Whether all of a range is followed by one stream, so that a keyspace may lie there. */
   covers(range: KeyRange): boolean {
     return this.#feeds.some(feed => coversRange(feed.range, range))

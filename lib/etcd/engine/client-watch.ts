@@ -7,7 +7,7 @@ import type { WatchResponseMessage } from '../proto/watch-messages.ts'
 import { changesFromEvents, headerFromMessage, messageFromWatch } from '../wire.ts'
 import type { Member } from './member.ts'
 import type { Link, Network } from './network.ts'
-import type { WatchStream as MemberStream } from './watch.ts'
+import type { WatchStream as MemberStream } from '../watch/watch-stream.ts'
 
 export interface EngineWatchContext {
   readonly client: string

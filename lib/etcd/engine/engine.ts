@@ -22,7 +22,7 @@ import { Transaction, type VersionedContents } from './kv.ts'
 import { type Lease, Lessor } from './lease.ts'
 import { type Cluster, type Entry, Member, type MemberOptions } from './member.ts'
 import type { Scheduler } from './scheduler.ts'
-import type { WatchStreamParts } from './watch.ts'
+import type { WatchStreamParts } from '../watch/watch-stream.ts'
 
 export interface EngineOptions {
   readonly clock: Clock

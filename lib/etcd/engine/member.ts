@@ -34,12 +34,10 @@ import {
 import type { Lane } from './scheduler.ts'
 import { evaluateReadOnlyTxn, evaluateTxn } from './txn.ts'
 import { checkKey, checkPutRequest, checkTxn, isReadOnly, isSerializable } from './txn-checks.ts'
-import {
-  type WatchConnection,
-  type WatchedMember,
-  WatchStream,
-  type WatchStreamParts,
-} from './watch.ts'
+import { BatchEvents } from '../watch/batch-events.ts'
+import type { WatchConnection } from '../watch/watch-source.ts'
+import { WatchStream, type WatchStreamParts } from '../watch/watch-stream.ts'
+import { MemberWatches, type WatchedMember } from './member-watches.ts'
 
 /** Takes an answer, or a failure. */
 export type Reply<T> = (outcome: T | CacheError) => void
@@ -89,6 +87,7 @@ export class Member implements VersionedContents, WatchedMember {
   readonly #engine: Cluster
   readonly #lane: Lane
   readonly #streams = new Set<WatchStream>()
+  readonly #watches = new MemberWatches(this)
   /** Decided by the cluster, not applied here yet. */
   #pending = new Ring<Entry>()
   #waiting: Waiting[] = []
@@ -227,7 +226,7 @@ export class Member implements VersionedContents, WatchedMember {
 
   openWatch(connection: WatchConnection, options: { requiresLeader: boolean }): WatchStream {
     const stream = new WatchStream({
-      member: this,
+      home: this.#watches,
       connection,
       ...this.#engine.watchParts(),
       requiresLeader: options.requiresLeader,
@@ -346,7 +345,8 @@ export class Member implements VersionedContents, WatchedMember {
       this.#engine.compactApplied()
     } else {
       this.#revision = entry.batch.revision
-      for (const stream of this.#streams) stream.applied(entry.batch)
+      const events = new BatchEvents(entry.batch)
+      for (const stream of this.#streams) stream.applied(this.#watches, events)
     }
     if (this.#waiting.length > 0) this.#wake()
   }

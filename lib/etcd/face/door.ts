@@ -2,6 +2,7 @@
 
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
 import { type CallMetrics, countCall } from './call-metrics.ts'
 import { Calls } from './calls.ts'
 import type { EtcdSessions } from './pass/etcd-sessions.ts'
@@ -17,6 +18,7 @@ export interface DoorOptions {
   /** What is answered here; everything passes if it is left out. */
   readonly mirrored?: MirroredEtcd | undefined
   readonly clock: Clock
+  readonly random: Random
   readonly metrics: CallMetrics
   /** Told of mistakes of ours. */
   readonly onFault: (error: unknown) => void

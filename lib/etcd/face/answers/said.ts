@@ -4,9 +4,10 @@
 import type { Revision } from '../../../base/revision.ts'
 import { WireReader } from '../../../wire/reader.ts'
 import { headerCodec } from '../../proto/kv-messages.ts'
+import type { PartFollower } from './mirrored.ts'
 import { prefixBytes } from '../listen/message-reader.ts'
 
-export class Said {
+export class Said implements PartFollower {
   #revision = 0
   #compactRevision = -1
 
@@ -22,8 +23,12 @@ export class Said {
 
   /** An answer of etcd's has passed: these are the first bytes of its messages. */
   passed(bytes: Buffer): void {
-    const revision = headerRevision(bytes)
-    if (revision > this.#revision) this.#revision = revision
+    this.told(headerRevision(bytes))
+  }
+
+  /** Somebody was told of this revision. */
+  told(revision: number): void {
+    if (revision > this.#revision && Number.isSafeInteger(revision)) this.#revision = revision
   }
 
   compacted(revision: number): void {
@@ -43,5 +48,5 @@ function headerRevision(bytes: Buffer): number {
   if (bytes[0] !== 0 || !reader.nextField() || reader.field !== 1 || reader.wire !== 2) return 0
   if (!reader.readWindow()) return 0
   const { revision } = headerCodec.decode(bytes.subarray(reader.start, reader.at))
-  return Number.isSafeInteger(revision) ? revision : 0
+  return revision
 }

@@ -1,9 +1,10 @@
-/** A call of our own on the connections that calls pass over: one message each way, with no credentials but those of the connection. */
+/** A call of our own to etcd: one message each way. */
 
 import { CacheError } from '../../../base/errors.ts'
 import { failureFromStatus } from '../../grpc/failures.ts'
+import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
 import type { EtcdSessions } from './etcd-sessions.ts'
-import { type Message, MessageReader, messagePrefix } from '../listen/message-reader.ts'
+import { openEtcdStream } from './etcd-stream.ts'
 
 const answerMaxBytes = 4 * 1024 * 1024
 
@@ -13,37 +14,18 @@ export async function callEtcd(
   path: string,
   request: Buffer,
 ): Promise<Buffer> {
-  const session = sessions.ready('calls') ?? (await sessions.connect('calls'))
+  const stream = await openEtcdStream(sessions, path)
+  const reader = new MessageReader(answerMaxBytes)
   return new Promise((resolve, reject) => {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': path,
-      'content-type': 'application/grpc',
-      te: 'trailers',
-    })
-    const reader = new MessageReader(answerMaxBytes)
-    let code = 14
-    let details = 'the connection was lost'
-    const noteStatus = (headers: NodeJS.Dict<string | string[]>): void => {
-      if (headers['grpc-status'] === undefined) return
-      code = Number(headers['grpc-status'])
-      details = decodeURIComponent(String(headers['grpc-message'] ?? ''))
-    }
-    stream.on('response', noteStatus)
-    stream.on('trailers', noteStatus)
-    stream.on('data', (chunk: Buffer) => reader.push(chunk))
-    stream.on('error', error => (details = error.message))
-    stream.on('close', () => {
+    stream.onData(chunk => reader.push(chunk))
+    stream.onEnd(status => {
       const message = reader.next()
-      if (code !== 0) reject(failureFromStatus({ code, details }, 'that is asked'))
-      else if (isMessage(message)) resolve(message.bytes)
+      if (status.code !== 0) reject(failureFromStatus(status, path))
+      else if (typeof message === 'object') resolve(message.bytes)
       else reject(new CacheError('source_failed', `etcd has answered ${path} with no message`))
     })
     stream.write(messagePrefix(request.length))
-    stream.end(request)
+    stream.write(request)
+    stream.end()
   })
-}
-
-function isMessage(next: Message | number | undefined): next is Message {
-  return typeof next === 'object'
 }

@@ -24,6 +24,10 @@ const streamPaths = new Set([
   '/v3electionpb.Election/Observe',
 ])
 
+export function kindOf(path: string): SessionKind {
+  return streamPaths.has(path) ? 'streams' : 'calls'
+}
+
 /** Passes a call. `head` is what has been read of the client's bytes already. */
 export function passCall(
   sessions: EtcdSessions,
@@ -32,7 +36,7 @@ export function passCall(
   observer: PassObserver = {},
 ): void {
   call.source = 'etcd'
-  const kind: SessionKind = streamPaths.has(call.path) ? 'streams' : 'calls'
+  const kind = kindOf(call.path)
   const ready = sessions.ready(kind)
   if (ready !== undefined) {
     relay(ready, call, head, observer)

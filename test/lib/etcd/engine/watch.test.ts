@@ -5,7 +5,7 @@ import t from 'tap'
 import { createRandom } from '../../../../lib/base/random.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import { Engine, type EngineOptions } from '../../../../lib/etcd/engine/engine.ts'
-import type { WatchStream } from '../../../../lib/etcd/engine/watch.ts'
+import type { WatchStream } from '../../../../lib/etcd/watch/watch-stream.ts'
 import type {
   WatchCreateMessage,
   WatchResponseMessage,

@@ -22,6 +22,7 @@ t.test('random calls get the same answers through a door', { skip: etcd.skip }, 
     `etcd ${etcd.version}, seed ${seed}: ${calls} calls, ${run.events} events, ` +
       `${mirror} of ${mirror + passed} ranges from the mirror`,
   )
+  while (pair.door.count('Watch', 'mirror') < 3) await new Promise(go => setTimeout(go, 5))
   t.ok(run.events > calls / 2, 'watchers were told enough to compare')
   t.ok(mirror >= 0.6 * (mirror + passed), 'most ranges come from the mirror')
 })

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import { type Door, openDoor } from '../../../../lib/etcd/face/door.ts'
 import { EtcdSessions } from '../../../../lib/etcd/face/pass/etcd-sessions.ts'
-import { systemClock } from '../../../../lib/ops/system.ts'
+import { systemClock, systemRandom } from '../../../../lib/ops/system.ts'
 import { bareCall, framed } from '../../../support/etcd/bare-grpc.ts'
 
 type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void
@@ -36,6 +36,7 @@ async function start(
     listen: '127.0.0.1:0',
     sessions: passing,
     clock: systemClock,
+    random: systemRandom,
     metrics: { call: (...labels) => counted.push(labels) },
     onFault: error => {
       throw error

@@ -1,0 +1,39 @@
+/** What a watcher that is behind has missed: as much of it as one response holds. */
+
+import { nextRevision } from '../../base/revision.ts'
+import { responseMaxBytes, sizeOfEvent } from '../engine/fragments.ts'
+import type { WatchEvent } from '../proto/key-value.ts'
+import { BatchEvents } from './batch-events.ts'
+import type { WatchSource } from './watch-source.ts'
+import { eventsFor, type Watcher } from './watcher.ts'
+
+/** As many revisions as etcd replays in one response. */
+const replayMaxRevisions = 1000
+
+/** As many batches are looked at before others get their turn. */
+const scanMaxBatches = 5000
+
+/** The events after the watcher's position, which moves past them. */
+export function replay(watcher: Watcher, source: WatchSource): WatchEvent[] {
+  const events: WatchEvent[] = []
+  let bytes = 0
+  let revisions = 0
+  let scanned = 0
+  for (const batch of source.batches(watcher.position)) {
+    if (scanned === scanMaxBatches || revisions === replayMaxRevisions) break
+    if (bytes >= responseMaxBytes || batch.revision > source.revision) break
+    const matching = eventsFor(watcher, new BatchEvents(batch), source.compactRevision)
+    if (matching.length > 0) revisions++
+    for (const event of matching) {
+      events.push(event)
+      bytes += sizeOfEvent(event)
+    }
+    watcher.position = nextRevision(batch.revision)
+    scanned++
+  }
+  if (revisions < replayMaxRevisions && scanned < scanMaxBatches && bytes < responseMaxBytes) {
+    watcher.position = nextRevision(source.revision)
+  }
+  watcher.isBehind = watcher.position <= source.revision
+  return events
+}

@@ -1,0 +1,378 @@
+/** The watchers of one stream, with etcd's semantics, for both doors.
+ *
+ *  A watcher is a position: the next revision that it has not seen. One that has seen everything its source has applied is in sync,
+ *  and gets each batch as it is applied; one that is behind reads the history, up to 1,000 revisions a response, until it is in sync.
+ *  When the client does not take what is sent, its watchers simply stay behind, and cost nothing. Progress is told only while every
+ *  watcher of the stream is in sync, so it can never overtake an event.
+ *
+ *  A mirror's history may begin after a watcher's position, and there may be keys that it does not have. Such watchers are served by
+ *  etcd, each on a stream of its own, and taken over as soon as the history reaches back to their position. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { CacheError } from '../../base/errors.ts'
+import type { Random } from '../../base/random.ts'
+import { nextRevision, type Revision, revision } from '../../base/revision.ts'
+import { fragmentsOf } from '../engine/fragments.ts'
+import type { Lane } from '../engine/scheduler.ts'
+import type { WatchEvent } from '../proto/key-value.ts'
+import {
+  noWatchId,
+  type WatchCreateMessage,
+  type WatchRequestMessage,
+  type WatchResponseMessage,
+} from '../proto/watch-messages.ts'
+import type { BatchEvents } from './batch-events.ts'
+import { ElsewhereWatchers } from './elsewhere-watchers.ts'
+import { replay } from './replay.ts'
+import type { WatchConnection, WatchHome, WatchSource } from './watch-source.ts'
+import { createWatcher, eventsFor, type Watcher, watchedRange } from './watcher.ts'
+
+export interface WatchStreamParts {
+  readonly home: WatchHome
+  readonly connection: WatchConnection
+  readonly clock: Clock
+  readonly random: Random
+  readonly progressIntervalMs: number
+  /** The client wants the stream to end when the leader is lost. */
+  readonly requiresLeader: boolean
+  /** Where work of the stream waits for its turn. */
+  readonly lane: Lane
+  /** Called once, when the stream is over. */
+  readonly closed: (stream: WatchStream) => void
+}
+
+export class WatchStream {
+  readonly #parts: WatchStreamParts
+  readonly #watchers = new Map<bigint, Watcher>()
+  readonly #elsewhere: ElsewhereWatchers
+  #nextId = 0n
+  #isBlocked = false
+  #isClosed = false
+  #isCatchUpPosted = false
+  /** A progress request waits until every watcher is in sync. */
+  #isProgressOwed = false
+  #progressTimer: CancelTimer | undefined
+
+  constructor(parts: WatchStreamParts) {
+    this.#parts = parts
+    this.#elsewhere = new ElsewhereWatchers(parts.home.elsewhere, {
+      send: response => this.#sendResponse(response),
+      canceledAtCreation: watcher => this.#watchers.delete(watcher.id),
+      told: watcher => this.#toldElsewhere(watcher),
+      failed: failure => this.end(failure),
+    })
+  }
+
+  get requiresLeader(): boolean {
+    return this.#parts.requiresLeader
+  }
+
+  /** Takes a request of the client. One that comes while etcd has not accepted a watcher waits for that: etcd, too, takes one at a time. */
+  handle(request: WatchRequestMessage): void {
+    if (this.#isClosed || this.#elsewhere.holdBack(() => this.handle(request))) return
+    switch (request.type) {
+      case 'create':
+        this.#create(request.value)
+        return
+      case 'cancel':
+        this.#cancel(request.value.watchId)
+        return
+      case 'progress':
+        this.#answerProgress()
+        return
+    }
+  }
+
+  /** The client takes responses again. */
+  resume(): void {
+    this.#isBlocked = false
+    this.#elsewhere.resume(this.#watchers.values())
+    this.#postCatchUp()
+  }
+
+  /** A source has applied a batch. */
+  applied(source: WatchSource, batch: BatchEvents): void {
+    const next = nextRevision(batch.revision)
+    let isBehind = false
+    for (const watcher of this.#watchers.values()) {
+      // A watcher in sync expects this revision, or a later one when its start lies in the future.
+      if (watcher.source !== source || watcher.elsewhere !== undefined) continue
+      if (watcher.isCompacted || watcher.position > batch.revision) continue
+      if (watcher.isBehind || this.#isBlocked) {
+        watcher.isBehind = true
+        isBehind = true
+        continue
+      }
+      watcher.position = next
+      const events = eventsFor(watcher, batch, source.compactRevision)
+      if (events.length > 0) this.#sendEvents(watcher, events, batch.revision)
+    }
+    if (isBehind) this.#postCatchUp()
+    if (this.#isProgressOwed) this.#tellOwedProgress()
+  }
+
+  /** A source is proven further than its last batch. */
+  progressed(): void {
+    if (this.#isProgressOwed) this.#tellOwedProgress()
+  }
+
+  /** The history of a source has begun anew, after `seen`: whatever comes after that must be found again. */
+  lost(source: WatchSource, seen: Revision): void {
+    for (const watcher of this.#watchers.values()) {
+      if (watcher.source !== source || watcher.elsewhere !== undefined) continue
+      if (!watcher.isBehind) watcher.position = revision(Math.max(watcher.position, seen + 1))
+      watcher.isBehind = true
+    }
+    this.#postCatchUp()
+  }
+
+  /** A source is served, or is not any more. */
+  sourceChanged(source: WatchSource): void {
+    if (!source.isServed) return
+    this.#elsewhere.askProgress(this.#watchers.values(), source)
+    this.#postCatchUp()
+  }
+
+  /** Ends the stream from the client's side: nothing more is sent. */
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#elsewhere.close(this.#watchers.values())
+    this.#watchers.clear()
+    this.#progressTimer?.()
+    this.#parts.lane.close()
+    this.#parts.closed(this)
+  }
+
+  /** Ends the stream from this side. */
+  end(failure: CacheError): void {
+    if (this.#isClosed) return
+    this.close()
+    this.#parts.connection.end(failure)
+  }
+
+  #create(request: WatchCreateMessage): void {
+    const { home } = this.#parts
+    const refusal = this.#refusal(request)
+    if (refusal !== undefined) {
+      this.#send({ watchId: noWatchId, created: true, canceled: true, cancelReason: refusal })
+      return
+    }
+    const range = watchedRange(request)
+    const source = home.sourceOf(range)
+    const start = Math.min(request.startRevision, Number.MAX_SAFE_INTEGER)
+    const isReplay = start > 0 && source !== undefined && start <= source.revision
+    const newest = source?.newest ?? home.revision
+    const watcher = createWatcher(request, {
+      id: this.#idFor(request.watchId),
+      range,
+      source,
+      startRevision: start,
+      position: revision(isReplay ? start : Math.max(start, newest + 1)),
+      isBehind: isReplay,
+    })
+    this.#watchers.set(watcher.id, watcher)
+    if (request.progressNotify) this.#setProgressTimer()
+    if (source?.isServed !== true || start < 0) {
+      this.#elsewhere.create(watcher)
+      return
+    }
+    this.#send({ watchId: watcher.id, created: true }, newest)
+    if (isReplay) this.#postCatchUp()
+  }
+
+  /** Why etcd refuses the watcher, if it does. */
+  #refusal(request: WatchCreateMessage): string | undefined {
+    // Which versions refuse it is for etcd to say, where there is one.
+    if (request.startRevision < 0 && this.#parts.home.elsewhere === undefined) {
+      return 'etcdserver: mvcc: required revision has been compacted'
+    }
+    const { start, end } = watchedRange(request)
+    if (end !== undefined && start >= end) return 'mvcc: watcher range is empty'
+    if (request.watchId !== 0n && this.#watchers.has(request.watchId)) {
+      return 'mvcc: duplicate watch ID provided on the WatchStream'
+    }
+    return undefined
+  }
+
+  #idFor(wanted: bigint): bigint {
+    if (wanted !== 0n) return wanted
+    while (this.#watchers.has(this.#nextId)) this.#nextId++
+    return this.#nextId++
+  }
+
+  #cancel(id: bigint): void {
+    const watcher = this.#watchers.get(id)
+    if (watcher === undefined) return
+    this.#watchers.delete(id)
+    watcher.elsewhere?.close()
+    this.#send({ watchId: id, canceled: true })
+  }
+
+  #answerProgress(): void {
+    const { home, connection } = this.#parts
+    if (this.#watchers.size === 0) return
+    if (home.progressOvertakesEvents) {
+      connection.sendFirst(this.#response({ watchId: noWatchId }, home.revision))
+      return
+    }
+    if (home.answersProgressLater) {
+      this.#elsewhere.askProgress(this.#watchers.values())
+      for (const source of this.#sources()) source.refresh()
+    }
+    this.#isProgressOwed = true
+    this.#tellOwedProgress()
+    if (!home.answersProgressLater) this.#isProgressOwed = false
+  }
+
+  #tellOwedProgress(): void {
+    let proven = Infinity
+    for (const watcher of this.#watchers.values()) {
+      if (!this.#isInSync(watcher)) return
+      const { source, elsewhere, provenElsewhere } = watcher
+      const own = elsewhere === undefined ? (source?.revision ?? 0) : provenElsewhere
+      if (source !== undefined && source.revision < source.newest) return
+      proven = Math.min(proven, own)
+    }
+    this.#isProgressOwed = false
+    if (proven !== Infinity) this.#send({ watchId: noWatchId }, proven)
+  }
+
+  #sources(): Set<WatchSource> {
+    const sources = new Set<WatchSource>()
+    for (const { source } of this.#watchers.values()) if (source !== undefined) sources.add(source)
+    return sources
+  }
+
+  #isInSync(watcher: Watcher): boolean {
+    const { isBehind, isCompacted, source, elsewhere, startRevision } = watcher
+    if (isBehind || isCompacted || this.#isBlocked) return false
+    if (elsewhere !== undefined) return source === undefined && watcher.provenElsewhere >= 0
+    // One whose start lies in the future has nothing to be in sync with. For etcd that is so even when the start is the very next
+    // revision (3.4.38, 3.5.22 and later): a progress request after a list is answered once something has happened.
+    return source !== undefined && startRevision <= source.syncedStart
+  }
+
+  #setProgressTimer(): void {
+    if (this.#progressTimer !== undefined || this.#isClosed) return
+    const { clock, random, progressIntervalMs } = this.#parts
+    const delayMs = progressIntervalMs * (1 + random.next() / 10)
+    this.#progressTimer = clock.setTimer(delayMs, () => {
+      this.#progressTimer = undefined
+      this.#sendDueProgress()
+    })
+  }
+
+  /** Tells each watcher that asked for it, and has had no events since the last time. */
+  #sendDueProgress(): void {
+    let isWanted = false
+    for (const watcher of this.#watchers.values()) {
+      if (!watcher.request.progressNotify) continue
+      isWanted = true
+      // What etcd serves, etcd tells of its progress.
+      const isOurs = watcher.elsewhere === undefined && this.#isInSync(watcher)
+      if (watcher.isProgressDue && isOurs) {
+        this.#send({ watchId: watcher.id }, watcher.source?.revision)
+        watcher.source?.refresh()
+      }
+      watcher.isProgressDue = true
+    }
+    if (isWanted) this.#setProgressTimer()
+  }
+
+  #postCatchUp(): void {
+    if (this.#isCatchUpPosted || this.#isClosed) return
+    this.#isCatchUpPosted = true
+    this.#parts.lane.post(() => {
+      this.#isCatchUpPosted = false
+      let isUnfinished = false
+      for (const watcher of this.#watchers.values()) {
+        if (this.#isBlocked) return
+        if (watcher.elsewhere !== undefined) this.#takeOver(watcher)
+        if (!mayCatchUp(watcher)) continue
+        this.#catchUp(watcher, watcher.source)
+        if (mayCatchUp(watcher)) isUnfinished = true
+      }
+      if (isUnfinished && !this.#isBlocked) this.#postCatchUp()
+      if (this.#isProgressOwed) this.#tellOwedProgress()
+    })
+  }
+
+  /** Sends a watcher that is behind one response with what it has missed, or as much as one response holds. */
+  #catchUp(watcher: Watcher, source: WatchSource): void {
+    if (watcher.position < source.compactRevision || watcher.position < source.oldestBatch) {
+      this.#leaveBehind(watcher, source)
+      return
+    }
+    const events = replay(watcher, source)
+    if (events.length > 0) this.#sendEvents(watcher, events, source.revision)
+  }
+
+  /** The source does not have what comes next: etcd may, or it is compacted. */
+  #leaveBehind(watcher: Watcher, source: WatchSource): void {
+    if (this.#parts.home.elsewhere !== undefined) {
+      this.#elsewhere.replay(watcher)
+      return
+    }
+    watcher.isCompacted = true
+    const compactRevision = Math.max(source.compactRevision, source.oldestBatch)
+    this.#send({ watchId: watcher.id, canceled: true, compactRevision }, 0)
+  }
+
+  #toldElsewhere(watcher: Watcher): void {
+    this.#takeOver(watcher)
+    if (this.#isProgressOwed) this.#tellOwedProgress()
+  }
+
+  /** Serves a watcher again that etcd has served, if the history has what it has not seen. */
+  #takeOver(watcher: Watcher): void {
+    const { source, elsewhere, position, isCompacted } = watcher
+    if (source?.isServed !== true || isCompacted || !this.#elsewhere.isAtRest(watcher)) return
+    if (position < source.compactRevision || position < source.oldestBatch) return
+    elsewhere?.close()
+    watcher.elsewhere = undefined
+    watcher.isBehind = position <= source.revision
+    if (watcher.isBehind) this.#postCatchUp()
+  }
+
+  #sendEvents(watcher: Watcher, events: WatchEvent[], headerRevision: number): void {
+    watcher.isProgressDue = false
+    const parts = watcher.request.fragment ? fragmentsOf(events) : [events]
+    for (const [i, part] of parts.entries()) {
+      const fragment = i < parts.length - 1
+      this.#send({ watchId: watcher.id, events: part, fragment }, headerRevision)
+    }
+  }
+
+  #send(fields: ResponseFields, headerRevision: number = this.#parts.home.revision): void {
+    this.#sendResponse(this.#response(fields, headerRevision))
+  }
+
+  #sendResponse(response: WatchResponseMessage): void {
+    if (this.#parts.connection.send(response)) return
+    this.#isBlocked = true
+    this.#elsewhere.pause(this.#watchers.values())
+  }
+
+  #response(fields: ResponseFields, headerRevision: number): WatchResponseMessage {
+    return {
+      header: this.#parts.home.header(headerRevision),
+      watchId: fields.watchId,
+      created: fields.created ?? false,
+      canceled: fields.canceled ?? false,
+      compactRevision: fields.compactRevision ?? 0,
+      cancelReason: fields.cancelReason ?? '',
+      fragment: fields.fragment ?? false,
+      events: fields.events ?? noEvents,
+    }
+  }
+}
+
+type ResponseFields = { readonly watchId: bigint } & Partial<Omit<WatchResponseMessage, 'header'>>
+
+const noEvents: readonly WatchEvent[] = []
+
+function mayCatchUp(watcher: Watcher): watcher is Watcher & { readonly source: WatchSource } {
+  const { isBehind, isCompacted, source, elsewhere } = watcher
+  return isBehind && !isCompacted && elsewhere === undefined && source?.isServed === true
+}
