@@ -15,6 +15,7 @@ import { readBody } from '../server/read-body.ts'
 import type { ApiOptions } from './api.ts'
 import { answerDeleteCollection } from './delete-collection.ts'
 import { shownAs } from './read.ts'
+import { scaleBody } from './scale.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** As kube-apiserver has it. */
@@ -96,10 +97,15 @@ async function show(
 ): Promise<void> {
   const { reply } = context
   const type = contentType(mediaType.encoding)
-  if (written.type === 'object') {
-    const plan = { resource: session.resource, type: 'get' } as ReadPlan
+  if (written.type === 'object' || written.type === 'scale') {
+    const { resource } = session
+    const { entry } = written
+    const plan = { resource, type: 'get' } as ReadPlan
     const { encoder, shown } = shownAs(context, plan, mediaType, options)
-    const body = objectBody(encoder, written.entry, { shown, isPretty: mediaType.isPretty })
+    const body =
+      written.type === 'scale'
+        ? scaleBody(resource, mediaType, { encoder, shown, entry })
+        : objectBody(encoder, entry, { shown, isPretty: mediaType.isPretty })
     if (body instanceof NotExact) throw notShown(session.resource, body)
     await reply.body(reply.response(written.code, type), body)
     return

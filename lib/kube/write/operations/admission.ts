@@ -9,7 +9,7 @@ import {
   type JsonValue,
   memberOf,
 } from '../../../codec/json/tree.ts'
-import { finalizersOf, metaText, numberOf, setMeta, textOf } from '../metadata.ts'
+import { copyMember, finalizersOf, metaText, numberOf, setMeta, textOf } from '../metadata.ts'
 import { forbiddenWrite } from '../refusals.ts'
 import { objectNotFound } from '../../status.ts'
 import type { Resource } from '../../resources/resource.ts'
@@ -25,13 +25,22 @@ export async function admitCreate(session: WriteSession, object: JsonObject): Pr
   if (name === '/pods') await admitPod(session, object)
   if (name === '/persistentvolumeclaims') addFinalizer(object, 'kubernetes.io/pvc-protection')
   if (name === '/persistentvolumes') addFinalizer(object, 'kubernetes.io/pv-protection')
+  if (name === 'storage.k8s.io/volumeattributesclasses') {
+    addFinalizer(object, 'kubernetes.io/vac-protection')
+  }
   if (name === '/nodes') taintNode(object)
 }
 
 /** Completes an object that is about to be changed. */
-export function admitUpdate(session: WriteSession, object: JsonObject): void {
+export function admitUpdate(session: WriteSession, object: JsonObject, live: JsonObject): void {
   const name = `${session.kind.group}/${session.kind.resource}`
-  if (session.subresource === '' && name === '/pods') addTolerations(object)
+  if (session.subresource !== '' || name !== '/pods') return
+  addTolerations(object)
+  const [spec, known] = [object.get('spec'), live.get('spec')]
+  if (!(spec instanceof Map) || !(known instanceof Map)) return
+  for (const member of ['priority', 'preemptionPolicy']) {
+    if ((spec.get(member) ?? null) === null) copyMember(spec, known, member)
+  }
 }
 
 const immortalNamespaces = ['default', 'kube-system', 'kube-public']

@@ -35,18 +35,13 @@ const typeByName: ReadonlyMap<string, PatchType | 'apply'> = new Map([
 
 /** Changes an object by a patch. */
 export async function patch(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const type = patchTypeOf(session, sent.contentType)
-  const isApply = type === 'apply'
-  const options = parseWriteOptions(sent.query, 'PatchOptions', isApply)
+  const { make, options, isApply } = patchMaker(session, sent)
   return updateObject(session, {
     uid: '',
     mayCreate: isApply,
     isDryRun: options.isDryRun,
     make: async live => {
-      const made =
-        type === 'apply'
-          ? applyConfiguration(session, live, { body: sent.body, options })
-          : patched(session, live, { body: sent.body, type, options })
+      const made = make(live)
       if (live === undefined && metaText(made, 'uid') !== '') {
         const reason = `uid mismatch: the provided object specified uid ${metaText(made, 'uid')}, and no existing object was found`
         throw conflict(session.resource, session.name, reason)
@@ -54,11 +49,32 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
       checkNamespace(made, session)
       checkName(made, session)
       if (live === undefined) await admitCreate(session, made)
-      else admitUpdate(session, made)
+      else admitUpdate(session, made, live)
       session.warn(dropRepeatedOwners(made, true))
       return made
     },
   })
+}
+
+/** How a patch changes objects. */
+interface PatchMaker {
+  readonly make: (live: JsonObject | undefined) => JsonObject
+  readonly options: WriteOptions
+  /** It may create the object, too. */
+  readonly isApply: boolean
+}
+
+/** Reads what kind of patch it is, and its options. */
+export function patchMaker(session: WriteSession, sent: WriteBody): PatchMaker {
+  const type = patchTypeOf(session, sent.contentType)
+  const isApply = type === 'apply'
+  const options = parseWriteOptions(sent.query, 'PatchOptions', isApply)
+  const { body } = sent
+  const make: PatchMaker['make'] = live =>
+    type === 'apply'
+      ? applyConfiguration(session, live, { body, options })
+      : patched(session, live, { body, type, options })
+  return { make, options, isApply }
 }
 
 function patchTypeOf({ kind }: WriteSession, contentType = ''): PatchType | 'apply' {

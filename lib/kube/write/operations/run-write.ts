@@ -8,6 +8,7 @@ import { deleteObject } from './delete-object.ts'
 import { readDeleteOptions } from './delete-options-body.ts'
 import { evict } from './eviction.ts'
 import { patch } from './patch.ts'
+import { patchScale, updateScale } from './scale.ts'
 import type { Written, WriteSession } from './session.ts'
 import { create, update, type WriteBody } from './write.ts'
 
@@ -26,6 +27,8 @@ export async function runWrite(session: WriteSession, request: WriteRequest): Pr
   const sent = async (): Promise<WriteBody> => ({ query, contentType, body: await readBody() })
   if (subresource === 'binding') return bind(session, await sent())
   if (subresource === 'eviction') return evict(session, await sent())
+  if (subresource === 'scale' && verb === 'update') return updateScale(session, await sent())
+  if (subresource === 'scale' && verb === 'patch') return patchScale(session, await sent())
   switch (verb) {
     case 'create':
       return create(session, await sent())

@@ -46,6 +46,8 @@ export interface SessionOptions {
   readonly userAgent: string
   readonly user: Identity
   readonly signal: AbortSignal
+  /** What is written, if it is not an object of the resource itself: a Scale. */
+  readonly kind?: WriteKind | undefined
 }
 
 export class WriteSession implements SessionOptions {
@@ -75,12 +77,17 @@ export class WriteSession implements SessionOptions {
     this.user = options.user
     this.signal = options.signal
     this.services = services
-    this.kind = writeKindOf(options.resource, options.state.registry.schema)
+    this.kind = options.kind ?? writeKindOf(options.resource, options.state.registry.schema)
   }
 
   /** A write of another object of the resource by the same request. */
   of(namespace: string, name: string): WriteSession {
     return new WriteSession({ ...this.#options, namespace, name }, this.services)
+  }
+
+  /** The same write, of an object of another kind. */
+  as(kind: WriteKind): WriteSession {
+    return new WriteSession({ ...this.#options, kind }, this.services)
   }
 
   /** A write of another object by the same request, in the same namespace. */
@@ -173,6 +180,8 @@ export function entryOf(key: Key, value: Uint8Array, revision: number): KeyValue
 /** What a write answers. */
 export type Written =
   | { readonly type: 'object'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
+  /** The Scale of an object. */
+  | { readonly type: 'scale'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
   /** `Success`, with what is said of the object. */
   | {
       readonly type: 'success'

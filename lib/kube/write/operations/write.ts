@@ -49,7 +49,7 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
       copy.set('metadata', new Map(metadataOf(object)))
       const managed = owned(session, { live, object: copy, options })
       if (live === undefined) await admitCreate(session, managed)
-      else admitUpdate(session, managed)
+      else admitUpdate(session, managed, live)
       return managed
     },
   })
