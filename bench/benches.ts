@@ -1,7 +1,6 @@
 /** Every benchmark, in the order of the layers. */
 
 import type { Bench } from './bench.ts'
-import { attacksBench } from './attacks/attacks.ts'
 import { authBench } from './auth/auth.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
@@ -22,5 +21,4 @@ export const benches: readonly Bench[] = [
   watchBench,
   proxyBench,
   authBench,
-  attacksBench,
 ]

@@ -2,7 +2,6 @@
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { noteAccepted } from './accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
@@ -109,9 +108,7 @@ export class Http1Exchange implements Exchange {
     this.#response.writeHead(status, headers as Record<string, string | string[]>)
   }
 
-  accept(): void {
-    noteAccepted(this.body.socket)
-  }
+  accept(): void {}
 
   proceed(): void {}
 

@@ -9,6 +9,7 @@ import { admitCreate, admitUpdate } from './admission.ts'
 import { checkName, checkNamespace, dropRepeatedOwners } from './checks.ts'
 import { decodeCustom } from './custom-body.ts'
 import { owned } from './ownership.ts'
+import { review } from './reviews.ts'
 import { createObject, updateObject } from './store-object.ts'
 import type { Written, WriteSession } from './session.ts'
 
@@ -29,6 +30,8 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   checkNamespace(object, session)
   session.warn(dropRepeatedOwners(object, false))
   const managed = owned(session, { live: undefined, object, options })
+  const answer = review(session, managed)
+  if (answer !== undefined) return { type: 'tree', code: 201, object: answer }
   await admitCreate(session, managed)
   return createObject(session, managed, options.isDryRun)
 }
