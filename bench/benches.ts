@@ -1,6 +1,7 @@
 /** Every benchmark, in the order of the layers. */
 
 import type { Bench } from './bench.ts'
+import { attacksBench } from './attacks/attacks.ts'
 import { authBench } from './auth/auth.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
@@ -21,4 +22,5 @@ export const benches: readonly Bench[] = [
   watchBench,
   proxyBench,
   authBench,
+  attacksBench,
 ]

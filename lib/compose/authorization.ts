@@ -38,6 +38,7 @@ export function createAuthorizer(
   const keptMs = ({ type }: AccessAnswer): number => (type === 'allowed' ? allowMs : denyMs)
   const queue = new ReviewQueue()
   return new Authorizer({
+    clock,
     queue,
     mode,
     canPass,

@@ -3,6 +3,7 @@
  *  refuse the request with upstream's texts. */
 
 import { LRUCache } from 'lru-cache'
+import type { Clock } from '../../base/clock.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
@@ -43,6 +44,7 @@ export interface AuthorizerOptions {
   /** With whose credentials the upstream is asked: the caller's own (`delegate`), or ours, with the identity from a front proxy or a
    *  certificate (`requestheader`). */
   readonly mode: 'delegate' | 'requestheader'
+  readonly clock: Pick<Clock, 'yield'>
   readonly callers: Callers
   readonly reviews: Reviews
   readonly reviewCache: ReviewCache
@@ -94,6 +96,8 @@ export class Authorizer {
   async #decide(question: Question): Promise<Verdict> {
     const generation = this.#options.reviewCache.generationOf(namespaceOf(question))
     const decision = await this.#ask(question).catch(failed)
+    // Many answers may come in one packet: the requests go on in turns.
+    await this.#options.clock.yield()
     this.#noteCaller(question.caller, decision.type)
     switch (decision.type) {
       case 'allowed':

@@ -5,7 +5,7 @@ import { CacheError } from '../../base/errors.ts'
 
 /** Reviews in flight, and how many of them may be about unknown callers. */
 const runningMax = 128
-const strangersMax = 64
+const strangersMax = 16
 /** The bound of a queue: more than any upstream answers in time. */
 const waitingMax = 2_000
 const strangersWaitingMax = 1_000

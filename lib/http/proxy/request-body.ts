@@ -30,10 +30,16 @@ class Pieces implements AsyncIterableIterator<Uint8Array> {
   readonly #clock: Clock
   readonly #iterator: AsyncIterator<Uint8Array>
   #first: IteratorResult<Uint8Array> | undefined = undefined
+  /** Ends the wait for a piece. */
+  #leave: () => void = () => {}
 
-  constructor({ body }: Exchange, clock: Clock) {
+  constructor(exchange: Exchange, clock: Clock) {
     this.#clock = clock
-    this.#iterator = body.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array>
+    this.#iterator = exchange.body.iterator({
+      destroyOnReturn: false,
+    }) as AsyncIterator<Uint8Array>
+    // The response may end before the body: nothing waits for the rest then.
+    exchange.onClose(() => this.#leave())
   }
 
   [Symbol.asyncIterator](): this {
@@ -58,6 +64,10 @@ class Pieces implements AsyncIterableIterator<Uint8Array> {
   #inTime(): Promise<IteratorResult<Uint8Array>> {
     return new Promise((resolve, reject) => {
       const cancel = this.#clock.setTimer(pieceMaxMs, () => reject(tooSlow()))
+      this.#leave = () => {
+        cancel()
+        reject(new CacheError('closed', 'the client has left'))
+      }
       this.#iterator.next().then(
         result => {
           cancel()

@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { noteAccepted } from './accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
@@ -108,7 +109,9 @@ export class Http1Exchange implements Exchange {
     this.#response.writeHead(status, headers as Record<string, string | string[]>)
   }
 
-  accept(): void {}
+  accept(): void {
+    noteAccepted(this.body.socket)
+  }
 
   proceed(): void {}
 

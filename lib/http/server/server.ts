@@ -15,8 +15,11 @@ import { guarded } from './guarded.ts'
 import { Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
-import { strangerStreams } from './h2-session.ts'
+import { limitResets, strangerStreams } from './h2-session.ts'
+import { isAccepted } from './accepted.ts'
+import { Handshakes } from '../limits/handshakes.ts'
 import { StalledClients } from '../limits/stalled.ts'
+import { Starts } from '../limits/starts.ts'
 
 export interface Listen {
   readonly protocol: 'http' | 'https'
@@ -83,6 +86,8 @@ export class Server {
   readonly #onFault: OnFault
   readonly #exchanges = new Set<Exchange>()
   readonly #stalled: StalledClients
+  readonly #starts: Starts
+  readonly #handshakes = new Handshakes()
   readonly #idleTimeoutMs: number
   #onIdle: (() => void) | undefined
   #isDraining = false
@@ -93,6 +98,7 @@ export class Server {
     this.#onFault = options.onFault
     this.#idleTimeoutMs = options.idleTimeoutMs ?? idleTimeoutMs
     this.#stalled = new StalledClients(this.#exchanges, clock)
+    this.#starts = new Starts(clock)
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
       case 'https':
@@ -118,7 +124,7 @@ export class Server {
       response.on('finish', () => socket.end())
       socket.on('error', () => {})
       const takeover = new WaitingTakeover(socket, head)
-      this.#begin(new Http1Exchange(request, response, this.#onFault, takeover))
+      this.#begin(new Http1Exchange(request, response, this.#onFault, takeover), socket)
     })
   }
 
@@ -189,6 +195,15 @@ export class Server {
       handshakeTimeout: headersTimeoutMs,
       ALPNProtocols: ['h2', 'http/1.1'],
     })
+    const begins = server.listeners('connection')
+    server.removeAllListeners('connection')
+    server.on('connection', (socket: net.Socket) => {
+      onFirstBytes(socket, () => {
+        this.#handshakes.add(socket.remoteAddress ?? '', () => {
+          if (!socket.destroyed) for (const begin of begins) begin.call(server, socket)
+        })
+      })
+    })
     const listeners = server.listeners('secureConnection')
     server.removeAllListeners('secureConnection')
     server.on('secureConnection', socket => {
@@ -205,14 +220,7 @@ export class Server {
     http1.removeAllListeners('connection')
     return http1.on('connection', (socket: net.Socket) => {
       this.#track(socket)
-      socket.setTimeout(headersTimeoutMs, () => socket.destroy())
-      socket.on('error', () => {})
-      socket.once('readable', () => {
-        const start = socket.read() as Buffer | null
-        if (start === null) return
-        socket.setTimeout(0)
-        socket.removeAllListeners('timeout')
-        socket.unshift(start)
+      onFirstBytes(socket, start => {
         if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
           // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 client that ends has gone.
           socket.allowHalfOpen = false
@@ -224,7 +232,7 @@ export class Server {
 
   #withHttp1<T extends http.Server>(server: T): T {
     server.on('request', (request, response) =>
-      this.#begin(new Http1Exchange(request, response, this.#onFault)),
+      this.#begin(new Http1Exchange(request, response, this.#onFault), request.socket),
     )
     server.on('clientError', refuseMalformed)
     return server
@@ -236,6 +244,7 @@ export class Server {
       session.on('close', () => this.#sessions.delete(session))
       session.on('error', () => {})
       if (this.#isDraining) session.close()
+      limitResets(session)
       // A ping resets the idle time: the client keeps the connection alive because it may use it.
       let streams = 0
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
@@ -258,13 +267,16 @@ export class Server {
         headers: http2.IncomingHttpHeaders,
         _flags: number,
         rawHeaders: string[],
-      ) => this.#begin(new Http2Exchange(stream, headers, rawHeaders, this.#onFault)),
+      ) => {
+        const exchange = new Http2Exchange(stream, headers, rawHeaders, this.#onFault)
+        this.#begin(exchange, stream.session ?? stream)
+      },
     )
     server.on('sessionError', () => {})
     return server
   }
 
-  #begin(exchange: Exchange): void {
+  #begin(exchange: Exchange, connection: object): void {
     this.#exchanges.add(exchange)
     this.#stalled.wake()
     exchange.onClose(() => {
@@ -272,13 +284,31 @@ export class Server {
       if (this.#isDraining) this.#http1.closeIdleConnections()
       if (this.#exchanges.size === 0) this.#onIdle?.()
     })
-    guarded(exchange, () => this.#handler(exchange), this.#onFault)()
+    const handle = (): void => {
+      if (!exchange.isClosed) this.#handler(exchange)
+    }
+    const start = guarded(exchange, handle, this.#onFault)
+    this.#starts.add(connection, isAccepted(connection), start)
   }
 
   #track(socket: net.Socket): void {
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
   }
+}
+
+/** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends nothing in time is closed. */
+function onFirstBytes(socket: net.Socket, task: (start: Buffer) => void): void {
+  socket.setTimeout(headersTimeoutMs, () => socket.destroy())
+  socket.on('error', () => {})
+  socket.once('readable', () => {
+    const start = socket.read() as Buffer | null
+    if (start === null) return
+    socket.setTimeout(0)
+    socket.removeAllListeners('timeout')
+    socket.unshift(start)
+    task(start)
+  })
 }
 
 /** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */

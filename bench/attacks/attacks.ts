@@ -1,0 +1,274 @@
+/** How long an administrator's get takes while somebody attacks, against how long it takes without. The program, its etcd,
+ *  its upstream, the attacker and the administrator are processes of their own. The attacker and the upstream stand for other machines, so
+ *  they have a lower priority here. */
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { setPriority, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { admin, maps } from '../../test/support/attacks/door.ts'
+import { ask } from '../../test/support/attacks/faces.ts'
+import type { Bench, BenchOptions, BenchResult, Floor } from '../bench.ts'
+import { median, percentile } from '../bench.ts'
+import { Http1Client } from '../list/http1-client.ts'
+import { Program } from '../list/processes.ts'
+import type { AttackName, FloodOrder } from './flood.ts'
+import type { UpstreamOrder } from './upstream.ts'
+
+export const attacksBench: Bench = {
+  name: 'attacks',
+  summary: "an administrator's gets while somebody attacks, against gets in peace",
+  run,
+}
+
+const attacks: readonly AttackName[] = [
+  'tokens that nobody has, HTTP/2',
+  'tokens that nobody has, a connection each',
+  'long selectors',
+  'bodies that do not come',
+  'bodies of nobody that do not come',
+  'answers that nobody reads',
+  'watches with selectors',
+  'rapid resets',
+  'endless headers',
+  'windows of zero',
+  'handshakes',
+]
+
+interface Pace {
+  readonly rounds: number
+  readonly roundMs: number
+  readonly objects: number
+  /** How much of each attack. */
+  readonly share: number
+}
+
+const paces: Readonly<Record<BenchOptions['size'], Pace>> = {
+  small: { rounds: 1, roundMs: 50, objects: 50, share: 0.05 },
+  full: { rounds: 5, roundMs: 2_000, objects: 1_000, share: 1 },
+}
+
+/** What gets took: over a connection that is open, and over one of their own. */
+interface Times {
+  readonly open: readonly Time[]
+  readonly own: readonly Time[]
+}
+
+/** Milliseconds from a request to its response. */
+interface Time {
+  readonly wall: number
+  /** Of the processor, that the program's main thread used meanwhile: what a get waited for the program itself. The machine's other work
+   *  does not count. */
+  readonly busy: number
+}
+
+/** Figures of one attack: medians of the rounds. */
+interface Row {
+  readonly attack: AttackName
+  readonly steps: number
+  readonly quiet: Figures
+  readonly attacked: Figures
+}
+
+interface Figures {
+  readonly p50: number
+  readonly p99: number
+  readonly busyP99: number
+  readonly ownP99: number
+}
+
+async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+  const pace = paces[size]
+  const tasks: (() => unknown)[] = []
+  try {
+    progress('starting')
+    const program = await startAll(pace.objects, tasks)
+    const flood = startChild('flood', tasks)
+    const only = process.env['ATTACK']
+    const rows: Row[] = []
+    for (const attack of attacks.filter(name => only === undefined || name.includes(only))) {
+      progress(attack)
+      rows.push(await measure(attack, { program, flood, pace }))
+    }
+    return resultOf(rows)
+  } finally {
+    for (const task of tasks.toReversed()) await task()
+  }
+}
+
+/** A program that answers from the mirror. */
+async function startAll(objects: number, tasks: (() => unknown)[]): Promise<Program> {
+  const [etcd] = (await once(startChild('etcd', tasks), 'message')) as [string]
+  const child = startChild('upstream', tasks)
+  const order: UpstreamOrder = { etcd, objects }
+  child.send(order)
+  const [upstream] = (await once(child, 'message')) as [string]
+  const folder = await mkdtemp(join(tmpdir(), 'watchglass-attacks-'))
+  tasks.push(() => rm(folder, { recursive: true }))
+  const token = join(folder, 'token')
+  await writeFile(token, 'own')
+  const program = await Program.start([
+    `--etcd=${etcd}`,
+    `--upstream=${upstream}`,
+    `--upstream-token-file=${token}`,
+    '--admin-listen=http://127.0.0.1:0',
+    '--auth=delegate',
+  ])
+  tasks.push(() => program.stop())
+  const { port } = program
+  for (;;) {
+    const { headers } = await ask({ protocol: 'https', port }, '1.1', { path, headers: admin })
+    if (String(headers['x-watchglass']).startsWith('mirror')) return program
+    await sleep(20)
+  }
+}
+
+const path = `${maps}/map-0`
+
+function startChild(name: 'etcd' | 'upstream' | 'flood', tasks: (() => unknown)[]): ChildProcess {
+  const child = fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)))
+  if (child.pid !== undefined && name !== 'etcd') setPriority(child.pid, 10)
+  tasks.push(() => {
+    if (child.connected) child.disconnect()
+  })
+  return child
+}
+
+interface Measured {
+  readonly program: Program
+  readonly flood: ChildProcess
+  readonly pace: Pace
+}
+
+async function measure(attack: AttackName, { program, flood, pace }: Measured): Promise<Row> {
+  const quiet: Figures[] = []
+  const attacked: Figures[] = []
+  let steps = 0
+  const { port } = program
+  await gets(program, pace.roundMs / 4)
+  for (let i = 0; i < pace.rounds; i++) {
+    quiet.push(figuresOf(await gets(program, pace.roundMs)))
+    const order: FloodOrder = { attack, port, share: pace.share }
+    flood.send(order)
+    await sleep(pace.roundMs / 4)
+    attacked.push(figuresOf(await gets(program, pace.roundMs)))
+    const over = once(flood, 'message') as Promise<[number]>
+    flood.send('stop')
+    steps += (await over)[0]
+    await sleep(pace.roundMs / 4)
+  }
+  return { attack, steps, quiet: medians(quiet), attacked: medians(attacked) }
+}
+
+/** Gets one after another for a while, with short pauses. */
+async function gets({ port, process }: Program, forMs: number): Promise<Times> {
+  const endMs = performance.now() + forMs
+  const client = await Http1Client.connect(port)
+  const pid = process.pid ?? 0
+  const open = timesOf(
+    { pid, endMs, pauseMs: 2 },
+    async () => (await client.get(path, headers)).status,
+  )
+  const own = timesOf({ pid, endMs, pauseMs: 20 }, async () => {
+    const alone = await Http1Client.connect(port)
+    const { status } = await alone.get(path, headers)
+    alone.close()
+    return status
+  })
+  const times = { open: await open, own: await own }
+  client.close()
+  return times
+}
+
+const headers = { ...admin }
+
+interface Gets {
+  readonly pid: number
+  readonly endMs: number
+  readonly pauseMs: number
+}
+
+async function timesOf({ pid, endMs, pauseMs }: Gets, get: () => Promise<number>): Promise<Time[]> {
+  const times: Time[] = []
+  while (performance.now() < endMs || times.length === 0) {
+    const startBusy = busyMs(pid)
+    const startMs = performance.now()
+    const status = await get()
+    times.push({ wall: performance.now() - startMs, busy: busyMs(pid) - startBusy })
+    if (status !== 200) throw new Error(`an administrator's get is answered with ${status}`)
+    await sleep(pauseMs)
+  }
+  return times
+}
+
+/** Milliseconds that a main thread has had of the processor; 0 where there is no such file. */
+function busyMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+  } catch {
+    return 0
+  }
+}
+
+function figuresOf({ open, own }: Times): Figures {
+  const walls = open.map(({ wall }) => wall)
+  return {
+    p50: median(walls),
+    p99: percentile(walls, 0.99),
+    busyP99: percentile(
+      open.map(({ busy }) => busy),
+      0.99,
+    ),
+    ownP99: percentile(
+      own.map(({ wall }) => wall),
+      0.99,
+    ),
+  }
+}
+
+function medians(all: readonly Figures[]): Figures {
+  const of = (name: keyof Figures): number => median(all.map(figures => figures[name]))
+  return { p50: of('p50'), p99: of('p99'), busyP99: of('busyP99'), ownP99: of('ownP99') }
+}
+
+function resultOf(rows: readonly Row[]): BenchResult {
+  const floors: Floor[] = rows.map(({ attack, quiet, attacked }) => ({
+    name: `p99 of a get under: ${attack}`,
+    value: attacked.p99 / quiet.p99,
+    bound: 'at most',
+    limit: 3,
+    unit: 'of that without',
+  }))
+  const table = {
+    title: "Milliseconds of an administrator's get, without and with an attack",
+    columns: [
+      'attack',
+      'steps',
+      'p50',
+      'with',
+      'p99',
+      'with',
+      'busy p99',
+      'with',
+      'new p99',
+      'with',
+    ],
+    rows: rows.map(({ attack, steps, quiet, attacked }) => [
+      attack,
+      steps,
+      ...(['p50', 'p99', 'busyP99', 'ownP99'] as const).flatMap(name => [
+        quiet[name],
+        attacked[name],
+      ]),
+    ]),
+  }
+  const resultHash = createHash('sha256')
+    .update(rows.map(row => row.attack).join())
+    .digest('hex')
+  return { tables: [table], floors, resultHash: resultHash.slice(0, 16) }
+}

@@ -1,0 +1,218 @@
+/** A process of its own: attacks the program as fast as it can, in one way, until it is told to stop. */
+
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import type * as http2 from 'node:http2'
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { maps } from '../../test/support/attacks/door.ts'
+import { connect, type Face, openSession } from '../../test/support/attacks/faces.ts'
+import {
+  frame,
+  frameTypes,
+  headerBlock,
+  openRaw,
+  request,
+} from '../../test/support/attacks/raw-http2.ts'
+
+export type AttackName =
+  | 'tokens that nobody has, HTTP/2'
+  | 'tokens that nobody has, a connection each'
+  | 'long selectors'
+  | 'bodies that do not come'
+  | 'bodies of nobody that do not come'
+  | 'answers that nobody reads'
+  | 'watches with selectors'
+  | 'rapid resets'
+  | 'endless headers'
+  | 'windows of zero'
+  | 'handshakes'
+
+/** What it is told to do. */
+export interface FloodOrder {
+  readonly attack: AttackName
+  readonly port: number
+  /** How much of it: 1 is all. */
+  readonly share: number
+}
+
+/** Some of an attack: repeated until the flood is over. */
+type Step = (face: Face) => Promise<unknown>
+
+interface Attack {
+  /** So many do it side by side. */
+  readonly atOnce: number
+  readonly step: Step
+}
+
+let isOver = false
+let done = 0
+const open = new Set<{ destroy(): unknown }>()
+
+const mallory = { authorization: 'Bearer mallory' }
+
+function junk(): { authorization: string } {
+  return { authorization: `Bearer ${randomBytes(24).toString('base64url')}` }
+}
+
+/** Streams of one connection, until it ends. */
+async function streams(
+  face: Face,
+  atOnce: number,
+  lines: () => http2.OutgoingHttpHeaders,
+): Promise<void> {
+  const session = openSession(face)
+  open.add(session)
+  const one = async (): Promise<void> => {
+    while (!isOver && !session.closed && !session.destroyed) {
+      const stream = session.request(lines())
+      stream.on('error', () => {})
+      stream.resume()
+      await once(stream, 'close')
+      done++
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, one))
+  session.destroy()
+  open.delete(session)
+}
+
+async function opened(face: Face, bytes: string): Promise<Socket> {
+  const socket = await connect(face)
+  open.add(socket)
+  socket.on('close', () => open.delete(socket))
+  socket.write(bytes)
+  done++
+  return socket
+}
+
+function head(
+  method: string,
+  path: string,
+  who: Record<string, string>,
+  ...more: string[]
+): string {
+  const lines = Object.entries(who).map(([name, value]) => `${name}: ${value}`)
+  return [`${method} ${path} HTTP/1.1`, 'host: localhost', ...lines, ...more, '', ''].join('\r\n')
+}
+
+/** Holds connections for a while, and then others. */
+async function held(face: Face, bytes: string, isRead: boolean): Promise<void> {
+  const socket = await opened(face, bytes)
+  if (isRead) socket.resume()
+  else socket.pause()
+  const ended = new Promise(resolve => socket.once('close', resolve))
+  await Promise.race([ended, sleep(1_000)])
+  socket.destroy()
+}
+
+async function raw(
+  face: Face,
+  frames: readonly Buffer[],
+  ...pairs: [number, number][]
+): Promise<void> {
+  const socket = await openRaw(face, ...pairs)
+  open.add(socket)
+  const ended = new Promise(resolve => socket.once('close', resolve))
+  for (const one of frames) {
+    if (isOver || socket.destroyed) break
+    done++
+    if (!socket.write(one)) {
+      await Promise.race([ended, new Promise(resolve => socket.once('drain', resolve))])
+    }
+  }
+  await Promise.race([ended, sleep(100)])
+  socket.destroy()
+  open.delete(socket)
+}
+
+type Line = readonly [string, string]
+const lines: readonly Line[] = [
+  [':method', 'GET'],
+  [':scheme', 'https'],
+  [':authority', 'localhost'],
+  [':path', maps],
+]
+const selector = Array.from({ length: 5_000 }, (_, i) => `k${i}`).join(',')
+const cancel = Buffer.from([0, 0, 0, 8])
+const resets = Array.from({ length: 1_000 }, (_, i) =>
+  Buffer.concat([request(2 * i + 1, lines), frame(frameTypes.reset, 0, 2 * i + 1, cancel)]),
+)
+const begun = frame(frameTypes.headers, 1, 1, headerBlock(lines).subarray(0, 10))
+const more = frame(frameTypes.continuation, 0, 1, headerBlock([['a', 'b'.repeat(100)]]))
+const endless = [begun, ...Array.from({ length: 2_000 }, () => more)]
+const mine: readonly Line[] = [...lines, ['authorization', mallory.authorization]]
+const lists = Array.from({ length: 100 }, (_, i) => request(2 * i + 1, mine))
+let count = 0
+
+const attacks: Readonly<Record<AttackName, Attack>> = {
+  'tokens that nobody has, HTTP/2': {
+    atOnce: 16,
+    step: face => streams(face, 100, () => ({ ':path': `${maps}/map-1`, ...junk() })),
+  },
+  'tokens that nobody has, a connection each': {
+    atOnce: 64,
+    step: async face => {
+      const socket = await opened(face, head('GET', `${maps}/map-1`, junk(), 'connection: close'))
+      socket.resume()
+      await once(socket, 'close')
+    },
+  },
+  'long selectors': {
+    atOnce: 16,
+    step: face =>
+      streams(face, 20, () => ({ ':path': `${maps}?labelSelector=${selector}`, ...junk() })),
+  },
+  'bodies that do not come': {
+    atOnce: 300,
+    step: face => held(face, `${head('POST', '/echo', mallory, 'content-length: 9')}x`, true),
+  },
+  'bodies of nobody that do not come': {
+    atOnce: 300,
+    step: face => held(face, `${head('POST', '/echo', {}, 'content-length: 9')}x`, true),
+  },
+  'answers that nobody reads': {
+    atOnce: 100,
+    step: face => held(face, head('GET', maps, mallory), false),
+  },
+  'watches with selectors': {
+    atOnce: 16,
+    step: face =>
+      streams(face, 50, () => {
+        const path = `${maps}?watch=1&resourceVersion=0&timeoutSeconds=1&labelSelector=a${count++}%3Db`
+        return { ':path': path, ...mallory }
+      }),
+  },
+  'rapid resets': { atOnce: 4, step: face => raw(face, resets) },
+  'endless headers': { atOnce: 4, step: face => raw(face, endless) },
+  'windows of zero': { atOnce: 16, step: face => raw(face, lists, [4, 0]) },
+  handshakes: {
+    atOnce: 64,
+    step: async face => (await opened(face, '')).destroy(),
+  },
+}
+
+async function run({ attack, port, share }: FloodOrder): Promise<void> {
+  const { atOnce, step } = attacks[attack]
+  const face: Face = { protocol: 'https', port }
+  isOver = false
+  done = 0
+  const repeat = async (): Promise<void> => {
+    while (!isOver) {
+      // A connection that is refused is what an attacker must expect.
+      await step(face).catch(() => sleep(10))
+    }
+  }
+  await Promise.all(Array.from({ length: Math.ceil(atOnce * share) }, repeat))
+  process.send?.(done)
+}
+
+process.on('message', (order: FloodOrder | 'stop') => {
+  if (order !== 'stop') {
+    void run(order)
+    return
+  }
+  isOver = true
+  for (const one of open) one.destroy()
+})
+process.on('disconnect', () => process.exit(0))
