@@ -50,6 +50,10 @@ interface ProtobufPath {
 interface ProtobufForm {
   readonly reader: FieldReader<string>
   readonly labels: number
+  /** The labels of the template, which the object takes while it has none itself; -1 where that is not so. */
+  readonly templateLabels: number
+  /** Where the name is, which is a label of each namespace; -1 for others. */
+  readonly nameLabel: number
   readonly paths: ReadonlyMap<SelectableField, readonly ProtobufPath[]>
 }
 
@@ -88,7 +92,10 @@ class ProtobufSelectable implements SelectableReader {
       bytes = Buffer.from(key)
       this.#keys.set(key, bytes)
     }
-    return form.reader.mapText(form.labels, bytes)
+    const { reader, labels, templateLabels, nameLabel } = form
+    if (nameLabel >= 0 && key === namespaceNameLabel) return reader.text(nameLabel)
+    const isTemplate = templateLabels >= 0 && reader.count(labels) === 0
+    return reader.mapText(isTemplate ? templateLabels : labels, bytes)
   }
 
   field(field: SelectableField): string {
@@ -121,7 +128,7 @@ class ProtobufSelectable implements SelectableReader {
     if (type === undefined) return new NotExact('no schema of the stored kind')
     const paths = [...new Set(this.#fields.flatMap(field => field.paths))]
     const named = Object.fromEntries(paths.map(path => [path, path]))
-    const labels = this.#hasLabels ? { ' labels': 'metadata.labels' } : {}
+    const labels = this.#hasLabels ? labelPaths(kind) : {}
     try {
       const reader = compileFields<string>(type.name, { ...named, ...labels }, name =>
         type.schema.findMessageType(name),
@@ -133,6 +140,8 @@ class ProtobufSelectable implements SelectableReader {
       return {
         reader,
         labels: reader.slot[' labels'] ?? -1,
+        templateLabels: reader.slot[' template labels'] ?? -1,
+        nameLabel: reader.slot[' name'] ?? -1,
         paths: new Map(this.#fields.map(field => [field, field.paths.map(slotOf)])),
       }
     } catch {
@@ -140,6 +149,22 @@ class ProtobufSelectable implements SelectableReader {
     }
   }
 }
+
+/** What labels are read from. The server fills in those of some kinds on every read. */
+function labelPaths(kind: string): Record<string, string> {
+  const own = { ' labels': 'metadata.labels' }
+  switch (kind) {
+    case 'Job':
+    case 'ReplicationController':
+      return { ...own, ' template labels': 'spec.template.metadata.labels' }
+    case 'Namespace':
+      return { ...own, ' name': 'metadata.name' }
+    default:
+      return own
+  }
+}
+
+const namespaceNameLabel = 'kubernetes.io/metadata.name'
 
 /** The text that the server puts in place of an empty field on every read. */
 function defaultOnRead(type: MessageType, kind: string, path: string): string {

@@ -197,7 +197,7 @@ type Pieces = Generator<Uint8Array, NotExact | undefined, undefined>
 
 function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { head, tail } = jsonFrame(encoder, request)
-  const empty = emptyListOf(encoder.kind, request.shown)
+  const empty = emptyListOf(encoder, request.shown)
   const hasNull = empty === 'null'
   // The last byte of the head opens the list, the first of the tail closes it.
   yield Buffer.from(hasNull ? head.slice(0, -1) : head)
@@ -266,7 +266,7 @@ function* yamlList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     }
     yield items
   }
-  const empty = emptyListOf(encoder.kind, shown)
+  const empty = emptyListOf(encoder, shown)
   if (isEmpty && empty === undefined) return unknownEmptyList
   if (isEmpty) yield Buffer.from(`${name}: ${empty}\n`)
   if (!isTable) yield tail
@@ -278,7 +278,7 @@ function* cborList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   const { shown, runs, meta } = request
   const [kind, apiVersion] = listNames({ kind: encoder.kind, shown })
   const isTable = shown.rendering === 'Table'
-  const hasNull = emptyListOf(encoder.kind, shown) === 'null'
+  const hasNull = emptyListOf(encoder, shown) === 'null'
   let count = 0
   for (const { from, to } of runs) {
     if (from === to) yield noItems

@@ -91,9 +91,14 @@ export function renderingMismatch(
     return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
   }
   if (rendering === 'PartialObjectMetadataList' && !isList) {
-    return `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`
+    return notAList(goType)
   }
   return undefined
+}
+
+/** Why one object is no list of metadata: a 406. */
+export function notAList(goType: string): string {
+  return `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`
 }
 
 /** The message of the 400 that an unknown value of `includeObject` is answered with. */

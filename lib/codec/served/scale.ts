@@ -5,8 +5,20 @@ import { NotExact } from '../not-exact.ts'
 import type { ScalePaths } from '../schema/rows.ts'
 import { type LabelSelector, selectorText } from '../table/format.ts'
 
-/** The compact JSON of the Scale of an object, whose JSON has its resourceVersion. `paths` are those of a custom resource. */
-export function scaleJson(object: Uint8Array, paths: ScalePaths | undefined): string | NotExact {
+/** What a Scale says. */
+export interface Scale {
+  readonly name: string
+  /** Of the object, as RFC 3339; empty if it says none. */
+  readonly createdAt: string
+  /** Its metadata as JSON, with the resourceVersion. */
+  readonly metadata: string
+  readonly wanted: number
+  readonly counted: number
+  readonly selector: string
+}
+
+/** The scale of an object, of which `object` is the JSON with its resourceVersion. `paths` are those of a custom resource. */
+export function scaleOf(object: Uint8Array, paths: ScalePaths | undefined): Scale | NotExact {
   const parsed: unknown = JSON.parse(
     Buffer.from(object.buffer, object.byteOffset, object.length).toString(),
   )
@@ -22,10 +34,22 @@ export function scaleJson(object: Uint8Array, paths: ScalePaths | undefined): st
       return typeof value === 'string' ? [`"${name}":${goJsonString(value)}`] : []
     },
   )
+  return {
+    name: textAt(parsed, '.metadata.name'),
+    createdAt: textAt(parsed, '.metadata.creationTimestamp'),
+    metadata: `{${metadata.join(',')}}`,
+    wanted,
+    counted,
+    selector,
+  }
+}
+
+/** The compact JSON of a Scale. */
+export function scaleJson({ metadata, wanted, counted, selector }: Scale): string {
   const spec = wanted === 0 ? '' : `"replicas":${wanted}`
   const status = `"replicas":${counted}${selector === '' ? '' : `,"selector":${goJsonString(selector)}`}`
   const names = '"kind":"Scale","apiVersion":"autoscaling/v1"'
-  return `{${names},"metadata":{${metadata.join(',')}},"spec":{${spec}},"status":{${status}}}\n`
+  return `{${names},"metadata":${metadata},"spec":{${spec}},"status":{${status}}}`
 }
 
 /** Replication controllers have labels in place of a selector. */

@@ -33,6 +33,8 @@ export interface Table {
   emptyRow(): Row
   /** By what rows of a list are sorted; undefined leaves them in the order of keys. */
   readonly sortKey: ((object: StoredValue) => number) | undefined
+  /** A list of no rows: the converter that shows only name and time of creation makes none. */
+  readonly emptyRows: '[]' | 'null'
 }
 
 /** The Table of a resource. */
@@ -62,6 +64,7 @@ export function appendRowMembers(out: ByteWriter, { cells, condition }: Row): vo
 class BuiltInTable implements Table {
   readonly columnsJson: string
   readonly sortKey: ((object: StoredValue) => number) | undefined
+  readonly emptyRows: '[]' | 'null'
   readonly #printer: Printer
   readonly #kind: OutputKind
   /** By stored apiVersion: a cluster that was upgraded holds old versions. */
@@ -72,6 +75,7 @@ class BuiltInTable implements Table {
     const columns = builtInColumns(kind)
     this.columnsJson = goJson(columns ?? defaultColumns(kind.schema))
     this.#printer = columns === undefined ? defaultPrinter : printerOf(kind.group, kind.kind)
+    this.emptyRows = this.#printer === defaultPrinter ? 'null' : '[]'
     const { sortKey } = this.#printer
     if (sortKey !== undefined) {
       this.sortKey = object => {
@@ -134,6 +138,7 @@ function learnedTable(schema: Schema, { columns, columnsJson }: LearnedTable): T
     },
     emptyRow: () => ({ cells: ['', zeroTime], condition: undefined }),
     sortKey: undefined,
+    emptyRows: '[]',
   }
 }
 
@@ -169,6 +174,7 @@ function customTable(schema: Schema, columns: readonly CustomColumn[]): Table {
     },
     emptyRow: () => ({ cells: ['', ...columns.map(emptyCell)], condition: undefined }),
     sortKey: undefined,
+    emptyRows: '[]',
   }
 }
 
@@ -178,7 +184,7 @@ function emptyCell(): Cell {
 }
 
 /** JSON with what Go escapes for the sake of HTML. */
-function goJson(value: unknown): string {
+export function goJson(value: unknown): string {
   return JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -199,7 +205,7 @@ function columnsOf(
 }
 
 /** Name and time of creation: those of a kind that has no others. */
-function defaultColumns(schema: Schema): readonly ColumnDefinition[] {
+export function defaultColumns(schema: Schema): readonly ColumnDefinition[] {
   return columnsOf(schema, { group: '', version: 'v1', resource: 'limitranges' }) ?? []
 }
 

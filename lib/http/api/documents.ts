@@ -18,6 +18,7 @@ import { statusBody } from '../../codec/output/object-body.ts'
 import { protobufFromJson } from '../../codec/transcode/transcode.ts'
 import { aggregatedMediaType } from '../../kube/documents/discovery.ts'
 import {
+  aggregatorGroup,
   type DiscoveryDocument,
   uninterpretable,
   unknownPathText,
@@ -71,7 +72,9 @@ function offerOfDocument(
   const isBuiltIn =
     route.document === 'resources' &&
     state.registry.routingOf(route.group, route.version) === 'installed'
-  return { ...builtinOffer(hasCbor), hasRouter: route.document === 'core' || isBuiltIn }
+  const isAggregator = route.document === 'group' && route.group === aggregatorGroup
+  const hasRouter = route.document === 'core' || isBuiltIn || isAggregator
+  return { ...builtinOffer(hasCbor), hasRouter }
 }
 
 const versionOffer: Offer = {
@@ -170,7 +173,7 @@ export async function answerPath(
   const { reply, exchange, target, state } = context
   const refusal = uninterpretable(path, exchange.target)
   if (refusal !== undefined) {
-    reply.text(500, refusal)
+    reply.bareText(500, refusal)
     return
   }
   // Only this one asks for the method: DELETE resets the upstream's.

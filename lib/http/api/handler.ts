@@ -7,6 +7,7 @@ import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts
 import { decide, type DecisionPolicy } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
+import { requestTimeoutMs } from '../../kube/request/list-options.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import {
   type ResourceRoute,
@@ -121,6 +122,8 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
   if (options.authorizer === undefined) exchange.accept()
   const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
   if (isGuarded && !(await isOursToAnswer(context, options))) return
+  if (decision.type !== 'pass') refuseTimeout(context, route)
+  if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
   switch (decision.type) {
     case 'mirror':
       if (route.type === 'resource') await answerResource(context, route, options)
@@ -148,6 +151,32 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
     default:
       unreachable(decision)
   }
+}
+
+/** Refuses a timeout that is none, wherever it stands: only long requests may have any. */
+function refuseTimeout({ target, reply, isWatch }: RequestContext, route: Route): void {
+  const isLong = route.type === 'resource' && longSubresources.has(route.subresource)
+  if (isWatch || isLong) return
+  try {
+    requestTimeoutMs(target.query)
+  } catch (error) {
+    reply.offer = builtinOffer(false)
+    throw error
+  }
+}
+
+const longSubresources: ReadonlySet<string> = new Set([
+  'attach',
+  'exec',
+  'log',
+  'portforward',
+  'proxy',
+])
+
+/** The handler of custom resources adds their warnings before it looks at what is asked for. */
+function warningsOfRefusal(route: Route): readonly string[] {
+  const hasResource = route.type === 'resource' || route.type === 'failure'
+  return hasResource && route.resource?.custom !== undefined ? route.resource.warnings : []
 }
 
 /** From the mirror; where that cannot answer, from the upstream if there is one. */

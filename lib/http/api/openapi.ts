@@ -30,7 +30,9 @@ export async function answerOpenApi(
   const { openApi } = state
   const document = await inSlices(documentAt(openApi, path), clock)
   if (document === undefined) {
-    reply.text(404, unknownPathText)
+    // Below version 3 nobody writes a body.
+    if (path.startsWith('/openapi/v3/')) reply.empty(404)
+    else reply.text(404, unknownPathText)
     return
   }
   const form = formOf(reply.preference.accept ?? '', path === '/openapi/v2')
@@ -59,9 +61,7 @@ export async function answerOpenApi(
 
 function* documentAt(openApi: OpenApi, path: string): Steps<Document | undefined> {
   if (path === '/openapi/v2') return tagged(openApi, yield* openApi.all())
-  if (path === '/openapi/v3' || path === '/openapi/v3/') {
-    return tagged(openApi, yield* openApi.index())
-  }
+  if (path === '/openapi/v3') return tagged(openApi, yield* openApi.index())
   const [, , , root, ...rest] = path.split('/')
   if (root === 'api' && rest.length === 1) {
     return yield* versionDocument(openApi, '', rest[0] ?? '')

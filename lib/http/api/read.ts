@@ -18,6 +18,7 @@ import {
   keptObjectBody,
   renderingMismatch,
 } from '../../codec/output/object-body.ts'
+import type { OutputKind } from '../../codec/output/output-kind.ts'
 import { includedObject, type Shown } from '../../codec/served/object-encoder.ts'
 import { type Run, runsOfEntries } from '../../codec/output/segments.ts'
 import { checkUncovered, uncoveredRefusal } from '../../kube/evidence/uncovered-reads.ts'
@@ -40,6 +41,7 @@ import {
   notAcceptable,
   notExactly,
   objectNotFound,
+  plainError,
   requestTimeoutBody,
 } from '../../kube/status.ts'
 import { Snapshot } from '../../store/snapshot.ts'
@@ -88,8 +90,10 @@ async function answerPlanned(
 ): Promise<void> {
   const { reply, target, isWatch } = context
   const timeoutMs = isWatch ? undefined : requestTimeoutMs(target.query)
-  reply.warnings = route.resource.warnings
   const negotiated = negotiate(reply.preference, reply.offer)
+  // The router refuses before anything adds warnings.
+  const isRouterRefusal = 'refusal' in negotiated && negotiated.hasDetails
+  if (!isRouterRefusal) reply.warnings = route.resource.warnings
   if ('refusal' in negotiated) {
     // The router refuses before the handler reads the query; not every version does so.
     const isLate = !negotiated.hasDetails && !route.schema.has('acceptBeforeOptions')
@@ -329,15 +333,15 @@ function runsOf({ content }: Page): Iterable<Run> {
 /** How the objects of a plan are shown. Refuses renderings that do not fit the request, and passes forms of which nothing is proven. */
 export function shownAs(
   { state, target }: RequestContext,
-  { resource, type }: ReadPlan,
+  plan: ReadPlan,
   mediaType: MediaType,
   { clock, proxy }: Pick<ApiOptions, 'clock' | 'proxy'>,
 ): ShownAs {
+  const { resource } = plan
   const encoder = state.encoderOf(resource)
   if (encoder instanceof NotExact) throw notExactly(resource, encoder)
-  const mismatch =
-    type === 'watch' ? undefined : renderingMismatch(encoder.kind, mediaType, type === 'list')
-  if (mismatch !== undefined) throw notAcceptable(mismatch, false)
+  const isWhole = plan.type === 'list' || (plan.type === 'get' && plan.subresource !== 'scale')
+  if (isWhole) refuseMismatch(encoder.kind, mediaType, plan.type)
   const asked = target.query.text('includeObject')
   const includeObject = includedObject(asked)
   if (includeObject === undefined && mediaType.rendering === 'Table') {
@@ -351,6 +355,17 @@ export function shownAs(
   const gate = proxy?.gateOf?.(resource, shown)
   if (typeof gate === 'string') throw new PassInstead(gate)
   return { encoder, shown: gate === undefined ? shown : { ...shown, gate } }
+}
+
+/** Refuses a rendering that does not go with what was asked for. */
+function refuseMismatch(kind: OutputKind, mediaType: MediaType, type: 'get' | 'list'): void {
+  const isList = type === 'list'
+  // Go's type of a custom object can be a list, too, which is seen from its items.
+  if (kind.custom !== undefined && !isList && mediaType.rendering === 'PartialObjectMetadataList') {
+    throw plainError('content is not a list')
+  }
+  const mismatch = renderingMismatch(kind, mediaType, isList)
+  if (mismatch !== undefined) throw notAcceptable(mismatch, false)
 }
 
 /** Said by the server itself, and not by what serves the resource: without its warnings. */

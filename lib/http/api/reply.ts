@@ -100,6 +100,22 @@ export class Reply {
     sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
   }
 
+  /** A plain text of the filters that stand before anything that adds headers. */
+  bareText(code: number, body: string): void {
+    const { status, headers } = this.response(code, plainText, {
+      'x-content-type-options': 'nosniff',
+    })
+    const { 'cache-control': _, ...bare } = headers
+    sendWhole(this.exchange, { status, headers: bare }, Buffer.from(body))
+  }
+
+  /** No body, and no type of one. */
+  empty(code: number): void {
+    const { status, headers } = this.response(code, plainText)
+    const { 'content-type': _, ...bare } = headers
+    sendWhole(this.exchange, { status, headers: bare })
+  }
+
   /** Answers what is not a valid request, and closes the connection. */
   badRequest(): void {
     this.#code = 400

@@ -3,25 +3,33 @@
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { statusBody } from '../../codec/output/object-body.ts'
+import { notAList, statusBody } from '../../codec/output/object-body.ts'
 import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
-import { scaleJson } from '../../codec/served/scale.ts'
+import { scaleOf } from '../../codec/served/scale.ts'
+import { renderedScale } from '../../codec/table/scale-table.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import { needsUpstream } from '../../kube/status.ts'
+import { notAcceptable } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
 
-/** The scale of an object, in the media type that was negotiated. Its Tables are not known. */
+/** The scale of an object, in the media type that was negotiated. */
 export function scaleBody(
   resource: Resource,
   mediaType: MediaType,
   { encoder, shown, entry }: { encoder: ObjectEncoder; shown: Shown; entry: KeyValue },
 ): Uint8Array | NotExact {
-  if (mediaType.rendering !== 'object') throw needsUpstream(resource, 'another form of the scale')
+  const isCustom = resource.custom !== undefined
+  if (mediaType.rendering === 'PartialObjectMetadataList') {
+    const goType = isCustom ? '*v1.Scale' : '*autoscaling.Scale'
+    throw notAcceptable(notAList(goType), false)
+  }
   const out = new ByteWriter()
+  const whole = { ...shown, rendering: 'object', encoding: 'json' } as const
   const revision = entry.modRevision
-  const problem = encoder.appendJson(out, entry, { shown, revision, place: 'alone' })
+  const problem = encoder.appendJson(out, entry, { shown: whole, revision, place: 'alone' })
   if (problem !== undefined) return problem
-  const { scale } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
-  const json = scaleJson(out.bytes.subarray(0, out.length), scale)
-  return json instanceof NotExact ? json : statusBody(json, mediaType)
+  const { scale: paths } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
+  const scale = scaleOf(out.bytes.subarray(0, out.length), paths)
+  if (scale instanceof NotExact) return scale
+  const { schema } = encoder.kind
+  return statusBody(renderedScale(scale, { schema, isCustom }, shown), mediaType)
 }

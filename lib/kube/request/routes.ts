@@ -46,7 +46,8 @@ export type Route =
   | { readonly type: 'remote'; readonly group: string; readonly version: string }
   /** Any other path: health, metrics, OpenAPI and so on. */
   | { readonly type: 'path'; readonly path: string }
-  | { readonly type: 'failure'; readonly status: Status }
+  /** `resource` is a custom one that was found. */
+  | { readonly type: 'failure'; readonly status: Status; readonly resource?: Resource }
   /** Plain text: `404 page not found`. */
   | { readonly type: 'unknown' }
 
@@ -82,6 +83,9 @@ export function routeRequest(method: string, path: string, registry: Registry): 
   return routeGroup(method, path, registry)
 }
 
+/** The aggregator has its own group behind the router; the documents of all other groups are answered whatever the method. */
+export const aggregatorGroup = 'apiregistration.k8s.io'
+
 function isBelow(path: string, root: string): boolean {
   return path.startsWith(root) && (path.length === root.length || path[root.length] === '/')
 }
@@ -106,6 +110,7 @@ function routeGroup(method: string, path: string, registry: Registry): Route {
   const routing = registry.routingOf(group, version)
   if (routing === 'remote') return { type: 'remote', group, version }
   if (routing === 'installed') {
+    if (isGroup && group === aggregatorGroup && method !== 'GET') return wrongMethod
     if (isGroup) return { type: 'discovery', document: 'group', group }
     const isServed = registry.hasVersion(group, version)
     return isServed ? routeInstalled({ method, registry, group, version }, rest) : notFound
@@ -242,15 +247,15 @@ function routeCustom(method: string, path: string, registry: Registry): Route {
     return unknown
   }
   if (subresource !== '' && !resource.subresources.some(known => known.name === subresource)) {
-    return { type: 'failure', status: objectNotFound(resource, name).status }
+    return { type: 'failure', status: objectNotFound(resource, name).status, resource }
   }
   if (info.isWatchPath && method !== 'GET' && method !== 'HEAD') return wrongMethod
   if (verb === '' || verb === 'proxy') {
-    return { type: 'failure', status: verbNotSupported(resource, verb).status }
+    return { type: 'failure', status: verbNotSupported(resource, verb).status, resource }
   }
   const needsName = verb === 'update' || verb === 'patch'
   if (needsName && name === '') {
-    return { type: 'failure', status: badRequest('name must be provided').status }
+    return { type: 'failure', status: badRequest('name must be provided').status, resource }
   }
   const { schema } = registry
   return { type: 'resource', schema, resource, verb, namespace, name, subresource }

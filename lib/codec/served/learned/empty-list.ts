@@ -1,4 +1,4 @@
-/** How an aggregated server writes a list without items. Go writes null for a list that was never made, and [] for one that was. */
+/** How a server writes a list without items. Go writes null for a list that was never made, and [] for one that was. */
 
 import { NotExact } from '../../not-exact.ts'
 import type { MediaType } from '../../negotiate/negotiate.ts'
@@ -7,13 +7,19 @@ import type { EmptyList } from './learned-output.ts'
 
 /** A list of no items, or of no rows. Undefined if it is not known how the server writes it. */
 export function emptyListOf(
-  { learned }: Pick<OutputKind, 'learned'>,
+  { kind: { learned }, table }: ListedKind,
   { rendering }: Pick<MediaType, 'rendering'>,
 ): EmptyList | undefined {
+  if (rendering === 'Table') return learned === undefined ? table.emptyRows : learned.emptyRows
   // Lists of metadata are made by appending to nil, which stays nil if there is nothing to append.
-  if (learned === undefined) return rendering === 'object' || rendering === 'Table' ? '[]' : 'null'
-  if (rendering === 'Table') return learned.emptyRows
+  if (learned === undefined) return rendering === 'object' ? '[]' : 'null'
   return rendering === 'object' ? learned.emptyItems : learned.emptyMetadata
+}
+
+/** What is listed. */
+interface ListedKind {
+  readonly kind: Pick<OutputKind, 'learned'>
+  readonly table: { readonly emptyRows: EmptyList }
 }
 
 export const unknownEmptyList: NotExact = new NotExact(

@@ -1,14 +1,14 @@
 import t from 'tap'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { scaleJson } from '../../../../lib/codec/served/scale.ts'
+import { scaleJson, scaleOf as readScale } from '../../../../lib/codec/served/scale.ts'
 
 const metadata = { name: 'a<b', namespace: 'n', uid: 'u', resourceVersion: '7', labels: { x: 'y' } }
 const head =
   '{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"a\\u003cb","namespace":"n","uid":"u","resourceVersion":"7"}'
 
-function scaleOf(object: object, paths?: Parameters<typeof scaleJson>[1]): string {
-  const json = scaleJson(Buffer.from(JSON.stringify({ metadata, ...object })), paths)
-  return json instanceof NotExact ? json.reason : json
+function scaleOf(object: object, paths?: Parameters<typeof readScale>[1]): string {
+  const scale = readScale(Buffer.from(JSON.stringify({ metadata, ...object })), paths)
+  return scale instanceof NotExact ? scale.reason : `${scaleJson(scale)}\n`
 }
 
 t.test('the scale of a built-in object has its numbers and its selector as a text', async t => {
