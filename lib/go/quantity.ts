@@ -10,6 +10,7 @@ export function canonicalQuantity(text: string): string | undefined {
   const digits = BigInt(whole + fraction)
   if (digits === 0n) return '0'
   const binary = binarySuffixes.indexOf(suffix)
+  if (isKeptAsText(match, binary)) return text
   let number: Decimal
   if (binary > 0) {
     number = { value: digits << BigInt(10 * binary), exponent: -fraction.length }
@@ -65,6 +66,22 @@ export function isPlainQuantity(bytes: Uint8Array, start: number, end: number): 
     value % 1024 !== 0 &&
     (suffix === 0x4d || suffix === 0x47 ? digits <= 6 : suffix === 0x4b && digits <= 12)
   )
+}
+
+/** True if Go takes the text for canonical and keeps it, as the sign in `+1`, the fraction of `1.500` and the letter in `1E3`. Its
+ *  reader looks at no more than the last digits and the suffix (ParseQuantity in apimachinery's quantity.go). */
+function isKeptAsText(match: RegExpExecArray, binary: number): boolean {
+  const [, , zeros = '', fraction = '', suffix = ''] = match
+  const whole = zeros.replace(/^0+/, '') || '0'
+  if (binary > 0) {
+    // A number of ten bits takes three digits.
+    const fits = whole.length + 3 * binary <= 14
+    return fraction === '' && fits && Number(whole.slice(-3)) % 8 !== 0
+  }
+  const shifted = whole + fraction
+  const scale = (decimalExponent(suffix) ?? NaN) - fraction.length
+  const isSmall = shifted.length <= 18 && scale >= -9
+  return isSmall && scale % 3 === 0 && !shifted.endsWith('000') && !shifted.startsWith('0')
 }
 
 /** `value` times ten to the power of `exponent`. */

@@ -212,10 +212,7 @@ export class Schema {
 
   /** Those of fields that this minor has. */
   get readDefaults(): readonly ReadDefault[] {
-    this.#defaults ??= defaultsFile().rules.filter(({ type, field, when }) => {
-      const names = this.findMessageType(type)?.fields.map(({ jsonName }) => jsonName) ?? []
-      return names.includes(field) && (when === undefined || names.includes(when[0]))
-    })
+    this.#defaults ??= this.#allDefaults()
     return this.#defaults
   }
 
@@ -235,6 +232,16 @@ export class Schema {
         .map(({ id }) => id),
     )
     return this.#behaviours.has(behaviour)
+  }
+
+  #allDefaults(): readonly ReadDefault[] {
+    const { rules: more } = data('more-defaults') as MoreDefaultsFile
+    const replaced = new Set(more.map(({ type, field }) => `${type}.${field}`))
+    const rules = defaultsFile().rules.filter(row => !replaced.has(`${row.type}.${row.field}`))
+    return [...rules, ...more.filter(row => this.#has(row))].filter(({ type, field, when }) => {
+      const names = this.findMessageType(type)?.fields.map(({ jsonName }) => jsonName) ?? []
+      return names.includes(field) && (when === undefined || names.includes(when[0]))
+    })
   }
 
   #has({ since, until }: Period): boolean {
@@ -285,6 +292,11 @@ interface DefaultsFile {
   readonly special: readonly SpecialReadDefault[]
 }
 
+/** Kept by hand; its rows stand in for those of the same fields in the other file. */
+interface MoreDefaultsFile {
+  readonly rules: readonly (ReadDefault & Period)[]
+}
+
 interface BehavioursFile {
   readonly minors: readonly string[]
   /** The minor that the reference data describes whole; of others, it has the differences. */
@@ -304,7 +316,9 @@ function behaviours(): BehavioursFile {
   return data('behaviours') as BehavioursFile
 }
 
-function data(name: 'behaviours' | 'read-defaults' | 'resources' | 'tables' | 'types'): unknown {
+type DataFile = 'behaviours' | 'more-defaults' | 'read-defaults' | 'resources' | 'tables' | 'types'
+
+function data(name: DataFile): unknown {
   return readDataFile(import.meta.url, `./data/${name}.json`)
 }
 

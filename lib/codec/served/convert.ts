@@ -6,6 +6,7 @@ import { ByteWriter } from '../output/byte-writer.ts'
 import { downgradeAutoscaler } from './convert/autoscalers.ts'
 import { upgradeDefinition } from './convert/definitions.ts'
 import { appendServedEvent } from './convert/events.ts'
+import { messageWithStoredMetadata } from './convert/kept-metadata.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import { type JsonObject, parseTree, textInOrder } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
@@ -50,6 +51,7 @@ export function convertStored(
 
 const converted = new ByteWriter()
 const scratch = new ByteWriter()
+const made = new ByteWriter()
 
 function convertEvent(out: ByteWriter, { bytes, start, end }: StoredValue): NotExact | undefined {
   const envelope = readEnvelope(bytes, start, end)
@@ -78,7 +80,15 @@ function convertAutoscaler(
     return new NotExact('stored value is no autoscaler of autoscaling/v2')
   }
   const downgraded = downgradeAutoscaler(tree)
-  return downgraded instanceof NotExact ? downgraded : appendTree(out, downgraded, schema)
+  if (downgraded instanceof NotExact) return downgraded
+  made.clear()
+  const refused = appendTree(made, downgraded, schema)
+  if (refused !== undefined) return refused
+  const whole = { bytes: made.bytes, start: 0, end: made.length }
+  const message = messageWithStoredMetadata(whole, value)
+  if (message instanceof NotExact) return message
+  appendEnvelope(out, { apiVersion: 'autoscaling/v1', kind: 'HorizontalPodAutoscaler' }, message)
+  return undefined
 }
 
 function convertDefinition(

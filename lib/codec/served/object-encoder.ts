@@ -68,6 +68,8 @@ export class ObjectEncoder {
   readonly #isConverted: boolean
   readonly #storedVersion: string
   readonly #isMetadataFromWhole: boolean
+  /** A built-in kind. */
+  readonly #isTyped: boolean
   readonly #lostAnnotations: readonly string[]
   readonly #cborType: CborType
   #table: Table | undefined
@@ -84,6 +86,7 @@ export class ObjectEncoder {
       custom,
       learned,
     }
+    this.#isTyped = !isUntyped
     this.#isConverted = !isUntyped && kind.storage.encoding === 'json'
     const { group, version } = kind.storage
     this.#storedVersion = group === '' ? version : `${group}/${version}`
@@ -161,6 +164,7 @@ export class ObjectEncoder {
 
   #metadataProtobuf(object: StoredValue, revision: number): StoredValue | NotExact {
     if (!this.#isMetadataFromWhole) return this.#findMetadata(object)
+    if (this.#isTyped) return this.#filledMetadata(object)
     const whole = this.#wholeObject(object, revision)
     if (whole instanceof NotExact) return whole
     const metadata = findJsonMetadata(whole)
@@ -205,6 +209,14 @@ export class ObjectEncoder {
     if (problem === undefined) out.appendByte(0x7d)
     else out.length = from
     return problem
+  }
+
+  /** The metadata of a kind of which the server fills in some. */
+  #filledMetadata(object: StoredValue): StoredValue | NotExact {
+    served.clear()
+    const options = { resourceVersion: '', isItem: true }
+    const problem = appendObjectProtobuf(served, object, this.#served, options)
+    return problem ?? findMetadata(served.bytes, 0, served.length)
   }
 
   #findMetadata(object: StoredValue): StoredValue | NotExact {

@@ -54,8 +54,13 @@ export function servedProtobuf(
   if (needsConversion(kind.apiVersion, kind.kind)) {
     const converted = convertStored(value, kind)
     if (!(converted instanceof NotExact) || format === 'json') return converted
-    const normal = normaliseStored(value, kind)
-    return normal instanceof NotExact ? converted : convertStored(normal, kind)
+    for (const withDefaults of [false, true]) {
+      const normal = normaliseStored(value, kind, withDefaults)
+      if (normal instanceof NotExact) break
+      const again = convertStored(normal, kind)
+      if (!(again instanceof NotExact)) return again
+    }
+    return converted
   }
   return format === 'json' ? undefined : value
 }
@@ -93,20 +98,11 @@ export function appendObjectProtobuf(
   const protobuf = servedProtobuf(value, kind)
   if (protobuf instanceof NotExact) return protobuf
   if (protobuf === undefined) return new NotExact('JSON objects have no protobuf form')
-  if (kind.kind === 'HorizontalPodAutoscaler' && protobuf !== value && hasEscapes(protobuf)) {
-    return new NotExact('raw JSON in the autoscaler would be written in another way')
-  }
   const view = { ...options, ...kind }
   const problem = appendProtobufView(out, protobuf, view)
   return (
     problem && withNormal(problem, protobuf, kind, normal => appendProtobufView(out, normal, view))
   )
-}
-
-/** True if Go may have escaped something in raw JSON on the way through JSON, which protobuf would show: `\u0026` and the like. */
-function hasEscapes({ bytes, start, end }: StoredValue): boolean {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1')
-  return /\\u(?:00[23]|202)/.test(text)
 }
 
 /** Does it again with what the server would have stored, where that is not what is stored. */
@@ -116,8 +112,12 @@ function withNormal(
   kind: ViewedKind,
   append: (normal: StoredValue) => NotExact | undefined,
 ): NotExact | undefined {
-  const normal = normaliseStored(stored, kind)
-  return normal instanceof NotExact ? problem : append(normal)
+  for (const withDefaults of [false, true]) {
+    const normal = normaliseStored(stored, kind, withDefaults)
+    if (normal instanceof NotExact) return problem
+    if (append(normal) === undefined) return undefined
+  }
+  return problem
 }
 
 /** How a stored value is written, by its first bytes. */

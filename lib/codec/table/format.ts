@@ -98,6 +98,7 @@ export interface LabelExpression {
 export function selectorText(selector: LabelSelector | undefined): string | undefined {
   if (selector === undefined) return ''
   const { matchLabels, matchExpressions } = selector
+  if (!matchLabels.every(([key, value]) => isLabel(key, [value]))) return undefined
   const parts = matchLabels.map(([key, value]) => ({ key, text: `${key}=${value}` }))
   for (const expression of matchExpressions) {
     const text = expressionText(expression)
@@ -108,7 +109,21 @@ export function selectorText(selector: LabelSelector | undefined): string | unde
   return parts.map(({ text }) => text).join(',')
 }
 
+const nameParts = /^(?:([^/]+)\/)?([A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)$/
+const domain = /^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/
+const labelValue = /^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/
+
+/** True if Go would take these for a label's key and values. */
+function isLabel(key: string, values: readonly string[]): boolean {
+  const match = nameParts.exec(key)
+  if (match === null) return false
+  const [, prefix] = match
+  const isPrefix = prefix === undefined || (prefix.length <= 253 && domain.test(prefix))
+  return isPrefix && values.every(value => labelValue.test(value))
+}
+
 function expressionText({ key, operator, values }: LabelExpression): string | undefined {
+  if (!isLabel(key, values)) return undefined
   switch (operator) {
     case 'In':
     case 'NotIn': {

@@ -10,7 +10,8 @@ export function pickFromJson(pattern: CompiledPattern, object: unknown): PickedO
   for (const slot of pattern.slots) {
     if (slot === undefined) continue
     const value = source[slot.name]
-    if (value === undefined || (value === null && slot.mark !== 'time')) continue
+    // Go writes a pointer to its zero time as null.
+    if (value === undefined || (value === null && slot.type !== 'time')) continue
     if (slot.fallback !== undefined && !slot.isPointer && isZero(value)) continue
     picked[slot.name] = valueFromJson(slot, value)
   }
@@ -26,7 +27,6 @@ function valueFromJson(slot: Slot, value: unknown): unknown {
         pickFromJson(slot.nested as CompiledPattern, item),
       )
     case 'time':
-      // Go writes a pointer to its zero time as null.
       return value === null ? null : millisecondsFromText(value as string)
     case 'long':
       return BigInt(value as number)

@@ -1,6 +1,7 @@
 /** A Scale in the form that a client accepts: as it is, its metadata alone, or a Table of one row. */
 
 import { goJsonString } from '../../go/text.ts'
+import { millisecondsFromText } from '../../go/time.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import type { Schema } from '../schema/schema.ts'
 import { type IncludedObject, type Shown } from '../served/object-encoder.ts'
@@ -23,7 +24,7 @@ export function renderedScale(
   if (shown.rendering === 'object') return `${scaleJson(scale)}\n`
   const { renderingVersion: version, includeObject, now } = shown
   if (shown.rendering !== 'Table') return `${partialScale(scale, version)}\n`
-  const created = scale.createdAt === '' ? undefined : Date.parse(scale.createdAt)
+  const created = millisecondsFromText(scale.createdAt)
   const cells = [
     goJsonString(scale.name),
     scale.wanted,

@@ -35,6 +35,9 @@ export function downgradeAutoscaler(autoscaler: JsonObject): JsonObject | NotExa
   if ([metrics, currentMetrics].some(list => list.filter(isCpu).length > 1)) {
     return new NotExact('autoscaler has more than one metric of the CPU')
   }
+  if (memberOf(status, 'lastScaleTime') === null) {
+    return new NotExact('autoscaler was scaled at a time that is zero')
+  }
   const metadata = new Map(asObject(autoscaler.get('metadata')))
   const annotations = new Map(asObject(metadata.get('annotations')))
   for (const name of ownAnnotations) annotations.delete(prefix + name)

@@ -11,6 +11,7 @@ import type { StoredValue } from '../../stored-value.ts'
 import { appendProtobuf, jsonFromProtobuf } from '../../transcode/transcode.ts'
 import { upgradeAutoscaler } from '../convert/upgrade-autoscaler.ts'
 import { appendCoreEvent } from '../convert/events.ts'
+import { messageWithStoredMetadata } from '../convert/kept-metadata.ts'
 import { appendCanonical } from './canonical.ts'
 import { applyReadDefaults } from './defaults.ts'
 import { isSameUnderOtherName } from './older-versions.ts'
@@ -32,13 +33,22 @@ export function isNormalised({ schema, apiVersion, kind }: ServedKind): boolean 
   )
 }
 
-/** The value as protobuf of the storage version of its resource. It is valid until the next call. */
-export function normaliseStored(value: StoredValue, served: ServedKind): StoredValue | NotExact {
+/** The value as protobuf of the storage version of its resource. It is valid until the next call. Bytes get the fields that the server
+ *  always writes; with `withDefaults` also the defaults that it fills in on read, which takes longer and is rarely needed. */
+export function normaliseStored(
+  value: StoredValue,
+  served: ServedKind,
+  withDefaults = false,
+): StoredValue | NotExact {
   try {
-    const stored =
-      value.bytes[value.start] === 0x7b ? fromJson(value, served) : fromBytes(value, served)
+    const isJson = value.bytes[value.start] === 0x7b
+    const read = isJson ? fromJson : withDefaults ? fromBytesWithDefaults : fromBytes
+    const stored = read(value, served)
+    const kept = stored.stored
     const problem = appendStorageVersion(stored, served)
-    return problem ?? { bytes: normal.bytes, start: 0, end: normal.length }
+    if (problem !== undefined) return problem
+    if (kept !== undefined) keepMetadata(kept)
+    return { bytes: normal.bytes, start: 0, end: normal.length }
   } catch (error) {
     if (!(error instanceof GiveUp)) throw error
     return new NotExact(error.reason)
@@ -50,6 +60,8 @@ interface OfStoredVersion {
   readonly apiVersion: string
   readonly tree?: { readonly object: JsonObject; readonly raw: RawTexts }
   readonly message?: ByteWriter
+  /** What the tree was made of, in its envelope, where that was protobuf. */
+  readonly stored?: StoredValue
 }
 
 const normal = new ByteWriter()
@@ -72,12 +84,38 @@ function fromJson(value: StoredValue, served: ServedKind): OfStoredVersion {
   if (found === undefined) return giveUp('no schema of the stored version')
   const raw = new RawTexts(document)
   pruneToType(object, found.type, raw)
+  fillIn(object, apiVersion, served)
+  return { apiVersion, tree: { object, raw } }
+}
+
+/** Applies the defaults of the stored version; of the storage version, where both are the same. */
+function fillIn(object: JsonObject, apiVersion: string, served: ServedKind): void {
+  const { schema, kind } = served
   const storage = storageVersionOf(served) ?? apiVersion
   const isSame = isSameUnderOtherName(schema, kind, { from: apiVersion, to: storage })
-  const read = isSame ? schema.findKind(storage, kind) : found
-  if (read === undefined) return giveUp('no schema of the storage version')
+  const read = schema.findKind(isSame ? storage : apiVersion, kind)
+  if (read === undefined) giveUp('no schema of the storage version')
   applyReadDefaults(object, read.type, `${read.apiVersion} ${kind}`)
-  return { apiVersion, tree: { object, raw } }
+}
+
+function fromBytesWithDefaults(value: StoredValue, served: ServedKind): OfStoredVersion {
+  const stored = fromBytes(value, served)
+  const { apiVersion } = stored
+  const read = treeOf(stored, { ...served, apiVersion })
+  if (read.tree !== undefined) fillIn(read.tree.object, apiVersion, served)
+  return read
+}
+
+/** Gives what is in `normal` the metadata that is stored. */
+function keepMetadata(stored: StoredValue): void {
+  const made = { bytes: normal.copy(), start: 0, end: normal.length }
+  const envelope = readEnvelope(made.bytes, made.start, made.end)
+  const whole = messageWithStoredMetadata(made, stored)
+  if (envelope instanceof NotExact) return giveUp(envelope.reason)
+  if (whole instanceof NotExact) return giveUp(whole.reason)
+  const { apiVersion, kind } = envelope
+  normal.clear()
+  appendEnvelope(normal, { apiVersion, kind }, whole)
 }
 
 function fromBytes(value: StoredValue, { schema, kind: wanted }: ServedKind): OfStoredVersion {
@@ -106,26 +144,28 @@ function appendStorageVersion(stored: OfStoredVersion, served: ServedKind): NotE
     return problem ?? upgradeEvent()
   }
   if (kind === 'HorizontalPodAutoscaler' && from === 'autoscaling/v1' && to === 'autoscaling/v2') {
-    const { object, raw } = stored.tree ?? treeOf(stored, { schema, apiVersion: from, kind })
+    const read =
+      stored.tree === undefined ? treeOf(stored, { ...served, apiVersion: from }) : stored
+    const { object, raw } = read.tree ?? giveUp('stored value is no object')
     const upgraded = upgradeAutoscaler(object, schema)
-    return upgraded instanceof NotExact ? upgraded : appendJson({ object: upgraded, raw }, schema)
+    if (upgraded instanceof NotExact) return upgraded
+    const problem = appendJson({ object: upgraded, raw }, schema)
+    if (problem === undefined && read.stored !== undefined) keepMetadata(read.stored)
+    return problem
   }
   return new NotExact(`${kind} is stored as ${from}`)
 }
 
-/** The tree of a value that was stored as protobuf. Raw JSON in it must be as Go writes it, since it has been written anew. */
-function treeOf(
-  stored: OfStoredVersion,
-  kind: ServedKind,
-): { readonly object: JsonObject; readonly raw: RawTexts } {
+/** The tree of a value that was stored as protobuf. Gives up where JSON does not hold all of it but the metadata: raw JSON that is
+ *  written in another way, a pointer to a zero time, an empty list that is always written. */
+function treeOf(stored: OfStoredVersion, kind: ServedKind): OfStoredVersion {
+  normal.clear()
   const problem = appendRelabelled(stored, kind)
   if (problem !== undefined) return giveUp(problem.reason)
-  const json = jsonFromProtobuf(normal.bytes, 0, normal.length, kind.schema)
+  const bytes = normal.copy()
+  normal.clear()
+  const json = jsonFromProtobuf(bytes, 0, bytes.length, kind.schema)
   if (json instanceof NotExact) return giveUp(json.reason)
-  if (json.includes(0x5c)) {
-    const text = Buffer.from(json.buffer, json.byteOffset, json.length).toString()
-    if (/\\u(?:00|202)/.test(text)) giveUp('raw JSON may have been written in another way')
-  }
   const document = parseDocument(json, 0, json.length)
   const type = kind.schema.findKind(kind.apiVersion, kind.kind)?.type
   const object = document?.value
@@ -134,8 +174,14 @@ function treeOf(
   }
   const raw = new RawTexts(document)
   pruneToType(object, type, raw)
+  const lost = appendJson({ object, raw }, kind.schema)
+  if (lost !== undefined) return giveUp(lost.reason)
+  keepMetadata({ bytes, start: 0, end: bytes.length })
+  const isWhole = Buffer.compare(normal.bytes.subarray(0, normal.length), bytes) === 0
   normal.clear()
-  return { object, raw }
+  if (!isWhole) giveUp('JSON does not hold all of what is stored')
+  const { apiVersion } = kind
+  return { apiVersion, tree: { object, raw }, stored: { bytes, start: 0, end: bytes.length } }
 }
 
 function appendRelabelled(

@@ -46,11 +46,10 @@ export function isSameUnderOtherName(
   { from, to }: { readonly from: string; readonly to: string },
 ): boolean {
   const [group = '', version = ''] = from.split('/')
-  if (to.split('/')[0] !== group) return false
-  const older = olderVersions[`${group} ${kind}`]
-  const isKnown =
-    older?.includes(version) === true || older?.includes(to.split('/')[1] ?? '') === true
-  if (!isKnown) return false
+  const [otherGroup, otherVersion = ''] = to.split('/')
+  if (otherGroup !== group) return false
+  const alike = ['v1', ...(olderVersions[`${group} ${kind}`] ?? [])]
+  if (!alike.includes(version) || !alike.includes(otherVersion)) return false
   const [old, present] = [schema.findKind(from, kind), schema.findKind(to, kind)]
   return old !== undefined && present !== undefined && hasSameShape(old.type, present.type)
 }

@@ -3,6 +3,7 @@
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
 import { giveUp } from '../../not-exact.ts'
+import { isLatestImage } from './image-reference.ts'
 import type { MessageType } from '../../schema/schema.ts'
 
 /** Where a message is: the kind of the object, and the member that it is in. */
@@ -17,6 +18,8 @@ type Apply = (object: JsonObject, place: Place, type: MessageType) => void
 /** By the type of the message that they are applied to. */
 const byType: Readonly<Record<string, Apply>> = {
   'apps/v1.DaemonSet': addTemplateGeneration,
+  'apps/v1.DaemonSetUpdateStrategy': keepOtherStrategy,
+  'apps/v1.DeploymentStrategy': keepOtherStrategy,
   'apps/v1.StatefulSetUpdateStrategy': addRollingUpdate,
   'batch/v1.JobSpec': completeJob,
   'core/v1.Container': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
@@ -72,17 +75,10 @@ function listIn(object: JsonObject, name: string): readonly JsonObject[] {
   return Array.isArray(value) ? value.filter(item => item instanceof Map) : []
 }
 
-/** References of images that we are sure to read as Go's parser does: lower case, with or without a registry, a tag, a digest. */
-const imageReference =
-  /^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::\d+)?\/)?[a-z0-9]+(?:[._-][a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)*(?::([\w][\w.-]{0,127}))?(@sha256:[0-9a-f]{64})?$/
-
 function addPullPolicy(object: JsonObject, policy: string, image: string): void {
   if (isText(object.get(policy))) return
   const reference = object.get(image)
-  const match = imageReference.exec(typeof reference === 'string' ? reference : '')
-  // What is no reference has no tag that could be the latest.
-  const [, tag, digest] = match ?? [undefined, '', undefined]
-  const isLatest = tag === 'latest' || (tag === undefined && digest === undefined)
+  const isLatest = isLatestImage(typeof reference === 'string' ? reference : '')
   object.set(policy, isLatest ? 'Always' : 'IfNotPresent')
 }
 
@@ -247,6 +243,15 @@ function addRollingUpdate(strategy: JsonObject): void {
   const update = strategy.get('rollingUpdate')
   if (strategy.get('type') !== 'RollingUpdate' || !(update instanceof Map)) return
   if (isAbsent(update.get('partition'))) update.set('partition', new JsonNumber('0'))
+}
+
+/** Numbers of a rolling update that is not the strategy: Go has no default for them there, and holds no pointers. */
+function keepOtherStrategy(strategy: JsonObject): void {
+  const [type, update] = [strategy.get('type'), strategy.get('rollingUpdate')]
+  if (!isText(type) || type === 'RollingUpdate' || !(update instanceof Map)) return
+  for (const name of ['maxUnavailable', 'maxSurge']) {
+    if (isAbsent(update.get(name))) update.set(name, new JsonNumber('0'))
+  }
 }
 
 /** Only of jobs, not of the templates of cron jobs. */

@@ -6,7 +6,7 @@ import type { Additions, Scope } from '../../transcode/decode/decoders.ts'
 import { putSource } from '../../transcode/decode/source.ts'
 import { writeQuantity } from '../../transcode/decode/specials.ts'
 import { giveUp } from '../../not-exact.ts'
-import { type WriteValue } from '../../transcode/decode/state.ts'
+import { type DecodeState, type WriteValue } from '../../transcode/decode/state.ts'
 import { checkFunctions, checks, findTemplateLabels } from './checks.ts'
 import { dependsOnPlace, dependsOnRoot, prefixOf, presetsOf } from './presets.ts'
 
@@ -87,10 +87,16 @@ const writeRoundedQuantity: WriteValue = (out, start, end, position) => {
   const last = out.bytes[to - 2]
   const isExponent = last === 0x36 || last === 0x39
   const isNegative = isExponent && out.bytes[to - 3] === 0x2d
-  if (last === 0x6e || last === 0x75 || isNegative) {
+  if (last === 0x6e || last === 0x75 || isNegative || hasManyDecimals(out, position, to)) {
     giveUp('a quantity is smaller than a thousandth')
   }
   return to
+}
+
+/** A text that Go has kept may have a fraction of any length. */
+function hasManyDecimals(out: DecodeState, start: number, end: number): boolean {
+  const at = out.bytes.subarray(start, end).indexOf(0x2e)
+  return at !== -1 && end - start - at > 5
 }
 
 const rootedOf = perSchema(() => new Map<string, boolean>())

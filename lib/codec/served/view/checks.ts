@@ -202,6 +202,10 @@ const hasNoNamespace: Predicate = (out, start, end) => {
   return namespace === undefined || namespace.start === namespace.end
 }
 
+/** Numbers of a rolling update that are not there: two fields, in the same places for every kind. `start` to `end` is the message. */
+const lacksNumbers: Predicate = (out, start, end) =>
+  start !== -1 && [1, 2].some(number => windowOf(out, { start, end }, number) === undefined)
+
 /** What the source of checks calls by name. */
 export const checkFunctions: Readonly<Record<string, unknown>> = {
   isText,
@@ -221,6 +225,7 @@ export const checkFunctions: Readonly<Record<string, unknown>> = {
   lacksTemplateGeneration,
   hasAutoscalingAnnotation,
   hasNoNamespace,
+  lacksNumbers,
 }
 
 /** Source that calls a predicate on a field's window, if the field is there. */
@@ -326,6 +331,12 @@ export const checks: readonly Check[] = [
     source: type =>
       `${zero(type, 'type')} || (${set(type, 'rollingUpdate')} && !${textSource(type, 'type', 'RollingUpdate')})`,
   },
+  ...['DaemonSetUpdateStrategy', 'DeploymentStrategy'].map(name => ({
+    id: 'otherStrategy',
+    type: `apps/v1.${name}`,
+    source: (type: MessageType) =>
+      `${set(type, 'type')} && !${textSource(type, 'type', 'RollingUpdate')} && ${onField(type, 'rollingUpdate', 'lacksNumbers')}`,
+  })),
   {
     id: 'daemonSetAnnotation',
     type: 'apps/v1.DaemonSet',

@@ -148,7 +148,7 @@ export const admissionPolicyBindings: Printer = printer({
 function paramRefText(paramRef: Picked<typeof paramRefFields>): string {
   if (paramRef === undefined) return unset
   const { name, namespace, selector } = paramRef
-  if (name !== '') return namespace === '' ? name : `${namespace}/${name}`
+  if (name !== '') return `${namespace === '' ? '*' : namespace}/${name}`
   return selector === undefined ? unset : goText(selector)
 }
 

@@ -127,11 +127,11 @@ export const leaseCandidates: Printer = printer({
 
 export const resourceClaims: Printer = printer({
   fields: {
-    metadata: { ...named, deletionTimestamp: 'time' },
+    metadata: { ...named, deletionTimestamp: 'isSet' },
     status: { allocation: 'isSet', reservedFor: 'count' },
   },
   cells({ metadata, status }, now) {
-    const isDeleted = metadata.deletionTimestamp !== null
+    const isDeleted = metadata.deletionTimestamp
     const states = isDeleted ? ['deleted'] : []
     if (status.allocation) states.push('allocated', ...(status.reservedFor > 0 ? ['reserved'] : []))
     else if (!isDeleted) states.push('pending')

@@ -25,7 +25,7 @@ const statusFields = {
 } as const
 
 const fields = {
-  metadata: { ...named, deletionTimestamp: 'time' },
+  metadata: { ...named, deletionTimestamp: 'isSet' },
   spec: {
     nodeName: 'text',
     containers: 'count',
@@ -108,7 +108,7 @@ function isSidecar({ restartPolicy }: { readonly restartPolicy: string }): boole
 
 /** Deletion shows last, except where it is over already. */
 function statusText({ metadata, status }: Pod, reason: string): string {
-  if (metadata.deletionTimestamp === null) return reason
+  if (!metadata.deletionTimestamp) return reason
   if (status.reason === 'NodeLost') return 'Unknown'
   return status.phase === 'Succeeded' || status.phase === 'Failed' ? reason : 'Terminating'
 }

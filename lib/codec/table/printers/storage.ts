@@ -6,7 +6,7 @@ import { type Printer, named, printer } from '../printer.ts'
 /** Where the class of a volume or claim stood before there was a field for it; it still wins. */
 const classAnnotation = 'volume.beta.kubernetes.io/storage-class'
 
-const deletable = { ...named, deletionTimestamp: 'time', annotations: 'pairs' } as const
+const deletable = { ...named, deletionTimestamp: 'isSet', annotations: 'pairs' } as const
 
 export const persistentVolumes: Printer = printer({
   fields: {
@@ -27,7 +27,7 @@ export const persistentVolumes: Printer = printer({
     pairValue(spec.capacity, 'storage') ?? '0',
     accessModesText(spec.accessModes),
     spec.persistentVolumeReclaimPolicy,
-    metadata.deletionTimestamp === null ? status.phase : 'Terminating',
+    metadata.deletionTimestamp ? 'Terminating' : status.phase,
     spec.claimRef === undefined ? '' : `${spec.claimRef.namespace}/${spec.claimRef.name}`,
     pairValue(metadata.annotations, classAnnotation) ?? spec.storageClassName,
     spec.volumeAttributesClassName ?? unset,
@@ -52,7 +52,7 @@ export const persistentVolumeClaims: Printer = printer({
     const isBound = spec.volumeName !== ''
     return [
       metadata.name,
-      metadata.deletionTimestamp === null ? status.phase : 'Terminating',
+      metadata.deletionTimestamp ? 'Terminating' : status.phase,
       spec.volumeName,
       isBound ? (pairValue(status.capacity, 'storage') ?? '0') : '',
       isBound ? accessModesText(status.accessModes) : '',

@@ -30,7 +30,12 @@ function podColumns(containers: readonly Container[], selectorCell: string): Cel
 export const replicationControllers: Printer = printer({
   fields: {
     metadata: named,
-    spec: { replicas: 'integer?', selector: 'pairs', template: { '?': template } },
+    spec: {
+      replicas: 'integer?',
+      selector: 'pairs',
+      // Without a selector it takes the labels of its template.
+      template: { '?': { ...template, metadata: { labels: 'pairs' } } },
+    },
     status: { replicas: 'integer', readyReplicas: 'integer' },
   },
   cells: ({ metadata, spec, status }, now) => [
@@ -39,7 +44,10 @@ export const replicationControllers: Printer = printer({
     status.replicas,
     status.readyReplicas,
     since(metadata.creationTimestamp, now),
-    ...podColumns(spec.template?.spec.containers ?? [], labelsText(spec.selector)),
+    ...podColumns(
+      spec.template?.spec.containers ?? [],
+      labelsText(spec.selector.length > 0 ? spec.selector : (spec.template?.metadata.labels ?? [])),
+    ),
   ],
 })
 
@@ -125,7 +133,7 @@ export const statefulSets: Printer = printer({
 
 export const jobs: Printer = printer({
   fields: {
-    metadata: { ...named, deletionTimestamp: 'time' },
+    metadata: { ...named, deletionTimestamp: 'isSet' },
     spec: { completions: 'integer?', parallelism: 'integer?', selector, template },
     status: {
       succeeded: 'integer',
@@ -135,7 +143,7 @@ export const jobs: Printer = printer({
     },
   },
   cells({ metadata, spec, status }, now, schema) {
-    const jobState = jobStatus(status.conditions, metadata.deletionTimestamp !== null)
+    const jobState = jobStatus(status.conditions, metadata.deletionTimestamp)
     return [
       metadata.name,
       jobState === 'SuccessCriteriaMet' && !schema.has('jobSuccessCriteriaMet')

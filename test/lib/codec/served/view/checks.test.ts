@@ -249,6 +249,24 @@ const cases: readonly (readonly [
     ],
   ],
   [
+    'otherStrategy',
+    ['DaemonSet', 'Deployment'].map(kind => ({
+      apiVersion: 'apps/v1',
+      kind,
+      metadata: { annotations: { 'deprecated.daemonset.template.generation': '1' } },
+      spec: strategyOf(kind, { type: 'Other', rollingUpdate: { maxSurge: 1 } }),
+    })),
+    ['DaemonSet', 'Deployment'].map(kind => ({
+      apiVersion: 'apps/v1',
+      kind,
+      metadata: { annotations: { 'deprecated.daemonset.template.generation': '1' } },
+      spec: strategyOf(kind, {
+        type: 'Other',
+        rollingUpdate: { maxSurge: 1, maxUnavailable: 0 },
+      }),
+    })),
+  ],
+  [
     'statefulSetRollingUpdate',
     [{}, { type: 'OnDelete', rollingUpdate: {} }].map(updateStrategy => ({
       apiVersion: 'apps/v1',
@@ -338,6 +356,10 @@ function deviceSlice(taint: object): Stored {
     metadata: {},
     spec: { devices: [{ name: 'd', taints: [taint] }] },
   }
+}
+
+function strategyOf(kind: string, strategy: object): object {
+  return kind === 'DaemonSet' ? { updateStrategy: strategy } : { strategy }
 }
 
 t.test(
