@@ -1,7 +1,7 @@
 /** Writes of the subresource `scale`: a Scale is made of the object, changed like any object, and its number goes back. */
 
 import { NotExact } from '../../../codec/not-exact.ts'
-import { scaleJson } from '../../../codec/served/scale.ts'
+import { scaleJson, scaleOf as scaleOfObject } from '../../../codec/served/scale.ts'
 import {
   copyTree,
   JsonNumber,
@@ -115,9 +115,9 @@ function scaled(session: WriteSession, live: JsonObject, make: MakeScale): JsonO
 
 function scaleOf({ resource }: WriteSession, object: JsonObject): JsonObject {
   const { scale } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
-  const json = scaleJson(Buffer.from(typedText(object)), scale)
-  if (json instanceof NotExact) throw notExactly(resource, json)
-  const bytes = Buffer.from(json)
+  const made = scaleOfObject(Buffer.from(typedText(object)), scale)
+  if (made instanceof NotExact) throw notExactly(resource, made)
+  const bytes = Buffer.from(scaleJson(made))
   return parseTree(bytes, 0, bytes.length) as JsonObject
 }
 
