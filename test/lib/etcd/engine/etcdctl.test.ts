@@ -1,10 +1,10 @@
-/** etcdctl, the real one, says the same on a real etcd and on the engine. */
+/** etcdctl, the real one, says the same on a real etcd, on the engine and through a door. */
 
 import { execFile, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { findEtcd, findEtcdctl } from '../../../support/etcd/real-etcd.ts'
-import { startPair } from './differential.ts'
+import { type Pair, startDoorPair, startPair } from './differential.ts'
 
 const etcd = await findEtcd('3.5')
 const etcdctl = await findEtcdctl()
@@ -79,15 +79,26 @@ const commands: readonly Command[] = [
   { args: 'auth status' },
 ]
 
-t.test('etcdctl prints the same for etcd and for the engine', { skip }, async t => {
-  t.setTimeout(300_000)
-  const pair = await startPair(t, etcd)
+async function compare(t: Test, pair: Pair): Promise<void> {
   const real = new Session(pair.realAddress)
   const ours = new Session(pair.ourAddress)
   for (const command of commands) {
     const [wanted, found] = await Promise.all([real.run(command), ours.run(command)])
     t.equal(found, wanted, `etcdctl ${command.args}`)
   }
+}
+
+t.test('etcdctl prints the same for etcd and for the engine', { skip }, async t => {
+  t.setTimeout(300_000)
+  await compare(t, await startPair(t, etcd))
+})
+
+t.test('etcdctl prints the same for etcd and through a door', { skip }, async t => {
+  t.setTimeout(300_000)
+  const pair = await startDoorPair(t, etcd)
+  await compare(t, pair)
+  t.ok(pair.door.count('Range', 'mirror') > 10, 'gets are answered from the mirror')
+  t.ok(pair.door.count('Watch', 'mirror') > 3, 'and so are watches')
 })
 
 t.test('what the engine does not do is refused cleanly', { skip }, async t => {
