@@ -11,6 +11,7 @@ import { EtcdSessions } from '../etcd/face/pass/etcd-sessions.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { systemRandom } from '../ops/system.ts'
+import type { HistoryBounds } from '../store/history.ts'
 import type { Followers } from '../upkeep/followers.ts'
 import { createEtcdMirror } from './etcd-mirror.ts'
 import { followEtcdTls } from './etcd-tls.ts'
@@ -20,6 +21,7 @@ export interface EtcdDoorOptions {
   readonly connection: EtcdConnection
   /** For the mirror, to the same etcd. Closed by the caller, after the door has stopped. */
   readonly client: Client
+  readonly history?: HistoryBounds | undefined
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger

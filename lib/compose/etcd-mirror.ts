@@ -20,6 +20,8 @@ export interface EtcdMirrorOptions {
   readonly client: Client
   /** How the keys begin. None of them begins like another one. */
   readonly prefixes: readonly string[]
+  /** The bounds of the history; the default ones if it is left out. */
+  readonly history?: HistoryBounds | undefined
   readonly clock: Clock
   readonly metrics: Metrics
   readonly logger: Logger
@@ -33,7 +35,7 @@ export interface EtcdMirror {
 }
 
 /** One history for all keys: a client that was away for so long finds its place again without asking etcd. */
-const history: HistoryBounds = {
+const defaultHistory: HistoryBounds = {
   maxBatches: 500_000,
   maxAgeMs: 10 * 60_000,
   maxBytes: 512 * 1024 * 1024,
@@ -41,7 +43,7 @@ const history: HistoryBounds = {
 
 /** A mirror that is not started. */
 export function createEtcdMirror(options: EtcdMirrorOptions): EtcdMirror {
-  const { client, clock, logger, metrics } = options
+  const { client, clock, logger, metrics, history = defaultHistory } = options
   const places = options.prefixes.map(prefix => ({
     name: `etcd ${prefix === '' ? 'all' : prefix}`,
     range: prefixRange(keyFromText(prefix)),

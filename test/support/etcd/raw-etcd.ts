@@ -41,9 +41,15 @@ export class RawEtcd {
   }
 
   /** Opens a stream, such as `Watch`, `Watch`. */
-  stream(service: string, method: string): ClientDuplexStream<Message, Message> {
+  stream(
+    service: string,
+    method: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): ClientDuplexStream<Message, Message> {
     const { path, encode, decode } = methodOf(service, method)
-    return this.#client.makeBidiStreamRequest(path, encode, decode, new Metadata())
+    const metadata = new Metadata()
+    for (const [name, value] of Object.entries(headers)) metadata.set(name, value)
+    return this.#client.makeBidiStreamRequest(path, encode, decode, metadata)
   }
 
   close(): void {

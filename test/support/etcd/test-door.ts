@@ -3,10 +3,13 @@
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { type EtcdDoor, startEtcdDoor } from '../../../lib/compose/etcd-door.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
+import type { HistoryBounds } from '../../../lib/store/history.ts'
 import { Metrics } from '../../../lib/ops/metrics.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { silentLogger } from '../silent-logger.ts'
-import type { Teardown } from './etcd-cluster.ts'
+import { type EtcdCluster, type EtcdOptions, startEtcd, type Teardown } from './etcd-cluster.ts'
+import { RawEtcd } from './raw-etcd.ts'
+import type { Program } from './real-etcd.ts'
 
 export interface TestDoor {
   readonly address: string
@@ -17,13 +20,19 @@ export interface TestDoor {
   ready(): Promise<void>
 }
 
+export interface TestDoorOptions {
+  readonly prefixes?: readonly string[] | undefined
+  readonly logger?: Logger | undefined
+  readonly history?: HistoryBounds | undefined
+}
+
 /** Starts it; it stops at the end of `scope`. Every key is mirrored, or those with these prefixes. */
 export async function startTestDoor(
   scope: Teardown,
   endpoints: readonly string[],
-  options: { readonly prefixes?: readonly string[]; readonly logger?: Logger } = {},
+  options: TestDoorOptions = {},
 ): Promise<TestDoor> {
-  const { prefixes = [''], logger = silentLogger } = options
+  const { prefixes = [''], logger = silentLogger, history } = options
   const connection = { endpoints }
   const client = new GrpcClient(connection)
   const metrics = new Metrics()
@@ -31,6 +40,7 @@ export async function startTestDoor(
     listen: { address: '127.0.0.1:0', tlsFiles: undefined, prefixes },
     connection,
     client,
+    history,
     clock: systemClock,
     metrics,
     logger,
@@ -54,4 +64,30 @@ export async function startTestDoor(
       while (!isReady()) await new Promise(resolve => setTimeout(resolve, 5))
     },
   }
+}
+
+export interface Sides {
+  readonly cluster: EtcdCluster
+  readonly door: TestDoor
+  /** etcd itself, and the same etcd through the door. */
+  readonly direct: RawEtcd
+  readonly through: RawEtcd
+}
+
+/** An etcd with a door that is ready. */
+export async function startSides(
+  t: Teardown,
+  etcd: Program,
+  options: TestDoorOptions & EtcdOptions = {},
+): Promise<Sides> {
+  const cluster = await startEtcd(t, etcd, options)
+  const door = await startTestDoor(t, cluster.endpoints, options)
+  await door.ready()
+  const direct = new RawEtcd(String(cluster.endpoints[0]).replace('http://', ''))
+  const through = new RawEtcd(door.address)
+  t.teardown(async () => {
+    direct.close()
+    through.close()
+  })
+  return { cluster, door, direct, through }
 }

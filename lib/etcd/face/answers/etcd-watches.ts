@@ -1,5 +1,6 @@
 /** Watch streams at etcd, each with one watcher, for what the mirror does not have. */
 
+import type { CancelTimer, Clock } from '../../../base/clock.ts'
 import { CacheError } from '../../../base/errors.ts'
 import { EtcdError, failureByText } from '../../proto/failures.ts'
 import {
@@ -18,14 +19,22 @@ const progressRequest = framed(
   watchRequestCodec.encode({ request: { type: 'progress', value: {} } }),
 )
 
+export interface EtcdWatchesOptions {
+  readonly sessions: EtcdSessions
+  readonly said: Said
+  readonly clock: Clock
+}
+
 export class EtcdWatches implements Elsewhere {
   readonly #sessions: EtcdSessions
   readonly #said: Said
+  readonly #clock: Clock
   readonly #requiresLeader: boolean
 
-  constructor(sessions: EtcdSessions, said: Said, requiresLeader: boolean) {
+  constructor({ sessions, said, clock }: EtcdWatchesOptions, requiresLeader: boolean) {
     this.#sessions = sessions
     this.#said = said
+    this.#clock = clock
     this.#requiresLeader = requiresLeader
   }
 
@@ -33,19 +42,24 @@ export class EtcdWatches implements Elsewhere {
     const create = watchRequestCodec.encode({ request: { type: 'create', value: request } })
     const headers = this.#requiresLeader ? { hasleader: 'true' } : {}
     const opening = openEtcdStream(this.#sessions, path, headers)
-    return new EtcdWatch(opening, framed(create), { sink, said: this.#said })
+    return new EtcdWatch(opening, framed(create), { sink, said: this.#said, clock: this.#clock })
   }
 }
 
 interface Ends {
   readonly sink: ElsewhereSink
   readonly said: Said
+  readonly clock: Clock
 }
+
+/** etcd drops a request for progress while the watcher has not caught up, which it does in rounds of this length. */
+const askEvery = { firstMs: 100, maxMs: 1000 }
 
 class EtcdWatch implements ElsewhereWatch {
   readonly #ends: Ends
   readonly #reader = new MessageReader(Infinity)
   #stream: EtcdStream | undefined
+  #cancelTimer: CancelTimer | undefined
   #isPaused = false
   #isOver = false
 
@@ -57,8 +71,10 @@ class EtcdWatch implements ElsewhereWatch {
     )
   }
 
+  /** Asks until it is told. */
   askProgress(): void {
-    this.#stream?.write(progressRequest)
+    this.#cancelTimer?.()
+    this.#askAgain(askEvery.firstMs)
   }
 
   pause(): void {
@@ -73,7 +89,15 @@ class EtcdWatch implements ElsewhereWatch {
 
   close(): void {
     this.#isOver = true
+    this.#cancelTimer?.()
     this.#stream?.cancel()
+  }
+
+  #askAgain(delayMs: number): void {
+    this.#stream?.write(progressRequest)
+    this.#cancelTimer = this.#ends.clock.setTimer(delayMs, () => {
+      this.#askAgain(Math.min(2 * delayMs, askEvery.maxMs))
+    })
   }
 
   #begin(stream: EtcdStream, create: Buffer): void {
@@ -101,6 +125,7 @@ class EtcdWatch implements ElsewhereWatch {
         return
       }
       said.told(response.header?.revision ?? 0)
+      if (response.events.length === 0 && !response.created) this.#cancelTimer?.()
       sink.received(response)
     }
   }

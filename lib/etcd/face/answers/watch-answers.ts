@@ -57,8 +57,8 @@ export class WatchAnswers implements PartFollower {
   }
 
   open(connection: WatchConnection, { requiresLeader }: { requiresLeader: boolean }): WatchStream {
-    const { sessions, said, clock, random, scheduler } = this.#options
-    const elsewhere = new EtcdWatches(sessions, said, requiresLeader)
+    const { clock, random, scheduler } = this.#options
+    const elsewhere = new EtcdWatches(this.#options, requiresLeader)
     const stream = new WatchStream({
       home: new Home(this.#options, elsewhere, part => this.#sourceOf(part)),
       connection,

@@ -1,39 +1,17 @@
 /** A door with a mirror in front of a real etcd: what the random calls do not reach. */
 
 import * as http2 from 'node:http2'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { rangeCodec } from '../../../../lib/etcd/proto/kv-messages.ts'
 import { keyFromText } from '../../../../lib/base/keys.ts'
 import { bareCall, framed } from '../../../support/etcd/bare-grpc.ts'
-import { type EtcdCluster, startEtcd } from '../../../support/etcd/etcd-cluster.ts'
-import { type Message, RawEtcd } from '../../../support/etcd/raw-etcd.ts'
+import type { Message } from '../../../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../../../support/etcd/real-etcd.ts'
-import { startTestDoor, type TestDoor } from '../../../support/etcd/test-door.ts'
+import { type Sides, startSides } from '../../../support/etcd/test-door.ts'
 import { base64 } from '../engine/operations.ts'
 
 const etcd = await findEtcd('3.5')
 const { skip } = etcd
-
-interface Sides {
-  readonly cluster: EtcdCluster
-  readonly door: TestDoor
-  /** etcd itself, and the same etcd through the door. */
-  readonly direct: RawEtcd
-  readonly through: RawEtcd
-}
-
-async function start(t: Test, prefixes?: readonly string[]): Promise<Sides> {
-  const cluster = await startEtcd(t, etcd)
-  const door = await startTestDoor(t, cluster.endpoints, prefixes && { prefixes })
-  await door.ready()
-  const direct = new RawEtcd(String(cluster.endpoints[0]).replace('http://', ''))
-  const through = new RawEtcd(door.address)
-  t.teardown(async () => {
-    direct.close()
-    through.close()
-  })
-  return { cluster, door, direct, through }
-}
 
 const everything = { key: base64('\0'), rangeEnd: base64('\0') }
 
@@ -42,7 +20,7 @@ async function range({ direct, through }: Sides, request: Message): Promise<[unk
 }
 
 t.test('ranges of any size are what etcd answers, header and all', { skip }, async t => {
-  const sides = await start(t)
+  const sides = await startSides(t, etcd)
   const { direct, door } = sides
   await direct.call('Lease', 'LeaseGrant', { ID: '9223372036854775807', TTL: '1000' })
   const sizes = [0, 1, 100, 3000, 16_383, 16_384, 16_385, 200_000]
@@ -81,7 +59,7 @@ const noRange = {
 }
 
 t.test('what is not mirrored as a whole passes', { skip }, async t => {
-  const sides = await start(t, ['/a/'])
+  const sides = await startSides(t, etcd, { prefixes: ['/a/'] })
   const { direct, door } = sides
   for (const name of ['/a', '/a/1', '/a/2', '/b/1']) {
     await direct.call('KV', 'Put', { key: base64(name), value: base64('1') })
@@ -105,7 +83,7 @@ t.test('what is not mirrored as a whole passes', { skip }, async t => {
 })
 
 t.test('nothing is answered here where etcd has users', { skip }, async t => {
-  const { direct, through, door } = await start(t)
+  const { direct, through, door } = await startSides(t, etcd)
   await direct.call('KV', 'Put', { key: base64('a'), value: base64('1') })
   t.match(await through.call('KV', 'Range', { key: base64('a') }), { response: {} })
   t.equal(door.count('Range', 'mirror'), 1)
@@ -125,7 +103,7 @@ t.test('nothing is answered here where etcd has users', { skip }, async t => {
 })
 
 t.test('fields that are not known pass', { skip }, async t => {
-  const { door } = await start(t)
+  const { door } = await startSides(t, etcd)
   const session = http2.connect(`http://${door.address}`)
   t.teardown(() => session.destroy())
   const known = rangeCodec.encode({ ...noRange, key: keyFromText('a') })
