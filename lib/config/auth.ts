@@ -9,11 +9,13 @@ export const authOptions: readonly Option[] = [
   {
     name: 'auth',
     value: 'MODE',
+    choices: ['delegate', 'requestheader', 'none'],
     help: "Who may read. delegate: asks the upstream with the caller's own credentials (default with --upstream). requestheader: believes the user that a front proxy names, and asks the upstream with its own credentials. none: authentication is off, anyone who can connect can read everything (default on loopback addresses without --upstream).",
   },
   {
     name: 'pass-identity',
     value: 'MODE',
+    choices: ['headers', 'impersonate'],
     help: "How to tell the upstream about users whom Watchglass authenticated by certificate or front proxy: headers (X-Remote-*, with --front-proxy-cert) or impersonate (Impersonate-* with Watchglass's own credentials).",
   },
   {

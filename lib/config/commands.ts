@@ -34,6 +34,7 @@ const logOptions: readonly Option[] = [
     name: 'log-level',
     value: 'LEVEL',
     fallback: 'info',
+    choices: ['debug', 'info', 'warn', 'error'],
     help: 'The lowest level to log: debug, info, warn or error. JSON lines on standard error, plain text on a terminal.',
   },
 ]
@@ -129,10 +130,48 @@ const embeddedOptions: readonly Option[] = [
   },
 ]
 
+/** The options of `serve`, which `check` has too. */
+const allServeOptions: readonly Option[] = [
+      {
+        name: 'etcd',
+        value: 'URL',
+        many: true,
+        fallback: 'embedded',
+        help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in memory: for trying, tests and load tests.',
+      },
+      ...etcdCredentialOptions,
+      ...serveOptions,
+      ...upstreamOptions,
+      ...authOptions,
+      memoryOption,
+      ...etcdListenOptions,
+      ...embeddedOptions,
+      ...clusterOptions,
+      ...logOptions,
+    ]
+
 /** Every command, in the order of `--help`. */
-export type CommandName = 'decode' | 'encode' | 'generate' | 'record' | 'serve'
+export type CommandName =
+  | 'check'
+  | 'completion'
+  | 'decode'
+  | 'encode'
+  | 'generate'
+  | 'record'
+  | 'serve'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
+  check: {
+    operands: '',
+    summary:
+      'Tries what serve would use with the same options: each option, file, endpoint and permission. One line each; the exit code is 1 if one fails.',
+    options: allServeOptions,
+  },
+  completion: {
+    operands: 'bash|zsh|fish',
+    summary: 'Prints the completion script of a shell.',
+    options: [],
+  },
   decode: {
     operands: '[KEY]',
     summary:
@@ -142,7 +181,8 @@ export const commands: Readonly<Record<CommandName, Command>> = {
         name: 'output',
         value: 'FORM',
         fallback: 'json',
-        help: 'What to print: json on one line, pretty (indented JSON) or yaml.',
+        choices: ['json', 'pretty', 'yaml'],
+    help: 'What to print: json on one line, pretty (indented JSON) or yaml.',
       },
       {
         name: 'jsonl',
@@ -202,23 +242,6 @@ export const commands: Readonly<Record<CommandName, Command>> = {
   serve: {
     operands: '',
     summary: 'Mirrors an etcd and serves the Kubernetes API from it: lists, gets and watches.',
-    options: [
-      {
-        name: 'etcd',
-        value: 'URL',
-        many: true,
-        fallback: 'embedded',
-        help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in memory: for trying, tests and load tests.',
-      },
-      ...etcdCredentialOptions,
-      ...serveOptions,
-      ...upstreamOptions,
-      ...authOptions,
-      memoryOption,
-      ...etcdListenOptions,
-      ...embeddedOptions,
-      ...clusterOptions,
-      ...logOptions,
-    ],
+    options: allServeOptions,
   },
 }

@@ -3,6 +3,7 @@
 import { parseArgs } from 'node:util'
 import { CacheError } from '../base/errors.ts'
 import { commands } from './commands.ts'
+import { nearest } from './nearest.ts'
 import { type Command, variableOf } from './option.ts'
 import { OptionValues } from './option-values.ts'
 
@@ -32,7 +33,9 @@ export function load(
   const command = Object.hasOwn(known, first) ? known[first] : undefined
   if (command === undefined) {
     throw invalid(
-      first.startsWith('-') ? `option ${first} before the command` : `unknown command "${first}"`,
+      first.startsWith('-')
+        ? `option ${first} before the command`
+        : unknownText(`unknown command "${first}"`, nearest(first, Object.keys(known))),
       undefined,
     )
   }
@@ -57,6 +60,7 @@ function readOptions({ name, command, args, env }: Source): {
       { type: option.value === undefined ? 'boolean' : 'string', multiple: true } as const,
     ]),
   )
+  checkNames(name, args, declared)
   const parsed = parseStrictly(name, args, declared)
   const values = new Map<string, readonly string[]>()
   for (const option of command.options) {
@@ -82,6 +86,35 @@ function readOptions({ name, command, args, env }: Source): {
   return { values: new OptionValues(values), operands: parsed.positionals }
 }
 
+/** Names an option that there is not, with the one that may have been meant. */
+function checkNames(
+  command: string,
+  args: readonly string[],
+  declared: Readonly<Record<string, { readonly type: 'boolean' | 'string' }>>,
+): void {
+  for (let i = 0; i < args.length && args[i] !== '--'; i++) {
+    const [, name, value] = /^--([^=]+)(=.*)?$/s.exec(args[i] ?? '') ?? []
+    if (name === undefined) continue
+    const option = Object.hasOwn(declared, name) ? declared[name] : undefined
+    if (option === undefined) {
+      const meant = nearest(name, Object.keys(declared))
+      throw invalid(unknownText(`unknown option --${name}`, meant && `--${meant}`), command)
+    }
+    if (option.type === 'boolean' || value !== undefined) continue
+    i++
+    if (args[i] === undefined || args[i]?.startsWith('-') === true) {
+      throw invalid(
+        `option --${name} needs a value (one that begins with a dash: --${name}=VALUE)`,
+        command,
+      )
+    }
+  }
+}
+
+function unknownText(text: string, meant: string | undefined): string {
+  return meant === undefined ? text : `${text}: did you mean ${meant}?`
+}
+
 function parseStrictly(
   name: string,
   args: readonly string[],
@@ -100,11 +133,15 @@ function knownCommand(
   known: Readonly<Record<string, Command>>,
 ): string | undefined {
   if (name === undefined) return undefined
-  if (!Object.hasOwn(known, name)) throw invalid(`unknown command "${name}"`, undefined)
+  if (!Object.hasOwn(known, name)) {
+    const meant = nearest(name, Object.keys(known))
+    throw invalid(unknownText(`unknown command "${name}"`, meant), undefined)
+  }
   return name
 }
 
 function invalid(message: string, command: string | undefined): CacheError {
   const help = command === undefined ? 'watchglass --help' : `watchglass ${command} --help`
-  return new CacheError('invalid_request', `${message}; try "${help}"`)
+  const end = message.endsWith('?') ? ' Otherwise' : ';'
+  return new CacheError('invalid_request', `${message}${end} try "${help}"`)
 }

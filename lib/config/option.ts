@@ -13,6 +13,8 @@ export interface Option {
   readonly value?: string
   /** The default, as it would be typed. */
   readonly fallback?: string
+  /** What the value may be, where there is a list. */
+  readonly choices?: readonly string[]
   /** May be given more than once. */
   readonly many?: boolean
   /** One or two sentences: what it does, its unit, its bounds. */

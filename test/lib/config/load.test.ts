@@ -45,16 +45,24 @@ t.test('help and version need no command', async t => {
 
 const refusals: readonly [string, string[], NodeJS.ProcessEnv, RegExp][] = [
   ['no command', [], {}, /^no command given; try "watchglass --help"$/],
-  ['an unknown command', ['fecth'], {}, /^unknown command "fecth"; try "watchglass --help"$/],
+  [
+    'an unknown command',
+    ['fecth'],
+    {},
+    /^unknown command "fecth": did you mean fetch\? Otherwise try "watchglass --help"$/,
+  ],
+  ['a word that is like no command', ['xyzzy'], {}, /^unknown command "xyzzy"; try "watchglass --help"$/],
   ['a name that every object has', ['constructor'], {}, /^unknown command "constructor"/],
   ['an option first', ['--from', 'x'], {}, /^option --from before the command/],
   [
     'an unknown option',
     ['fetch', '--form', 'x'],
     {},
-    /^unknown option '--form'; try "watchglass fetch --help"$/i,
+    /^unknown option --form: did you mean --from\? Otherwise try "watchglass fetch --help"$/,
   ],
-  ['a missing value', ['fetch', '--from'], {}, /^option '--from <value>' argument missing/i],
+  ['an option like no other', ['fetch', '--zzz=1'], {}, /^unknown option --zzz; try "watchglass/],
+  ['a missing value', ['fetch', '--from'], {}, /^option --from needs a value/],
+  ['an option as a value', ['fetch', '--from', '--quiet'], {}, /^option --from needs a value/],
   [
     'a value for a switch',
     ['fetch', '--quiet=yes'],
