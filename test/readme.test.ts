@@ -1,9 +1,11 @@
 /** The documents say what is true of the program: options, scripts, paths; and they are short enough to be read. */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { commands } from '../lib/config/commands.ts'
+import { manPage } from '../lib/config/man-page.ts'
 import { metricsDocument } from './support/program/metrics-document.ts'
 import { optionsDocument } from './support/program/options-document.ts'
 
@@ -23,6 +25,21 @@ t.test('deploy/OPTIONS.md has the options of the program', async t => {
   const writer = 'node dist/test/support/program/write-options.js'
   t.equal(options, optionsDocument(), `${writer} writes it`)
   for (const { name } of commands.serve.options) t.ok(options.includes(`--${name}`), name)
+})
+
+t.test('the man page has the options of the program, and man reads it', async t => {
+  const file = 'deploy/watchglass.1'
+  const writer = 'node dist/test/support/program/write-options.js'
+  t.equal(textOf(file), manPage(), `${writer} writes it`)
+  const { stdout, stderr, error } = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-P-cbu', file], {
+    encoding: 'utf8',
+  })
+  if (error !== undefined) {
+    t.comment('there is no groff here')
+    return
+  }
+  t.equal(stderr, '')
+  for (const { name } of commands.serve.options) t.ok(stdout.includes(`--${name}`), name)
 })
 
 t.test('deploy/METRICS.md has the metrics of the program', async t => {

@@ -10,3 +10,6 @@ export interface Logger {
 
 /** Facts beside the sentence, by name. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
+
+/** Says nothing. */
+export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} }

@@ -7,7 +7,10 @@ import type { CommandContext } from './context.ts'
 export async function completion({ operands: [name, ...rest] }: CommandContext): Promise<number> {
   const shell = shells.find(one => one === name)
   if (shell === undefined || rest.length > 0) {
-    throw new CacheError('invalid_request', 'say for which shell: watchglass completion bash, zsh or fish')
+    throw new CacheError(
+      'invalid_request',
+      'say for which shell: watchglass completion bash, zsh or fish',
+    )
   }
   process.stdout.write(completionScript(shell))
   return 0

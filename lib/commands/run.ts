@@ -4,7 +4,7 @@ import type { CommandName } from '../config/commands.ts'
 import type { CommandRunner } from './context.ts'
 
 const runners: Readonly<Record<CommandName, () => Promise<CommandRunner>>> = {
-  check: async () => (await import('./check.ts')).check,
+  check: async () => (await import('./check/check.ts')).check,
   completion: async () => (await import('./completion.ts')).completion,
   decode: async () => (await import('./decode.ts')).decode,
   encode: async () => (await import('./decode.ts')).encode,

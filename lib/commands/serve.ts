@@ -187,7 +187,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
 }
 
 /** `1.34` of `1.34`, `v1.34` and `34`. */
-function minorOf(text: string): string {
+export function minorOf(text: string): string {
   const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
   if (minor === undefined) {
     throw invalid(`--kubernetes-version "${text}" is not a minor version such as 1.34`)
@@ -295,7 +295,7 @@ function pageAddress(service: Service, address: string, values: OptionValues): s
 }
 
 /** How long to serve on, in seconds. */
-function stopDelayOf(values: OptionValues): number {
+export function stopDelayOf(values: OptionValues): number {
   const text = values.text('shutdown-delay') ?? ''
   if (!/^\d{1,4}$/.test(text)) {
     throw invalid(`--shutdown-delay "${text}" is not a number of seconds from 0 to 9999`)

@@ -132,39 +132,32 @@ const embeddedOptions: readonly Option[] = [
 
 /** The options of `serve`, which `check` has too. */
 const allServeOptions: readonly Option[] = [
-      {
-        name: 'etcd',
-        value: 'URL',
-        many: true,
-        fallback: 'embedded',
-        help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in memory: for trying, tests and load tests.',
-      },
-      ...etcdCredentialOptions,
-      ...serveOptions,
-      ...upstreamOptions,
-      ...authOptions,
-      memoryOption,
-      ...etcdListenOptions,
-      ...embeddedOptions,
-      ...clusterOptions,
-      ...logOptions,
-    ]
+  {
+    name: 'etcd',
+    value: 'URL',
+    many: true,
+    fallback: 'embedded',
+    help: 'The endpoints of etcd, separated by commas; or embedded, an etcd in memory: for trying, tests and load tests.',
+  },
+  ...etcdCredentialOptions,
+  ...serveOptions,
+  ...upstreamOptions,
+  ...authOptions,
+  memoryOption,
+  ...etcdListenOptions,
+  ...embeddedOptions,
+  ...clusterOptions,
+  ...logOptions,
+]
 
 /** Every command, in the order of `--help`. */
 export type CommandName =
-  | 'check'
-  | 'completion'
-  | 'decode'
-  | 'encode'
-  | 'generate'
-  | 'record'
-  | 'serve'
+  'check' | 'completion' | 'decode' | 'encode' | 'generate' | 'record' | 'serve'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   check: {
     operands: '',
-    summary:
-      'Tries what serve would use with the same options: each option, file, endpoint and permission. One line each; the exit code is 1 if one fails.',
+    summary: 'Tries what serve would use, a line each: options, files, endpoints, permissions.',
     options: allServeOptions,
   },
   completion: {
@@ -182,7 +175,7 @@ export const commands: Readonly<Record<CommandName, Command>> = {
         value: 'FORM',
         fallback: 'json',
         choices: ['json', 'pretty', 'yaml'],
-    help: 'What to print: json on one line, pretty (indented JSON) or yaml.',
+        help: 'What to print: json on one line, pretty (indented JSON) or yaml.',
       },
       {
         name: 'jsonl',

@@ -80,14 +80,19 @@ function zshScript(): string {
   const cases = table.map(([name, command]) => {
     const rows = command.options.map(option => {
       const many = option.many === true ? '*' : ''
-      const value = option.value === undefined ? '' : `:${zshText(option.value)}:${zshValues(option)}`
+      const value =
+        option.value === undefined ? '' : `:${zshText(option.value)}:${zshValues(option)}`
       const equals = option.value === undefined ? '' : '='
       return `        ${quoted(`${many}--${option.name}${equals}[${zshText(option.help)}]${value}`)}`
     })
     const words = wordsOf(command)
     const operand = words.length === 0 ? [] : [`        ${quoted(`1:what:(${words.join(' ')})`)}`]
-    return [`      ${name})`, '        _arguments \\', [...rows, ...operand].join(' \\\n'), '        ;;']
-      .join('\n')
+    return [
+      `      ${name})`,
+      '        _arguments \\',
+      [...rows, ...operand].join(' \\\n'),
+      '        ;;',
+    ].join('\n')
   })
   return [
     '#compdef watchglass',
@@ -123,10 +128,15 @@ function zshText(text: string): string {
 }
 
 function fishScript(): string {
-  const lines = ['# fish completion of watchglass: watchglass completion fish | source', 'complete -c watchglass -f']
+  const lines = [
+    '# fish completion of watchglass: watchglass completion fish | source',
+    'complete -c watchglass -f',
+  ]
   for (const [name, command] of table) {
     const first = 'not __fish_seen_subcommand_from ' + names
-    lines.push(`complete -c watchglass -n ${quoted(first)} -a ${name} -d ${quoted(command.summary)}`)
+    lines.push(
+      `complete -c watchglass -n ${quoted(first)} -a ${name} -d ${quoted(command.summary)}`,
+    )
     const seen = quoted(`__fish_seen_subcommand_from ${name}`)
     for (const option of command.options) {
       lines.push(

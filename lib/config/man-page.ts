@@ -12,7 +12,9 @@ export function manPage(): string {
     '.SH NAME',
     roff('watchglass - a watch cache in front of etcd that serves Kubernetes list, get and watch'),
     '.SH SYNOPSIS',
-    ...table.map(([name, { operands }]) => `.B watchglass ${name}\n[OPTIONS] ${roff(operands)}\n.br`),
+    ...table.map(
+      ([name, { operands }]) => `.B watchglass ${name}\n[OPTIONS] ${roff(operands)}\n.br`,
+    ),
     '.SH DESCRIPTION',
     roff(
       'Watchglass keeps a copy of etcd in memory and answers Kubernetes lists, gets and watches from it, byte for byte as kube-apiserver would. What it cannot answer exactly passes to the API server behind it, or is refused.',
@@ -30,7 +32,7 @@ export function manPage(): string {
     '.SH SIGNALS',
     '.TP\n.B SIGTERM, SIGINT\nStops in order. A second one stops at once.',
     '.TP\n.B SIGUSR2\nWith an upstream: passes all reads to it. A second one takes that back.',
-    '.TP\n.B SIGHUP\nLogs more: switches to the log level debug, and with a second one back.',
+    '.TP\n.B SIGUSR1\nLogs everything (the level debug). A second one goes back to \\-\\-log\\-level.',
     '.SH EXIT STATUS',
     '.TP\n.B 0\nDone.\n.TP\n.B 1\nFailed.\n.TP\n.B 2\nThe command line was wrong.',
     '',

@@ -18,6 +18,11 @@ export class OptionValues {
     return this.#values.get(name) ?? []
   }
 
+  /** The same with other values of one option. */
+  with(name: string, values: readonly string[]): OptionValues {
+    return new OptionValues(new Map([...this.#values, [name, values]]))
+  }
+
   switch(name: string): boolean {
     return this.#values.get(name)?.at(-1) === 'true'
   }

@@ -51,7 +51,12 @@ const refusals: readonly [string, string[], NodeJS.ProcessEnv, RegExp][] = [
     {},
     /^unknown command "fecth": did you mean fetch\? Otherwise try "watchglass --help"$/,
   ],
-  ['a word that is like no command', ['xyzzy'], {}, /^unknown command "xyzzy"; try "watchglass --help"$/],
+  [
+    'a word that is like no command',
+    ['xyzzy'],
+    {},
+    /^unknown command "xyzzy"; try "watchglass --help"$/,
+  ],
   ['a name that every object has', ['constructor'], {}, /^unknown command "constructor"/],
   ['an option first', ['--from', 'x'], {}, /^option --from before the command/],
   [

@@ -1,11 +1,14 @@
-/** Writes what is made from the program's own tables: deploy/OPTIONS.md, deploy/METRICS.md and deploy/grafana:
+/** Writes what is made from the program's own tables: deploy/OPTIONS.md, deploy/METRICS.md, deploy/grafana
+ *  and the man page:
  *  `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
+import { manPage } from '../../../lib/config/man-page.ts'
 import { dashboardFile, dashboardJson, dashboards } from './dashboards/dashboards.ts'
 import { metricsDocument } from './metrics-document.ts'
 import { optionsDocument } from './options-document.ts'
 
+writeFileSync('deploy/watchglass.1', manPage())
 writeFileSync('deploy/OPTIONS.md', optionsDocument())
 writeFileSync('deploy/METRICS.md', await metricsDocument())
 for (const dashboard of dashboards) {

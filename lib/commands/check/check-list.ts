@@ -1,0 +1,47 @@
+/** What was tried, a line each. */
+
+import { CacheError } from '../../base/errors.ts'
+
+/** Something that works, with what there is to say about it; or works, but not as it should. */
+export type Finding = string | { readonly warning: string }
+
+export class CheckList {
+  readonly #write: (line: string) => void
+  #failures = 0
+  #warnings = 0
+
+  constructor(write: (line: string) => void) {
+    this.#write = write
+  }
+
+  get hasFailed(): boolean {
+    return this.#failures > 0
+  }
+
+  /** Tries something, and says how it went. The answer is whether it works. */
+  async try(what: string, task: () => Finding | Promise<Finding>): Promise<boolean> {
+    try {
+      const finding = await task()
+      if (typeof finding === 'string') this.#say('ok', what, finding)
+      else {
+        this.#warnings++
+        this.#say('warn', what, finding.warning)
+      }
+      return true
+    } catch (error) {
+      this.#failures++
+      this.#say('FAIL', what, CacheError.from(error, 'source_failed').message)
+      return false
+    }
+  }
+
+  /** A line with the sum. */
+  end(): void {
+    const sum = `${this.#failures} failed, ${this.#warnings} warned`
+    this.#write(this.hasFailed ? `${sum}: serve would not work` : sum)
+  }
+
+  #say(verdict: 'ok' | 'warn' | 'FAIL', what: string, finding: string): void {
+    this.#write(`${verdict.padEnd(4)}  ${what}${finding === '' ? '' : `: ${finding}`}`)
+  }
+}

@@ -1,0 +1,154 @@
+/** Tries what options and files say, without asking any server. */
+
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { totalmem } from 'node:os'
+import { dirname } from 'node:path'
+import { CacheError } from '../../base/errors.ts'
+import { schemaOf } from '../../codec/schema/schema.ts'
+import { etcdPlanOf } from '../../compose/etcd-plan.ts'
+import { readResources } from '../../compose/resources-file.ts'
+import { adminListenOf } from '../../compose/upstream-options.ts'
+import { authPlanOf } from '../../config/auth.ts'
+import { commands } from '../../config/commands.ts'
+import { etcdConnection } from '../../config/etcd.ts'
+import { certificateFilesOf } from '../../config/files.ts'
+import { type ListenAddress, listenOf, tlsFilesOf } from '../../config/listen.ts'
+import { memoryBudgetOf } from '../../config/memory.ts'
+import { variableOf } from '../../config/option.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { compareShare, compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
+import { readTokenEncryption } from '../../http/api/token-encryption.ts'
+import { readTls } from '../../http/server/tls.ts'
+import { CertificateDates } from '../../ops/metrics/certificate-dates.ts'
+import { systemClock } from '../../ops/system.ts'
+import { prefixOf } from '../generate.ts'
+import { minorOf, stopDelayOf } from '../serve.ts'
+import type { CheckList, Finding } from './check-list.ts'
+
+/** Each option that has a form to keep. */
+export async function checkOptions(list: CheckList, values: OptionValues): Promise<void> {
+  if (values.text('listen') !== 'none') {
+    await list.try(`--listen ${values.text('listen')}`, () => bindTo(listenOf(values)))
+  }
+  await list.try(`--admin-listen ${values.text('admin-listen') ?? ''}`.trim(), () => {
+    const address = adminListenOf(values)
+    return address === undefined ? 'none of its own' : bindTo(address)
+  })
+  const schema = (): ReturnType<typeof schemaOf> =>
+    schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
+  const resourcesFile = values.text('resources')
+  const configured = (): ReturnType<typeof readResources> =>
+    resourcesFile === undefined ? [] : readResources(resourcesFile)
+  await list.try(`--kubernetes-version ${values.text('kubernetes-version')}`, () => {
+    schema()
+    return ''
+  })
+  if (resourcesFile !== undefined) {
+    await list.try(`--resources ${resourcesFile}`, () => `${configured().length} resources`)
+  }
+  await list.try('--prefix, --etcd-for, --exclude, --cache-only and --never-cache', () => {
+    const prefix = prefixOf(values)
+    const plan = etcdPlanOf(values, { schema: schema(), prefix, configured: configured() })
+    const { others, excluded } = plan
+    return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
+  })
+  await list.try('--memory-budget', () => budget(memoryBudgetOf(values)))
+  await list.try('--shutdown-delay', () => `${stopDelayOf(values)} s`)
+  await list.try('--upstream and its options', () => {
+    const connection = upstreamConnection(values)
+    if (connection === undefined) return 'there is no upstream'
+    compareShare(values)
+    compatibleMinors(values)
+    return `${connection.urls.length} servers`
+  })
+  await checkVariables(list)
+}
+
+/** Variables that look like ours, but that no option has. Kubernetes sets some for a service of our name. */
+async function checkVariables(list: CheckList): Promise<void> {
+  const known = new Set(
+    Object.values(commands).flatMap(({ options }) => options.map(option => variableOf(option))),
+  )
+  for (const name of Object.keys(process.env)) {
+    const isOfService = /^WATCHGLASS_(?:SERVICE_|PORT)/.test(name)
+    if (!name.startsWith('WATCHGLASS_') || isOfService || known.has(name)) continue
+    await list.try(name, () => ({ warning: 'no option has this variable' }))
+  }
+}
+
+/** Files that options name: they can be read, and are what they should be. */
+export async function checkFiles(list: CheckList, values: OptionValues): Promise<void> {
+  const tls = (): ReturnType<typeof tlsFilesOf> => tlsFilesOf(values)
+  if (values.text('tls-cert') !== undefined || values.text('tls-key') !== undefined) {
+    await list.try('--tls-cert and --tls-key', async () => {
+      const files = tls()
+      if (files !== undefined) await readTls(files)
+      return 'a certificate and its key'
+    })
+  }
+  await list.try('--etcd-cacert, --etcd-cert and --etcd-key', () =>
+    etcdConnection(values).tls === undefined ? 'not given' : 'certificates and key',
+  )
+  await list.try('authentication options', () => {
+    if (values.text('listen') === 'none') return 'nothing is served'
+    return authPlanOf(values, listenOf(values).host) === undefined ? 'off' : 'consistent'
+  })
+  const keyFile = values.text('continue-key-file')
+  if (keyFile !== undefined) {
+    await list.try(`--continue-key-file ${keyFile}`, () => {
+      readTokenEncryption(keyFile)
+      return 'keys'
+    })
+  }
+  const auditLog = values.text('audit-log')
+  if (auditLog !== undefined && auditLog !== '-') {
+    await list.try(`--audit-log ${auditLog}`, () => writable(auditLog))
+  }
+  for (const { option, path } of certificateFilesOf(values)) {
+    await list.try(`--${option} ${path}`, () => dateOf(option, path))
+  }
+}
+
+async function dateOf(option: string, path: string): Promise<Finding> {
+  await access(path, constants.R_OK)
+  const endsMs = (await new CertificateDates([{ option, path }]).read()).get(option)
+  if (endsMs === undefined) throw new CacheError('invalid_request', 'there is no certificate in it')
+  const days = Math.floor((endsMs - systemClock.wallMs()) / 86_400_000)
+  const date = new Date(endsMs).toISOString().slice(0, 10)
+  if (days < 0) throw new CacheError('invalid_request', `it ended on ${date}`)
+  return days < soonDays ? { warning: `it ends on ${date}, in ${days} days` } : `ends on ${date}`
+}
+
+const soonDays = 14
+
+/** The file can be appended to, or made. */
+async function writable(path: string): Promise<string> {
+  try {
+    await access(path, constants.W_OK)
+    return 'can be appended to'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await access(dirname(path), constants.W_OK)
+    return 'will be made'
+  }
+}
+
+function budget(bytes: number | undefined): Finding {
+  if (bytes === undefined) return 'none'
+  const share = bytes / totalmem()
+  const text = `${Math.round(share * 100)} % of this machine's memory`
+  return share > 0.9 ? { warning: `${text}: the process needs more than its budget` } : text
+}
+
+function bindTo({ host, port }: ListenAddress): Promise<Finding> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve({ warning: 'the address is in use now' })
+      else reject(error)
+    })
+    server.listen({ host, port }, () => server.close(() => resolve('free')))
+  })
+}

@@ -1,0 +1,65 @@
+/** `watchglass check`: tries what `serve` would use with the same options, and serves nothing. */
+
+import { sleep } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
+import { startGuarded } from '../../compose/access.ts'
+import { listenOf } from '../../config/listen.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { listed } from '../../config/upstream.ts'
+import { systemClock } from '../../ops/system.ts'
+import type { CommandContext } from '../context.ts'
+import { prefixOf } from '../generate.ts'
+import { checkEtcd } from './check-etcd.ts'
+import { CheckList } from './check-list.ts'
+import { checkFiles, checkOptions } from './check-options.ts'
+import { checkUpstream } from './check-upstream.ts'
+
+export async function check({ values, signal }: CommandContext): Promise<number> {
+  const list = new CheckList(line => process.stdout.write(`${line}\n`))
+  await checkOptions(list, values)
+  await checkFiles(list, values)
+  if (listed(values, 'etcd').join() === 'embedded') {
+    await list.try('--etcd embedded', () => ({ warning: 'in memory only: not for production' }))
+  } else {
+    await checkEtcd(list, values, { prefix: validPrefix(values), signal })
+  }
+  for (const url of listed(values, 'upstream')) await checkUpstream(list, values, { url, signal })
+  await checkAccess(list, values)
+  list.end()
+  return list.hasFailed ? 1 : 0
+}
+
+/** The prefix, or the usual one if the option is wrong, which has been said already. */
+function validPrefix(values: OptionValues): string {
+  try {
+    return prefixOf(values)
+  } catch {
+    return '/registry'
+  }
+}
+
+/** How long the trusted authorities may take to be read. */
+const accessMaxMs = 10_000
+
+/** Who may read, with the authorities that an API server publishes. */
+async function checkAccess(list: CheckList, values: OptionValues): Promise<void> {
+  await list.try(`--auth ${values.text('auth') ?? '(as usual)'}`, async () => {
+    const { host } = listenOf(values)
+    const said: string[] = []
+    const keep = (message: string): void => void said.push(message)
+    const logger: Logger = { debug() {}, info() {}, warn: keep, error: keep }
+    const guarded = await Promise.race([startGuarded(values, host, logger), late()])
+    await guarded.stop()
+    const [first] = said
+    if (first !== undefined) return { warning: first }
+    return guarded.options.authorization === undefined
+      ? 'off: anyone who can connect can read everything'
+      : `${guarded.options.authorization.mode}: an API server decides for each caller`
+  })
+}
+
+async function late(): Promise<never> {
+  await sleep(systemClock, accessMaxMs)
+  throw new CacheError('source_failed', `not known after ${accessMaxMs / 1000} s`)
+}
