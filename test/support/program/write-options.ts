@@ -3,7 +3,7 @@
  *  `node dist/test/support/program/write-options.js`. */
 
 import { writeFileSync } from 'node:fs'
-import { manPage } from '../../../lib/config/man-page.ts'
+import { manPage } from './man-page.ts'
 import { dashboardFile, dashboardJson, dashboards } from './dashboards/dashboards.ts'
 import { metricsDocument } from './metrics-document.ts'
 import { optionsDocument } from './options-document.ts'

@@ -1,8 +1,8 @@
 /** The man page, made from the table of commands: roff, as `man` reads it. */
 
-import { commands } from './commands.ts'
-import { type Command, type Option, variableOf } from './option.ts'
-import { version } from './version.ts'
+import { commands } from '../../../lib/config/commands.ts'
+import { type Command, type Option, variableOf } from '../../../lib/config/option.ts'
+import { version } from '../../../lib/config/version.ts'
 
 /** watchglass(1). */
 export function manPage(): string {
