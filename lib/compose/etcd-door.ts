@@ -2,10 +2,12 @@
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { keyFromText } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import type { EtcdConnection } from '../config/etcd.ts'
-import type { EtcdListen } from '../config/etcd-listen.ts'
+import type { AllowedTexts, EtcdListen } from '../config/etcd-listen.ts'
 import type { Client } from '../etcd/client.ts'
+import type { AllowedPrefixes } from '../etcd/face/access/rights.ts'
 import { openDoor } from '../etcd/face/door.ts'
 import { EtcdSessions } from '../etcd/face/pass/etcd-sessions.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
@@ -51,6 +53,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
       tls: tls.current,
       sessions,
       mirrored: view,
+      rules: listen.rules && new Map([...listen.rules].map(([name, one]) => [name, asKeys(one)])),
       clock,
       random: systemRandom,
       metrics: metrics.etcdFace,
@@ -75,6 +78,10 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     sessions.close()
     throw error
   }
+}
+
+function asKeys({ read, write }: AllowedTexts): AllowedPrefixes {
+  return { read: read.map(keyFromText), write: write.map(keyFromText) }
 }
 
 /** Logs each mistake of ours once, with its stack, and counts it. */

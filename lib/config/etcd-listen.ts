@@ -28,6 +28,12 @@ export const etcdListenOptions: readonly Option[] = [
     help: 'Certificate authorities (PEM) of the clients of --etcd-listen: each must have a certificate of one of them.',
   },
   {
+    name: 'etcd-listen-allow',
+    value: 'NAME=PREFIX[,PREFIX...]',
+    many: true,
+    help: 'Limits clients to keys with these prefixes, by the common name of their certificate: apiserver=/registry/,compact_rev_key. A prefix after read: may only be read. Names without a rule are refused. Without this option every client may do everything.',
+  },
+  {
     name: 'etcd-listen-prefix',
     value: 'PREFIX',
     many: true,
@@ -42,6 +48,13 @@ export interface EtcdListen {
   readonly tlsFiles: EtcdListenFiles | undefined
   /** What is mirrored: how keys begin. An empty text: all keys. */
   readonly prefixes: readonly string[]
+  /** How keys begin that each name of a certificate may read, or read and write; undefined: no limits. */
+  readonly rules?: ReadonlyMap<string, AllowedTexts> | undefined
+}
+
+export interface AllowedTexts {
+  readonly read: readonly string[]
+  readonly write: readonly string[]
 }
 
 export interface EtcdListenFiles {
@@ -67,7 +80,32 @@ export function etcdListenOf(values: OptionValues): EtcdListen | undefined {
       `refusing to serve etcd's API on ${address}: anyone who can connect could read and change everything; set --etcd-listen-cert, --etcd-listen-key and --etcd-listen-client-ca, or listen on a loopback address`,
     )
   }
-  return { address, tlsFiles, prefixes: prefixesOf(values) }
+  const rules = rulesOf(values)
+  if (rules !== undefined && tlsFiles?.clientCaFile === undefined) {
+    throw invalid('--etcd-listen-allow needs --etcd-listen-client-ca: names come from certificates')
+  }
+  return { address, tlsFiles, prefixes: prefixesOf(values), rules }
+}
+
+function rulesOf(values: OptionValues): ReadonlyMap<string, AllowedTexts> | undefined {
+  const texts = values.all('etcd-listen-allow')
+  if (texts.length === 0) return undefined
+  const rules = new Map<string, { read: string[]; write: string[] }>()
+  for (const text of texts) {
+    const [, name, list] = /^([^=]+)=(.+)$/.exec(text) ?? []
+    if (name === undefined || list === undefined) {
+      throw invalid(`--etcd-listen-allow "${text}" is not NAME=PREFIX, such as cilium=cilium/`)
+    }
+    const rule = rules.get(name) ?? { read: [], write: [] }
+    rules.set(name, rule)
+    for (const part of list.split(',')) {
+      const isRead = part.startsWith('read:')
+      const prefix = isRead ? part.slice('read:'.length) : part
+      if (prefix === '') throw invalid(`--etcd-listen-allow "${text}" has an empty prefix`)
+      rule[isRead ? 'read' : 'write'].push(prefix)
+    }
+  }
+  return rules
 }
 
 /** The longer ones of two that overlap are left out. */

@@ -61,6 +61,10 @@ export class MemberWatches implements WatchHome, WatchSource {
     return this.#member.batches(from)
   }
 
+  mayWatch(): boolean {
+    return true
+  }
+
   sourceOf(): WatchSource {
     return this
   }

@@ -17,6 +17,9 @@ import { WatchAnswers } from './answers/watch-answers.ts'
 import { RangeAnswers } from './answers/range-answers.ts'
 import { Said } from './answers/said.ts'
 import { statusOf } from './statuses.ts'
+import { Access, type AccessRules, uncheckable } from './access/access.ts'
+import type { Rights } from './access/rights.ts'
+import type { WatchCreateMessage } from '../proto/watch-messages.ts'
 import { WatchCall } from './watch-call.ts'
 import { Users } from './pass/users.ts'
 
@@ -25,6 +28,8 @@ export interface CallsOptions {
   readonly mirrored?: MirroredEtcd | undefined
   readonly clock: Clock
   readonly random: Random
+  /** What each name may do; everybody may do everything if it is left out. */
+  readonly rules?: AccessRules | undefined
   readonly onFault: (error: unknown) => void
 }
 
@@ -34,12 +39,13 @@ const compactPath = '/etcdserverpb.KV/Compact'
 const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth/AuthDisable'])
 
 /** Answers a call; or says that it must pass, perhaps with somebody who looks at etcd's answer. */
-type Answer = (message: Message) => Promise<'answered' | PassObserver | undefined>
+type Answer = (bytes: Buffer) => Promise<'answered' | PassObserver | undefined>
 
 export class Calls {
   readonly #options: CallsOptions
   readonly #said = new Said()
   readonly #users: Users
+  readonly #access: Access
   readonly #ranges: RangeAnswers | undefined
   readonly #watches: WatchAnswers | undefined
 
@@ -47,6 +53,7 @@ export class Calls {
     const { sessions, mirrored, clock } = options
     this.#options = options
     this.#users = new Users(sessions, clock)
+    this.#access = new Access(options.rules, sessions)
     this.#ranges = mirrored && new RangeAnswers(mirrored, this.#said, clock)
     const scheduler = createTurns(clock)
     // First: what is said to others must not be of the old epoch.
@@ -67,22 +74,47 @@ export class Calls {
   /** Answers a call, or passes it. */
   take(call: GrpcCall): void {
     try {
-      this.#take(call)
+      const rights = this.#access.rightsOf(call)
+      if (rights === undefined) this.#take(call)
+      else this.#takeLimited(call, rights)
     } catch (error) {
-      this.#endByFault(call, error)
+      if (error instanceof CacheError) call.finish(statusOf(error))
+      else this.#endByFault(call, error)
     }
   }
 
   #take(call: GrpcCall): void {
-    const [ranges, watches] = [this.#ranges, this.#watches]
-    if (ranges === undefined || watches === undefined) this.#pass(call)
-    else if (call.path === compactPath) this.#passCompaction(call)
-    else if (usersPaths.has(call.path)) this.#passChangeOfUsers(call)
-    else if (!this.#mayAnswer(call)) this.#pass(call)
-    else if (call.path === rangePath) {
-      this.#withRequest(call, ({ bytes }) => ranges.answer(call, bytes))
-    } else if (call.path === watchPath) this.#takeWatch(call, watches)
-    else this.#pass(call)
+    const watches = this.#watches
+    const answer = this.#answerOf(call)
+    if (usersPaths.has(call.path)) this.#passChangeOfUsers(call)
+    else if (answer !== undefined) this.#withRequest(call, answer)
+    else if (call.path !== watchPath || watches === undefined || !this.#mayAnswer(call)) {
+      this.#pass(call)
+    } else this.#takeWatch(call, watches)
+  }
+
+  /** Lets a limited name do what it may. */
+  #takeLimited(call: GrpcCall, rights: Rights): void {
+    const watches = this.#watches
+    if (this.#access.isOpen(call.path)) {
+      this.#pass(call)
+    } else if (call.path === watchPath) {
+      // Its requests are read here only where the stream is served here.
+      if (watches === undefined || !this.#mayAnswer(call)) throw cannotServe()
+      this.#takeWatch(call, watches, rights)
+    } else {
+      const check = this.#access.checkOf(call.path)
+      this.#withChecked(call, bytes => check(rights, bytes))
+    }
+  }
+
+  /** Who answers a call of one message, if it is not etcd alone. */
+  #answerOf(call: GrpcCall): Answer | undefined {
+    const ranges = this.#ranges
+    if (ranges === undefined) return undefined
+    if (call.path === compactPath) return bytes => this.#notedCompaction(bytes)
+    if (call.path !== rangePath || !this.#mayAnswer(call)) return undefined
+    return bytes => ranges.answer(call, bytes)
   }
 
   /** Where etcd has users, it decides; and a client with a token wants to be known by it. */
@@ -92,20 +124,25 @@ export class Calls {
   }
 
   /** Serves a watch stream, unless its first request has something that we do not know. */
-  #takeWatch(call: GrpcCall, watches: WatchAnswers): void {
+  #takeWatch(call: GrpcCall, watches: WatchAnswers, rights?: Rights): void {
     let served: WatchCall | undefined
+    const mayWatch = rights && ((request: WatchCreateMessage) => rights.mayRange(request))
     call.read({
       message: message => {
-        if (served === undefined && (message.isCompressed || !isKnownRequest(message.bytes))) {
+        const isKnown = !message.isCompressed && isKnownRequest(message.bytes)
+        if (served === undefined && !isKnown && rights === undefined) {
           this.#pass(call, Buffer.concat([asSent(message), call.detach()]))
           return
         }
         call.source = 'mirror'
-        served ??= new WatchCall(call, (connection, options) => watches.open(connection, options))
-        served.take(message)
+        served ??= new WatchCall(call, (connection, options) =>
+          watches.open(connection, { ...options, mayWatch }),
+        )
+        if (isKnown) served.take(message)
+        else call.finish(statusOf(uncheckable()))
       },
       ended: () => {
-        if (served === undefined) this.#pass(call)
+        if (served === undefined) call.finish()
       },
     })
   }
@@ -117,10 +154,33 @@ export class Calls {
         const rest = call.detach()
         const bytes = Buffer.concat([asSent(message), rest])
         if (message.isCompressed) this.#pass(call, bytes)
-        else void this.#answerOrPass(call, bytes, () => answer(message))
+        else void this.#answerOrPass(call, bytes, () => answer(message.bytes))
       },
       ended: () => this.#pass(call),
       tooLarge: () => this.#pass(call),
+    })
+  }
+
+  /** Reads the request of a limited name; the call goes on with what the check has made of it. */
+  #withChecked(call: GrpcCall, check: (bytes: Buffer) => Promise<Buffer> | Buffer): void {
+    call.read({
+      message: message => {
+        call.detach()
+        const answer = this.#answerOf(call)
+        void (async () => {
+          try {
+            if (message.isCompressed) throw uncheckable()
+            const bytes = await check(message.bytes)
+            const outcome = await answer?.(bytes)
+            if (outcome === 'answered') return
+            this.#pass(call, Buffer.concat([messagePrefix(bytes.length), bytes]), outcome)
+          } catch (error) {
+            if (error instanceof CacheError) call.finish(statusOf(error))
+            else this.#endByFault(call, error)
+          }
+        })()
+      },
+      ended: () => call.finish(statusOf(uncheckable())),
     })
   }
 
@@ -153,15 +213,13 @@ export class Calls {
     })
   }
 
-  #passCompaction(call: GrpcCall): void {
-    this.#withRequest(call, async ({ bytes }) => {
-      const { revision } = compactionCodec.decode(bytes)
-      return {
-        finished: code => {
-          if (code === 0 && Number.isSafeInteger(revision)) this.#said.compacted(revision)
-        },
-      }
-    })
+  async #notedCompaction(bytes: Buffer): Promise<PassObserver> {
+    const { revision } = compactionCodec.decode(bytes)
+    return {
+      finished: code => {
+        if (code === 0 && Number.isSafeInteger(revision)) this.#said.compacted(revision)
+      },
+    }
   }
 
   #passChangeOfUsers(call: GrpcCall): void {
@@ -174,6 +232,12 @@ export class Calls {
     this.#options.onFault(error)
     call.finish({ code: grpcStatus.internal, details: 'watchglass: internal error' })
   }
+}
+
+/** etcd has users, or has not said yet whether it has: watches are between it and the client then. */
+function cannotServe(): CacheError {
+  const details = 'watchglass: watches of limited certificates are served where etcd has no users'
+  return new CacheError('not_ready', details)
 }
 
 /** True if a watch request has only fields that we know. */

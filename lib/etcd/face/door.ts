@@ -3,6 +3,7 @@
 import type { SecureContextOptions } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import type { Random } from '../../base/random.ts'
+import type { AccessRules } from './access/access.ts'
 import { type CallMetrics, countCall } from './call-metrics.ts'
 import { Calls } from './calls.ts'
 import type { EtcdSessions } from './pass/etcd-sessions.ts'
@@ -17,6 +18,8 @@ export interface DoorOptions {
   readonly sessions: EtcdSessions
   /** What is answered here; everything passes if it is left out. */
   readonly mirrored?: MirroredEtcd | undefined
+  /** What each name of a certificate may do; everybody may do everything if it is left out. */
+  readonly rules?: AccessRules | undefined
   readonly clock: Clock
   readonly random: Random
   readonly metrics: CallMetrics

@@ -39,6 +39,8 @@ export interface WatchHome {
   readonly revision: Revision
   /** The source of all keys of a range, if there is one. */
   sourceOf(range: KeyRange): WatchSource | undefined
+  /** Whether the client may watch this. */
+  mayWatch(request: WatchCreateMessage): boolean
   /** Serves watchers that no source can serve. */
   readonly elsewhere: Elsewhere | undefined
 }

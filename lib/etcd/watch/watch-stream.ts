@@ -183,6 +183,9 @@ export class WatchStream {
 
   /** Why etcd refuses the watcher, if it does. */
   #refusal(request: WatchCreateMessage): string | undefined {
+    if (!this.#parts.home.mayWatch(request)) {
+      return 'rpc error: code = PermissionDenied desc = etcdserver: permission denied'
+    }
     // Which versions refuse it is for etcd to say, where there is one.
     if (request.startRevision < 0 && this.#parts.home.elsewhere === undefined) {
       return 'etcdserver: mvcc: required revision has been compacted'

@@ -110,6 +110,11 @@ t.test('serve refuses what would not do what was meant', async t => {
       /--etcd-listen-cert needs --etcd-listen/,
     ],
     [['--etcd-listen', '127.0.0.1:0', '--etcd-listen-cert', 'a'], /must be given together/],
+    [
+      ['--etcd-listen', '127.0.0.1:0', '--etcd-listen-allow', 'a=/b/'],
+      /--etcd-listen-allow needs --etcd-listen-client-ca/,
+    ],
+    [['--etcd-listen', '127.0.0.1:0', '--etcd-listen-allow', 'a'], /"a" is not NAME=PREFIX/],
     [['--etcd-listen-client-ca', ca], /--etcd-listen-client-ca needs --etcd-listen-cert and/],
     [
       [...etcdOnly, '--etcd-listen-cert', ca, '--etcd-listen-key', `${certs}/client.key`],

@@ -2,7 +2,13 @@
  *  two servers. Messages are plain objects: field names in camel case, 64-bit integers as text, bytes as base64, zero values left out. */
 
 import { createRequire } from 'node:module'
-import { Client, type ClientDuplexStream, Metadata, credentials } from '@grpc/grpc-js'
+import {
+  type ChannelCredentials,
+  Client,
+  type ClientDuplexStream,
+  Metadata,
+  credentials,
+} from '@grpc/grpc-js'
 import protobuf from 'protobufjs'
 
 export type Message = Readonly<Record<string, unknown>>
@@ -20,8 +26,8 @@ export class RawEtcd {
   readonly #client: Client
 
   /** `address` is `host:port`. */
-  constructor(address: string) {
-    this.#client = new Client(address, credentials.createInsecure(), {
+  constructor(address: string, as: ChannelCredentials = credentials.createInsecure()) {
+    this.#client = new Client(address, as, {
       'grpc.use_local_subchannel_pool': 1,
       'grpc.max_receive_message_length': -1,
       'grpc.enable_http_proxy': 0,

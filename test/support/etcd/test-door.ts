@@ -2,6 +2,7 @@
 
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { type EtcdDoor, startEtcdDoor } from '../../../lib/compose/etcd-door.ts'
+import type { EtcdListen } from '../../../lib/config/etcd-listen.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
 import { Metrics } from '../../../lib/ops/metrics.ts'
@@ -23,6 +24,7 @@ export interface TestDoor {
 export interface TestDoorOptions {
   readonly prefixes?: readonly string[] | undefined
   readonly logger?: Logger | undefined
+  readonly listen?: Partial<EtcdListen> | undefined
   readonly history?: HistoryBounds | undefined
 }
 
@@ -32,12 +34,12 @@ export async function startTestDoor(
   endpoints: readonly string[],
   options: TestDoorOptions = {},
 ): Promise<TestDoor> {
-  const { prefixes = [''], logger = silentLogger, history } = options
+  const { prefixes = [''], logger = silentLogger, history, listen } = options
   const connection = { endpoints }
   const client = new GrpcClient(connection)
   const metrics = new Metrics()
   const door = await startEtcdDoor({
-    listen: { address: '127.0.0.1:0', tlsFiles: undefined, prefixes },
+    listen: { address: '127.0.0.1:0', tlsFiles: undefined, prefixes, ...listen },
     connection,
     client,
     history,

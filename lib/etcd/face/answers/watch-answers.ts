@@ -10,6 +10,7 @@ import type { Batch } from '../../../store/event.ts'
 import type { Scheduler } from '../../engine/scheduler.ts'
 import { EtcdError } from '../../proto/failures.ts'
 import type { HeaderMessage } from '../../proto/kv-messages.ts'
+import type { WatchCreateMessage } from '../../proto/watch-messages.ts'
 import { BatchEvents } from '../../watch/batch-events.ts'
 import type {
   Elsewhere,
@@ -34,6 +35,12 @@ export interface WatchAnswersOptions {
   readonly scheduler: Scheduler
 }
 
+export interface OpenOptions {
+  readonly requiresLeader: boolean
+  /** Who asks may watch what this is true for; everything if it is left out. */
+  readonly mayWatch?: ((request: WatchCreateMessage) => boolean) | undefined
+}
+
 /** Clusters of Kubernetes let etcd tell progress this often. */
 const progressIntervalMs = 5000
 
@@ -56,11 +63,18 @@ export class WatchAnswers implements PartFollower {
     return this.#streams.size
   }
 
-  open(connection: WatchConnection, { requiresLeader }: { requiresLeader: boolean }): WatchStream {
+  open(
+    connection: WatchConnection,
+    { requiresLeader, mayWatch = () => true }: OpenOptions,
+  ): WatchStream {
     const { clock, random, scheduler } = this.#options
     const elsewhere = new EtcdWatches(this.#options, requiresLeader)
     const stream = new WatchStream({
-      home: new Home(this.#options, elsewhere, part => this.#sourceOf(part)),
+      home: new Home(this.#options, {
+        elsewhere,
+        mayWatch,
+        sourceOf: part => this.#sourceOf(part),
+      }),
       connection,
       clock,
       random,
@@ -127,20 +141,24 @@ export class WatchAnswers implements PartFollower {
   }
 }
 
+interface HomeParts {
+  readonly elsewhere: Elsewhere
+  readonly mayWatch: (request: WatchCreateMessage) => boolean
+  readonly sourceOf: (part: MirroredPart) => WatchSource
+}
+
 class Home implements WatchHome {
   readonly progressOvertakesEvents = false
   readonly answersProgressLater = true
   readonly elsewhere: Elsewhere
+  readonly mayWatch: (request: WatchCreateMessage) => boolean
   readonly #options: WatchAnswersOptions
   readonly #sourceOf: (part: MirroredPart) => WatchSource
 
-  constructor(
-    options: WatchAnswersOptions,
-    elsewhere: Elsewhere,
-    sourceOf: (part: MirroredPart) => WatchSource,
-  ) {
+  constructor(options: WatchAnswersOptions, { elsewhere, mayWatch, sourceOf }: HomeParts) {
     this.#options = options
     this.elsewhere = elsewhere
+    this.mayWatch = mayWatch
     this.#sourceOf = sourceOf
   }
 
