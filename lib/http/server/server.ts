@@ -15,6 +15,7 @@ import { guarded } from './guarded.ts'
 import { Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
+import { sendWhole } from './respond.ts'
 import { limitResets, strangerStreams } from './h2-session.ts'
 import { isAccepted } from './accepted.ts'
 import { Handshakes } from '../limits/handshakes.ts'
@@ -269,7 +270,8 @@ export class Server {
         rawHeaders: string[],
       ) => {
         const exchange = new Http2Exchange(stream, headers, rawHeaders, this.#onFault)
-        this.#begin(exchange, stream.session ?? stream)
+        if (methods.has(exchange.method)) this.#begin(exchange, stream.session ?? stream)
+        else refuseMethod(exchange)
       },
     )
     server.on('sessionError', () => {})
@@ -295,6 +297,15 @@ export class Server {
     this.#sockets.add(socket)
     socket.on('close', () => this.#sockets.delete(socket))
   }
+}
+
+/** What Node's HTTP/1.1 parser accepts. Other methods would reach the upstream over HTTP/2 only, and servers differ in what they make of
+ *  them: `PRI` is the beginning of another protocol. */
+const methods: ReadonlySet<string> = new Set(http.METHODS)
+
+function refuseMethod(exchange: Exchange): void {
+  const headers = { 'content-type': 'text/plain; charset=utf-8' }
+  sendWhole(exchange, { status: 400, headers }, Buffer.from('unknown method\n'))
 }
 
 /** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends nothing in time is closed. */

@@ -161,6 +161,8 @@ export interface Grammar {
   request(): Buffer
   /** Lines of a request as HTTP/2. */
   lines(): [name: string, value: string][]
+  /** Bytes, changed in some cases. */
+  changed(bytes: Buffer): Buffer
 }
 
 export function createGrammar(random: Random): Grammar {
@@ -204,6 +206,7 @@ export function createGrammar(random: Random): Grammar {
         ...others,
       ]
     },
+    changed: bytes => (below(3) === 0 ? changed(bytes) : bytes),
   }
 }
 

@@ -21,7 +21,7 @@ const { sent, passed, statuses, findings, slowestMs } = report
 const counts = Object.entries(statuses).map(([status, count]) => `${status}: ${count}`)
 process.stdout.write(
   `${sent} requests in ${seconds} s, ${passed} reached the upstream, a plain one took ${Math.round(slowestMs)} ms at most\n` +
-    `answers over HTTP/1.1  ${counts.join(', ')}\n` +
+    `answers: ${counts.join(', ')}\n` +
     (findings.length === 0 ? 'no findings\n' : `${findings.slice(0, 20).join('\n')}\n`),
 )
 process.exitCode = findings.length === 0 ? 0 : 1
