@@ -299,7 +299,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   })
   const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
-  const indexes = new IndexKeeper(storeOf, clock)
+  const indexes = new IndexKeeper({ storeOf, clock, fits: bytes => memory?.fits(bytes) ?? true })
   const hubs = new WatchHubs(mirrors, clock)
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
   const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
@@ -314,6 +314,7 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   })
   const memory = createMemoryKeeper(options, {
     segments,
+    indexes,
     clock,
     keyspaces: () => mirrors.statuses().map(({ name }) => name as Key),
     storeOf,
@@ -344,10 +345,9 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   void health.ready.then(() => memory?.started())
   const counted = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
   watchAll(metrics, counted, options)
-  const onFault = faultLogger(metrics, logger)
   const shown = createPage({ ...common, metrics, health, watches, upstreamSide })
   const shared = { ...common, metrics, watches, authorizer, health, ...shown }
-  const parts = { ...shared, upstreamSide, memory, onFault }
+  const parts = { ...shared, upstreamSide, memory, onFault: faultLogger(metrics, logger) }
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
 }
 
@@ -378,7 +378,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     authorizer,
     fairness: new Fairness({ clock, metrics: metrics.access }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
-    onList: (plan, state) => indexes.asked(plan, state.makeReader),
+    onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     writes: options.isWritable === true ? createWriteServices(options, clock) : undefined,
     health,
     requests: metrics.requests,

@@ -21,6 +21,7 @@ export interface MemoryFacts {
   readonly mirrorBytes: number
   readonly historyBytes: number
   readonly segmentBytes: number
+  readonly indexBytes: number
   readonly droppedKeyspaces: number
 }
 
@@ -83,6 +84,7 @@ export class Metrics {
     )
     this.#gauge(`${name}_mirror_bytes`, `${held} the mirror.`, () => figures().mirrorBytes)
     this.#gauge(`${name}_history_bytes`, `${held} the history.`, () => figures().historyBytes)
+    this.#gauge(`${name}_index_bytes`, `${held} indexes.`, () => figures().indexBytes)
     this.#gauge(`${name}_segment_bytes`, `${held} segments.`, () => figures().segmentBytes)
     this.#gauge(
       `${name}_dropped_keyspaces`,

@@ -24,7 +24,11 @@ interface IndexState {
   /** Where the walk continues; `undefined` when the index is complete. */
   position: Key | undefined
   tree: BTree<IndexEntry>
+  bytes: number
 }
+
+/** What a term of an entry takes beside the characters of its key: objects, and a share of the tree. */
+const entryBytes = 120
 
 const noTrees: IndexTrees = new Map()
 
@@ -35,6 +39,13 @@ export class Indexes {
   /** The complete indexes as of the last batch. */
   get trees(): IndexTrees {
     return this.#trees
+  }
+
+  /** The memory that all take. */
+  get bytes(): number {
+    let sum = 0
+    for (const { bytes } of this.#states.values()) sum += bytes
+    return sum
   }
 
   /** True when an index is not complete yet. */
@@ -48,7 +59,7 @@ export class Indexes {
     if (this.#states.has(name)) {
       throw new CacheError('invalid_request', `there is an index ${name} already`)
     }
-    this.#states.set(name, { termsOf, position: minKey, tree: BTree.empty() })
+    this.#states.set(name, { termsOf, position: minKey, tree: BTree.empty(), bytes: 0 })
   }
 
   /** Drops an index. False if there was none of that name. */
@@ -63,6 +74,7 @@ export class Indexes {
     for (const state of this.#states.values()) {
       state.position = minKey
       state.tree = BTree.empty()
+      state.bytes = 0
     }
     this.#trees = noTrees
   }
@@ -77,7 +89,9 @@ export class Indexes {
       if (rest === 0) break
       const entries = contents.range({ start: state.position, end: undefined }, { limit: rest })
       const edit = new TreeEdit(state.tree)
-      for (const entry of entries) addTerms(edit, entry.key, state.termsOf(entry), [])
+      for (const entry of entries) {
+        state.bytes += addTerms(edit, entry.key, state.termsOf(entry), [])
+      }
       state.tree = edit.tree()
       const isComplete = entries.length < rest
       rest -= entries.length
@@ -91,12 +105,12 @@ export class Indexes {
   /** Applies the events of one batch. If `termsOf` throws, nothing has changed. */
   apply(events: readonly Event[]): void {
     if (this.#states.size === 0) return
-    const changed: [IndexState, BTree<IndexEntry>][] = []
+    const changed: [IndexState, Changed][] = []
     for (const state of this.#states.values()) {
-      const tree = applyTo(state, events)
-      if (tree !== state.tree) changed.push([state, tree])
+      const change = applyTo(state, events)
+      if (change !== undefined) changed.push([state, change])
     }
-    for (const [state, tree] of changed) state.tree = tree
+    for (const [state, change] of changed) Object.assign(state, change)
     if (changed.some(([state]) => state.position === undefined)) this.#publish()
   }
 
@@ -109,29 +123,45 @@ export class Indexes {
   }
 }
 
-/** The tree of an index after the events of one batch: the same when no term has changed. */
-function applyTo(state: IndexState, events: readonly Event[]): BTree<IndexEntry> {
+type Changed = Pick<IndexState, 'tree' | 'bytes'>
+
+/** An index after the events of one batch; undefined when no term has changed. */
+function applyTo(state: IndexState, events: readonly Event[]): Changed | undefined {
   const { termsOf, position } = state
   let edit: TreeEdit<IndexEntry> | undefined
+  let { bytes } = state
   for (const { key, before, after } of events) {
     if (position !== undefined && key >= position) continue
     const old = before === undefined ? [] : termsOf(before)
     const current = after === undefined ? [] : termsOf(after)
     if (isSame(old, current)) continue
     edit ??= new TreeEdit(state.tree)
-    for (const term of old) if (!current.includes(term)) edit.delete(indexKey(term, key))
-    addTerms(edit, key, current, old)
+    for (const term of old) {
+      if (current.includes(term)) continue
+      const gone = indexKey(term, key)
+      edit.delete(gone)
+      bytes -= entryBytes + gone.length
+    }
+    bytes += addTerms(edit, key, current, old)
   }
-  return edit === undefined ? state.tree : edit.tree()
+  return edit === undefined ? undefined : { tree: edit.tree(), bytes }
 }
 
+/** Returns the memory that the new ones take. */
 function addTerms(
   edit: TreeEdit<IndexEntry>,
   key: Key,
   terms: readonly string[],
   old: readonly string[],
-): void {
-  for (const term of terms) if (!old.includes(term)) edit.put(new IndexEntry(term, key))
+): number {
+  let bytes = 0
+  for (const term of terms) {
+    if (old.includes(term)) continue
+    const entry = new IndexEntry(term, key)
+    edit.put(entry)
+    bytes += entryBytes + entry.key.length
+  }
+  return bytes
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

@@ -134,6 +134,11 @@ export class Keyspace {
     this.#history.compact(revision)
   }
 
+  /** The size of the indexes. */
+  get indexBytes(): number {
+    return this.#indexes.bytes
+  }
+
   /** Adds an index. It is used after `buildIndexes` has completed it, from the revision of that moment on. */
   addIndex(name: string, termsOf: TermsOf): void {
     this.#indexes.add(name, termsOf)

@@ -2,7 +2,7 @@
  *  built in slices, between other work. */
 
 import type { Clock } from '../base/clock.ts'
-import type { Key } from '../base/keys.ts'
+import { type Key, prefixRange } from '../base/keys.ts'
 import { Slice } from '../base/slice.ts'
 import { indexTerms, indexUses } from '../kube/selectors/index-choice.ts'
 import { IndexPolicy } from '../kube/selectors/index-policy.ts'
@@ -20,25 +20,70 @@ interface Kept {
   readonly policy: IndexPolicy
 }
 
+/** A list of fewer entries than this is scanned, unless they are a good part of the keyspace: an index holds all namespaces, and whoever may
+ *  list one of them must not make it of all. */
+const rangeMinEntries = 10_000
+const rangeMinShare = 1 / 8
+
+/** What a new index may take: each entry once, with its key and a label's value. Most labels are on a part of the objects. */
+const expectedEntryBytes = 240
+
+export interface IndexKeeperOptions {
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly clock: Clock
+  /** Whether there is memory for so much more. */
+  readonly fits?: ((bytes: number) => boolean) | undefined
+}
+
+/** Who has asked, and how objects are read. */
+export interface AskedBy {
+  readonly user?: string | undefined
+  readonly makeReader: MakeReader
+}
+
 export class IndexKeeper implements Follower {
-  readonly #storeOf: (keyspace: Key) => Keyspace | undefined
-  readonly #clock: Clock
+  readonly #options: IndexKeeperOptions
   readonly #kept = new Map<Key, Kept>()
   readonly #building = new Set<Keyspace>()
 
-  constructor(storeOf: (keyspace: Key) => Keyspace | undefined, clock: Clock) {
-    this.#storeOf = storeOf
-    this.#clock = clock
+  constructor(options: IndexKeeperOptions) {
+    this.#options = options
+  }
+
+  /** The memory that all indexes take. */
+  get bytes(): number {
+    let sum = 0
+    for (const { store } of this.#kept.values()) sum += store.indexBytes
+    return sum
+  }
+
+  /** Drops indexes until they take at most so much: of the keyspace with the most, those that were used least recently. */
+  dropTo(bytes: number): void {
+    const largest = [...this.#kept.values()].sort((a, b) => b.store.indexBytes - a.store.indexBytes)
+    for (const { store, policy } of largest) {
+      while (this.bytes > bytes) {
+        const name = policy.shrink()
+        if (name === undefined) break
+        store.dropIndex(name)
+      }
+    }
   }
 
   /** Notes a list that an index could answer. */
-  asked(plan: ListPlan, makeReader: MakeReader): void {
+  asked(plan: ListPlan, { user, makeReader }: AskedBy): void {
     const uses = indexUses(plan)
     if (uses.length === 0) return
     const kept = this.#keptFor(plan.keyspace)
     if (kept === undefined) return
     const { store, policy } = kept
-    for (const { type, name } of policy.asked(uses.map(use => use.name))) {
+    const all = store.latest().count(prefixRange(plan.keyspace))
+    const asked = store.latest().count(plan.range)
+    if (asked < rangeMinEntries && asked < all * rangeMinShare) return
+    const { fits = () => true } = this.#options
+    const names = uses
+      .map(use => use.name)
+      .filter(name => policy.names.includes(name) || fits(all * expectedEntryBytes))
+    for (const { type, name } of policy.asked(names, user)) {
       if (type === 'drop') {
         store.dropIndex(name)
         continue
@@ -67,7 +112,7 @@ export class IndexKeeper implements Follower {
 
   /** A keyspace that was dropped and has come back is another store. */
   #keptFor(keyspace: Key): Kept | undefined {
-    const store = this.#storeOf(keyspace)
+    const store = this.#options.storeOf(keyspace)
     if (store === undefined) return undefined
     const known = this.#kept.get(keyspace)
     if (known?.store === store) return known
@@ -83,7 +128,7 @@ export class IndexKeeper implements Follower {
   }
 
   async #buildAll(store: Keyspace): Promise<void> {
-    const slice = new Slice(this.#clock)
+    const slice = new Slice(this.#options.clock)
     while (store.buildIndexes(sliceEntries)) if (slice.isOver) await slice.next()
     this.#building.delete(store)
   }

@@ -1,7 +1,7 @@
-/** Keeps memory within the budget: mirrored objects, history, and encoded segments.
+/** Keeps memory within the budget: mirrored objects, history, indexes, and encoded segments.
  *
- *  When the budget is exceeded, the cheapest to lack goes first. Segments are encoded again when they are asked for. Without history,
- *  old continuations and watches have to begin again. Then keyspaces are dropped, the largest first: requests for them go to the
+ *  When the budget is exceeded, the cheapest to lack goes first. Segments are encoded again when they are asked for. Without an index, a
+ *  list looks at more objects. Without history, old continuations and watches have to begin again. Then keyspaces are dropped, the largest first: requests for them go to the
  *  upstream until a restart. Without an upstream no keyspace can be dropped: the start is refused, and later an error is logged. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
@@ -19,12 +19,20 @@ export interface MemoryFigures {
   readonly mirrorBytes: number
   readonly historyBytes: number
   readonly segmentBytes: number
+  readonly indexBytes: number
   readonly droppedKeyspaces: number
+}
+
+/** What can be made again. */
+export interface Droppable {
+  readonly bytes: number
+  dropTo(bytes: number): void
 }
 
 export interface MemoryKeeperOptions {
   readonly budgetBytes: number
-  readonly segments: { readonly bytes: number; dropTo(bytes: number): void }
+  readonly segments: Droppable
+  readonly indexes: Droppable
   /** The keyspaces that are mirrored now. */
   readonly keyspaces: () => readonly Key[]
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
@@ -89,7 +97,7 @@ export class MemoryKeeper implements Follower {
   }
 
   get figures(): MemoryFigures {
-    const { budgetBytes, segments, keyspaces, storeOf } = this.#options
+    const { budgetBytes, segments, indexes, keyspaces, storeOf } = this.#options
     let mirrorBytes = 0
     let historyBytes = 0
     for (const keyspace of keyspaces()) {
@@ -101,8 +109,14 @@ export class MemoryKeeper implements Follower {
       mirrorBytes,
       historyBytes,
       segmentBytes: segments.bytes,
+      indexBytes: indexes.bytes,
       droppedKeyspaces: this.#droppedKeyspaces,
     }
+  }
+
+  /** Whether so much more fits. */
+  fits(bytes: number): boolean {
+    return usedOf(this.figures) + bytes <= this.#options.budgetBytes
   }
 
   /** For readiness. */
@@ -149,11 +163,12 @@ export class MemoryKeeper implements Follower {
   }
 
   #fit(): void {
-    const { segments } = this.#options
+    const { segments, indexes } = this.#options
     const excess = (): number => excessOf(this.figures)
     const before = excess()
     if (before > 0) {
       segments.dropTo(Math.max(0, segments.bytes - before))
+      indexes.dropTo(Math.max(0, indexes.bytes - Math.max(0, excess())))
       this.#trimHistories(excess())
       while (excess() > 0 && this.#dropLargest());
     }
@@ -204,15 +219,23 @@ export class MemoryKeeper implements Follower {
 }
 
 function excessOf(figures: MemoryFigures): number {
-  const { budgetBytes, mirrorBytes, historyBytes, segmentBytes } = figures
-  return mirrorBytes + historyBytes + segmentBytes - budgetBytes
+  return usedOf(figures) - figures.budgetBytes
+}
+
+function usedOf({ mirrorBytes, historyBytes, segmentBytes, indexBytes }: MemoryFigures): number {
+  return mirrorBytes + historyBytes + segmentBytes + indexBytes
 }
 
 function sentenceOf(figures: MemoryFigures): string {
-  const { budgetBytes, mirrorBytes, historyBytes, segmentBytes } = figures
-  const all = mirrorBytes + historyBytes + segmentBytes
-  const parts = `mirror ${mebibytes(mirrorBytes)}, history ${mebibytes(historyBytes)}, segments ${mebibytes(segmentBytes)}`
-  return `${mebibytes(all)} MiB are needed (${parts}), --memory-budget is ${mebibytes(budgetBytes)} MiB`
+  const { budgetBytes, mirrorBytes, historyBytes, segmentBytes, indexBytes } = figures
+  const [mirror, history, segments, indexes] = [
+    mirrorBytes,
+    historyBytes,
+    segmentBytes,
+    indexBytes,
+  ].map(mebibytes)
+  const parts = `mirror ${mirror}, history ${history}, segments ${segments}, indexes ${indexes}`
+  return `${mebibytes(usedOf(figures))} MiB are needed (${parts}), --memory-budget is ${mebibytes(budgetBytes)} MiB`
 }
 
 function mebibytes(bytes: number): string {

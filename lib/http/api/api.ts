@@ -41,7 +41,7 @@ export interface ApiOptions {
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean
   /** Called for each list, so that an index can be built for the next one. */
-  readonly onList: (plan: ListPlan, state: ApiState) => void
+  readonly onList: (plan: ListPlan, state: ApiState, user: string | undefined) => void
   /** Undefined: anyone who can connect may read everything. */
   readonly authorizer?: Authorizer | undefined
   /** Undefined: no limits for each user. */

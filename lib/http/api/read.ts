@@ -283,7 +283,7 @@ async function answerList(
   services: ReadServices,
 ): Promise<void> {
   const { resource } = plan
-  services.onList(plan, context.state)
+  services.onList(plan, context.state, context.grant?.user())
   const page = await readPage(context, { plan, snapshot, pace })
   if (page === undefined) return
   const shown: ShownAs = shownAs(context, plan, mediaType, services)

@@ -270,8 +270,8 @@ export class Server {
         rawHeaders: string[],
       ) => {
         const exchange = new Http2Exchange(stream, headers, rawHeaders, this.#onFault)
-        if (methods.has(exchange.method)) this.#begin(exchange, stream.session ?? stream)
-        else refuseMethod(exchange)
+        if (isWellFormed(exchange)) this.#begin(exchange, stream.session ?? stream)
+        else refuseStream(exchange)
       },
     )
     server.on('sessionError', () => {})
@@ -299,13 +299,19 @@ export class Server {
   }
 }
 
-/** What Node's HTTP/1.1 parser accepts. Other methods would reach the upstream over HTTP/2 only, and servers differ in what they make of
- *  them: `PRI` is the beginning of another protocol. */
 const methods: ReadonlySet<string> = new Set(http.METHODS)
+const target = /^[\x21-\x7e]*$/
 
-function refuseMethod(exchange: Exchange): void {
+/** True for what Node's HTTP/1.1 parser accepts as well. Anything else would reach the upstream over HTTP/2 only, and servers differ in what
+ *  they make of it: the method `PRI` begins another protocol. */
+function isWellFormed(exchange: Exchange): boolean {
+  return methods.has(exchange.method) && target.test(exchange.target)
+}
+
+function refuseStream(exchange: Exchange): void {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
-  sendWhole(exchange, { status: 400, headers }, Buffer.from('unknown method\n'))
+  const body = Buffer.from('the method is unknown, or the path has bytes that must be escaped')
+  sendWhole(exchange, { status: 400, headers }, body)
 }
 
 /** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends nothing in time is closed. */

@@ -11,6 +11,8 @@ export interface IndexChange {
 export interface IndexPolicyLimits {
   /** Each index costs memory with every entry that it holds, and time with every change. */
   readonly maxIndexes: number
+  /** Of these, those that one user has caused. */
+  readonly maxPerUser: number
   /** The most names that are remembered after they were asked for once. */
   readonly maxCandidates: number
   /** An index counts as used if it was asked for within this many requests. */
@@ -19,15 +21,28 @@ export interface IndexPolicyLimits {
 
 const defaultIndexPolicyLimits: IndexPolicyLimits = {
   maxIndexes: 16,
+  maxPerUser: 8,
   maxCandidates: 256,
   inUseRequests: 64,
+}
+
+interface Built {
+  /** When it was last used, counted in requests. */
+  readonly usedAt: number
+  /** Who has caused it; undefined if users are not distinguished. */
+  readonly user: string | undefined
+}
+
+interface Wanted {
+  readonly name: string
+  readonly user: string | undefined
 }
 
 /** The indexes of one keyspace. */
 export class IndexPolicy {
   readonly #limits: IndexPolicyLimits
-  /** When each was last used, counted in requests; in that order. */
-  readonly #built = new Map<string, number>()
+  /** In the order in which they were last used. */
+  readonly #built = new Map<string, Built>()
   /** Wanted once; in order of time. */
   readonly #candidates = new Set<string>()
   #requests = 0
@@ -41,16 +56,26 @@ export class IndexPolicy {
     return [...this.#built.keys()]
   }
 
-  /** A request has come that these indexes could answer. The caller makes the changes. O(names). */
-  asked(names: readonly string[]): IndexChange[] {
+  /** A request of a user has come that these indexes could answer. The caller makes the changes. O(names). */
+  asked(names: readonly string[], user?: string): IndexChange[] {
     this.#requests++
     const changes: IndexChange[] = []
     for (const name of new Set(names)) {
-      if (this.#built.delete(name)) this.#built.set(name, this.#requests)
-      else if (this.#candidates.delete(name)) this.#build(name, changes)
+      const built = this.#built.get(name)
+      if (built !== undefined) {
+        this.#built.delete(name)
+        this.#built.set(name, { ...built, usedAt: this.#requests })
+      } else if (this.#candidates.delete(name)) this.#build({ name, user }, changes)
       else this.#remember(name)
     }
     return changes
+  }
+
+  /** Forgets the index that was used least recently, if there is one; its name. The caller drops it. */
+  shrink(): string | undefined {
+    const [name] = this.#built.keys()
+    if (name !== undefined) this.#built.delete(name)
+    return name
   }
 
   #remember(name: string): void {
@@ -60,18 +85,21 @@ export class IndexPolicy {
     if (first !== undefined) this.#candidates.delete(first)
   }
 
-  #build(name: string, changes: IndexChange[]): void {
-    const { maxIndexes, inUseRequests } = this.#limits
-    if (this.#built.size >= maxIndexes) {
-      const [oldest] = this.#built
-      if (oldest === undefined || this.#requests - oldest[1] <= inUseRequests) {
+  #build({ name, user }: Wanted, changes: IndexChange[]): void {
+    const { maxIndexes, maxPerUser, inUseRequests } = this.#limits
+    const own =
+      user === undefined ? [] : [...this.#built].filter(([, built]) => built.user === user)
+    const isFull = own.length >= maxPerUser || this.#built.size >= maxIndexes
+    const oldest = own.length >= maxPerUser ? own[0] : [...this.#built][0]
+    if (isFull && oldest !== undefined) {
+      if (this.#requests - oldest[1].usedAt <= inUseRequests) {
         this.#remember(name)
         return
       }
       this.#built.delete(oldest[0])
       changes.push({ type: 'drop', name: oldest[0] })
     }
-    this.#built.set(name, this.#requests)
+    this.#built.set(name, { usedAt: this.#requests, user })
     changes.push({ type: 'add', name })
   }
 }

@@ -24,6 +24,12 @@ class Stage {
       this.bytes = Math.min(this.bytes, bytes)
     },
   }
+  readonly indexes = {
+    bytes: 0,
+    dropTo(bytes: number) {
+      this.bytes = Math.min(this.bytes, bytes)
+    },
+  }
   readonly stores = new Map(
     ['/a/', '/b/'].map(name => {
       const bounds = { maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 }
@@ -39,6 +45,7 @@ class Stage {
     const keeper = new MemoryKeeper({
       budgetBytes,
       segments: this.segments,
+      indexes: this.indexes,
       keyspaces: () => [...this.stores.keys()],
       storeOf: keyspace => this.stores.get(keyspace),
       canDrop: () => this.canDrop,
@@ -62,7 +69,7 @@ class Stage {
   }
 }
 
-t.test('segments go first, then history, then the largest keyspace', async t => {
+t.test('segments go first, then indexes, history, and the largest keyspace', async t => {
   const stage = new Stage()
   const keeper = stage.keeper(100_000)
   stage.write(keeper, '/a/x', 30_000)
@@ -74,8 +81,10 @@ t.test('segments go first, then history, then the largest keyspace', async t => 
   t.ok(historyBytes > 100_000, 'what is replaced is in the history')
   t.ok(mirrorBytes > 50_000 && mirrorBytes < 51_000)
   stage.segments.bytes = 10_000
+  stage.indexes.bytes = 10_000
   await keeper.check()
   t.equal(stage.segments.bytes, 0)
+  t.equal(stage.indexes.bytes, 0)
   t.ok(keeper.figures.historyBytes < 50_000)
   t.strictSame(stage.dropped, [])
   t.equal(keeper.healthCheck.problem(), undefined)
@@ -107,7 +116,7 @@ t.test('what cannot be let go of is refused at start, and said later', async t =
   keeper.reset(keyFromText('/a/'))
   await stage.clock.advance(1_000)
   t.match(stage.refusals, [
-    '0.1 MiB are needed (mirror 0.1, history 0.0, segments 0.0), --memory-budget is 0.0 MiB',
+    '0.1 MiB are needed (mirror 0.1, history 0.0, segments 0.0, indexes 0.0), --memory-budget is 0.0 MiB',
   ])
   t.match(keeper.healthCheck.problem(), /are needed/)
   keeper.stop()

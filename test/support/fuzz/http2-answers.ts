@@ -21,7 +21,7 @@ export function http2Answers(bytes: Buffer): Http2Answers {
   const resets = new Set<number>()
   let isEnded = false
   let problem: string | undefined
-  for (let at = 0; at + headBytes <= bytes.length; ) {
+  for (let at = 0; at + headBytes <= bytes.length;) {
     const length = bytes.readUIntBE(at, 3)
     const type = bytes[at + 3]
     const stream = bytes.readUInt32BE(at + 5) & 0x7fff_ffff
@@ -64,7 +64,7 @@ function statusOf(block: Buffer): string | undefined {
 function digits(bytes: Buffer): string {
   const bits = [...bytes].map(byte => byte.toString(2).padStart(8, '0')).join('')
   let text = ''
-  for (let at = 0; at + 5 <= bits.length && text.length < 3; ) {
+  for (let at = 0; at + 5 <= bits.length && text.length < 3;) {
     const five = Number.parseInt(bits.slice(at, at + 5), 2)
     if (five <= 2) {
       text += String(five)

@@ -50,6 +50,7 @@ export function everyMetric(): Metrics {
     mirrorBytes: 0,
     historyBytes: 0,
     segmentBytes: 0,
+    indexBytes: 0,
     droppedKeyspaces: 0,
   }))
   metrics.watchWatches(() => ({
