@@ -41,6 +41,20 @@ export function isPrefix(text: string): boolean {
   return parsePrefix(text) !== undefined
 }
 
+/** The bits of an address, 32 or 128 of them, after a prefix of so many bits are zero. */
+export function isMasked({ address, length }: Prefix): boolean {
+  return bitsOf(address)
+    .slice(length)
+    .every(bit => bit === 0)
+}
+
+/** True if all of `inner` lies in `outer`, and `inner` is smaller. */
+export function contains(outer: Prefix, inner: Prefix): boolean {
+  if (outer.address.isV4 !== inner.address.isV4 || inner.length <= outer.length) return false
+  const [a, b] = [bitsOf(outer.address), bitsOf(inner.address)]
+  return a.slice(0, outer.length).every((bit, i) => bit === b[i])
+}
+
 /** The text that Go writes for an address. */
 export function addressText({ parts, isV4, isMapped }: Address): string {
   if (isV4 || isMapped) {
@@ -56,6 +70,22 @@ export function addressText({ parts, isV4, isMapped }: Address): string {
   const hex = parts.map(part => part.toString(16))
   if (best.start < 0) return hex.join(':')
   return `${hex.slice(0, best.start).join(':')}::${hex.slice(best.start + best.length).join(':')}`
+}
+
+/** The text that Go writes for a prefix: with the bits after its length zeroed. */
+export function prefixText(prefix: Prefix): string {
+  const { address, length } = prefix
+  const bits = bitsOf(address).map((bit, i) => (i < length ? bit : 0))
+  const parts: number[] = []
+  for (let i = 0; i < bits.length; i += 16) {
+    parts.push(bits.slice(i, i + 16).reduce((value, bit) => value * 2 + bit, 0))
+  }
+  return `${addressText({ ...address, parts })}/${length}`
+}
+
+function bitsOf({ parts, isV4 }: Address): number[] {
+  const used = isV4 ? parts.slice(-2) : parts
+  return used.flatMap(part => Array.from({ length: 16 }, (_, i) => (part >> (15 - i)) & 1))
 }
 
 function parseV4(text: string): Address | undefined {

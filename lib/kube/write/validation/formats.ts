@@ -29,6 +29,11 @@ const dns1035Rule = rule(
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
   ['my-name', 'abc-123'],
 )
+const wildcardRule = rule(
+  `\\*\\.${subdomain}`,
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character",
+  ['*.example.com'],
+)
 const nameRule = rule(
   qualified,
   "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
@@ -66,6 +71,7 @@ export const dnsSubdomainWithUnderscore: Format = text => [
   ...subdomainWithUnderscoreRule(text),
 ]
 export const dns1035Label: Format = text => [...tooLong(text, 63), ...dns1035Rule(text)]
+export const wildcardSubdomain: Format = text => [...tooLong(text, 253), ...wildcardRule(text)]
 export const labelValue: Format = text => [...tooLong(text, 63, 'bytes'), ...labelValueRule(text)]
 export const configKey: Format = text => [
   ...tooLong(text, 253),

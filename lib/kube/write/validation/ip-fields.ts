@@ -1,6 +1,6 @@
 /** Fields that hold IP addresses or prefixes. */
 
-import { addressText, parseAddress, parsePrefix } from './addresses.ts'
+import { addressText, isMasked, parseAddress, parsePrefix, prefixText } from './addresses.ts'
 import type { Place } from './place.ts'
 
 const noAddress = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
@@ -13,9 +13,45 @@ export function checkLegacyAddress(place: Place, allowed: readonly string[] = []
   if (address === undefined) place.invalid(noAddress, place.text)
 }
 
+function checkStrictAddress(place: Place): boolean {
+  const address = parseAddress(place.text)
+  if (address?.hasLeadingZeros === true) place.invalid('must not have leading 0s', place.text)
+  if (address?.isMapped === true) {
+    place.invalid('must not be an IPv4-mapped IPv6 address', place.text)
+  }
+  return address?.hasLeadingZeros !== true && address?.isMapped !== true
+}
+
+/** An address in its one form. */
+export function checkAddress(place: Place): void {
+  const address = parseAddress(place.text)
+  if (address === undefined) {
+    place.invalid(noAddress, place.text)
+    return
+  }
+  if (!checkStrictAddress(place)) return
+  const canonical = addressText(address)
+  if (canonical !== place.text) place.invalid(`must be in canonical form ("${canonical}")`)
+}
+
 export function checkLegacyPrefix(place: Place, allowed: readonly string[] = []): void {
   if (allowed.includes(place.text)) return
   if (parsePrefix(place.text) === undefined) place.invalid(noPrefix, place.text)
+}
+
+/** A prefix in its one form. */
+export function checkPrefix(place: Place): void {
+  const prefix = parsePrefix(place.text)
+  if (prefix === undefined) {
+    place.invalid(noPrefix, place.text)
+    return
+  }
+  if (prefix.hasLeadingZeros) place.invalid('must not have leading 0s in IP or prefix length')
+  else if (prefix.address.isMapped) place.invalid('must not have an IPv4-mapped IPv6 address')
+  else if (!isMasked(prefix)) place.invalid('must not have bits set beyond the prefix length')
+  else if (prefixText(prefix) !== place.text) {
+    place.invalid(`must be in canonical form ("${prefixText(prefix)}")`)
+  }
 }
 
 /** An address that others may be sent to. */
