@@ -99,7 +99,8 @@ export function notSupported(
 
 /** More than `max` bytes, or `unit`s. */
 export function tooLong(field: string, max: number, unit = 'byte'): FieldError {
-  const detail = `may not be more than ${max} ${max === 1 ? unit : `${unit}s`}`
+  const limit = `may not be more than ${max} ${max === 1 ? unit : `${unit}s`}`
+  const detail = max < 0 ? 'value is too long' : limit
   return make('FieldValueTooLong', field, { detail })
 }
 

@@ -17,6 +17,7 @@ type Apply = (object: JsonObject, place: Place, type: MessageType) => void
 
 /** By the type of the message that they are applied to. */
 const byType: Readonly<Record<string, Apply>> = {
+  'apiextensions/v1.CustomResourceDefinition': completeDefinition,
   'apps/v1.DaemonSet': addTemplateGeneration,
   'apps/v1.DaemonSetUpdateStrategy': keepOtherStrategy,
   'apps/v1.DeploymentStrategy': keepOtherStrategy,
@@ -45,6 +46,31 @@ const byType: Readonly<Record<string, Apply>> = {
 
 export function applySpecialDefaults(object: JsonObject, type: MessageType, place: Place): void {
   if (Object.hasOwn(byType, type.name)) byType[type.name]?.(object, place, type)
+}
+
+/** Names are made of the kind, and the storage version is a stored one. */
+function completeDefinition(object: JsonObject): void {
+  const spec = object.get('spec')
+  if (!(spec instanceof Map)) return
+  const known = spec.get('names')
+  const names: JsonObject = known instanceof Map ? known : new Map()
+  const kind = names.get('kind')
+  if (isText(kind)) {
+    if (!isText(names.get('singular'))) names.set('singular', kind.toLowerCase())
+    if (!isText(names.get('listKind'))) names.set('listKind', `${kind}List`)
+  }
+  const status = object.get('status')
+  const completed: JsonObject = status instanceof Map ? status : new Map()
+  const stored = completed.get('storedVersions')
+  if (Array.isArray(stored) && stored.length > 0) return
+  const versions = spec.get('versions')
+  const storage = (Array.isArray(versions) ? versions : []).find(
+    version => memberOf(version, 'storage') === true,
+  )
+  const name = memberOf(storage, 'name')
+  if (!isText(name)) return
+  completed.set('storedVersions', [name])
+  object.set('status', completed)
 }
 
 const one = new JsonNumber('1')

@@ -24,6 +24,11 @@ export function goPattern(source: string): GoPattern {
   return pattern
 }
 
+/** True if Go accepts the pattern. */
+export function isGoPattern(source: string): boolean {
+  return compile(source) !== undefined
+}
+
 function compile(source: string): GoPattern | undefined {
   const node = new PatternParser(source).pattern()
   if (node === undefined) return undefined

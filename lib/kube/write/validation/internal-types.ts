@@ -6,7 +6,7 @@ import { goJsonString } from '../../../go/text.ts'
 import { unifiedDiff } from '../../../go/unified-diff.ts'
 import { JsonNumber, type JsonObject, type JsonValue, sortTree } from '../../../codec/json/tree.ts'
 
-/** Name, name in the API, and type: `*` is a pointer and `[]` a list. */
+/** Name, name in the API, and type: `*` is a pointer, `[]` a list, `{}` a map. */
 type Row = readonly [name: string, jsonName: string, type: string]
 
 interface TypesFile {
@@ -23,6 +23,8 @@ export function internalValue(type: string, value: JsonValue | undefined): JsonV
   if (type.startsWith('[]')) {
     return Array.isArray(value) ? value.map(item => internalValue(type.slice(2), item)) : null
   }
+  if (type.startsWith('{}')) return internalMap(type.slice(2), value)
+  if (type === 'orbool' || type === 'orarray') return internalChoice(type, value)
   const isPointer = type.startsWith('*')
   const isAbsent = value === undefined || value === null
   if (isPointer && isAbsent) return null
@@ -34,6 +36,31 @@ export function internalValue(type: string, value: JsonValue | undefined): JsonV
   }
   const object: JsonObject = value instanceof Map ? value : new Map()
   return bare === 'PodSpec' ? internalPodSpec(object, rows) : structOf(object, rows)
+}
+
+function internalMap(type: string, value: JsonValue | undefined): JsonValue {
+  if (!(value instanceof Map)) return null
+  const members = [...value].map(([name, member]): [string, JsonValue] => [
+    name,
+    internalValue(type, member),
+  ])
+  return new Map(members.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/** A schema, or a boolean or a list instead of one. */
+function internalChoice(type: 'orbool' | 'orarray', value: JsonValue | undefined): JsonValue {
+  if (value === undefined || value === null) return null
+  const schema = internalValue('*JSONSchemaProps', value instanceof Map ? value : null)
+  if (type === 'orbool') {
+    return new Map<string, JsonValue>([
+      ['Allows', value !== false],
+      ['Schema', schema],
+    ])
+  }
+  return new Map<string, JsonValue>([
+    ['Schema', schema],
+    ['JSONSchemas', internalValue('[]JSONSchemaProps', value)],
+  ])
 }
 
 function zeroOf(type: string): JsonValue {

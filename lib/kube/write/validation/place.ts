@@ -49,6 +49,11 @@ export class Place {
     return new Place(value, path, this.errors)
   }
 
+  /** The same place with errors of its own. */
+  with(errors: FieldError[]): Place {
+    return new Place(this.value, this.path, errors)
+  }
+
   /** The places of the items of a list. */
   get items(): Place[] {
     if (!Array.isArray(this.value)) return []

@@ -13,6 +13,7 @@ import {
 } from './object-meta.ts'
 import { dnsSubdomain, pathSegment } from './formats.ts'
 import { Place } from './place.ts'
+import { definitionRules } from '../custom/definition/definition-rules.ts'
 import { contentRules } from './kinds/content.ts'
 import { podRules } from './kinds/pods.ts'
 import { serviceRules } from './kinds/services.ts'
@@ -21,6 +22,7 @@ import { workloadRules } from './kinds/workloads.ts'
 /** By `kind` or `kind.group`. */
 const rulesByKind: Readonly<Record<string, KindRules>> = {
   ...contentRules,
+  ...definitionRules,
   ...podRules,
   ...serviceRules,
   ...workloadRules,

@@ -1,0 +1,45 @@
+/** Defaults must be values that their schemas accept and prune nothing of. */
+
+import { copyTree, type JsonObject, sortTree, textFromTree } from '../../../../codec/json/tree.ts'
+import { prune } from '../../../../codec/served/structural/apply.ts'
+import { compileRoot } from '../../../../codec/served/structural/schema.ts'
+import type { Place } from '../../validation/place.ts'
+import { isObject } from '../../../../base/untyped.ts'
+import { checkEmbedded } from '../embedded-resources.ts'
+import { openApiSchema } from '../open-api-schema.ts'
+import { schemaErrors } from '../schema-check.ts'
+
+const embeddedKey = 'x-kubernetes-embedded-resource'
+
+export function checkDefaults(schema: Place, isInsideMeta = false): void {
+  const value = schema.in('default')
+  if (value.isSet && !isInsideMeta) checkDefault(schema, value)
+  const isEmbedded = schema.in(embeddedKey).isTrue
+  if (schema.in('items').object !== undefined) checkDefaults(schema.in('items'), isInsideMeta)
+  const isObject = isEmbedded || schema.path.endsWith('openAPIV3Schema')
+  for (const [name, property] of schema.in('properties').entries) {
+    const isMeta = isObject && ['metadata', 'apiVersion', 'kind'].includes(name)
+    checkDefaults(property, (isInsideMeta && !isEmbedded) || isMeta)
+  }
+}
+
+function checkDefault(schema: Place, place: Place): void {
+  const given = copyTree(place.value ?? null)
+  const pruned = copyTree(given)
+  // Whether a default may be a number or a text is not looked at.
+  const parsed: unknown = JSON.parse(textFromTree(schema.value ?? null), (name, member: unknown) =>
+    name === 'x-kubernetes-int-or-string' ? undefined : member,
+  )
+  // The schema of a value is compiled as that of a member.
+  const root = compileRoot({ properties: { value: parsed } })
+  prune(new Map([['value', pruned]]) as JsonObject, root)
+  if (textFromTree(pruned) !== textFromTree(given)) {
+    place.invalid('must not have unknown fields', sortTree(given))
+  }
+  const isRoot = schema.path.endsWith('openAPIV3Schema')
+  const before = place.errors.length
+  const embedded = isObject(parsed) && isRoot ? { ...parsed, [embeddedKey]: true } : parsed
+  checkEmbedded(place, embedded)
+  if (place.errors.length > before) return
+  place.errors.push(...schemaErrors(given, openApiSchema(parsed), place.path))
+}
