@@ -4,6 +4,8 @@ import type { Query } from '../../request/request.ts'
 import type { Verb } from '../../request/request.ts'
 import { needsUpstream } from '../../status.ts'
 import { bind } from './binding.ts'
+import { metaText } from '../metadata.ts'
+import { deleteDefinition, isDefinition, settleDefinition, settleOwner } from './definitions.ts'
 import { deleteObject } from './delete-object.ts'
 import { readDeleteOptions } from './delete-options-body.ts'
 import { evict } from './eviction.ts'
@@ -20,8 +22,22 @@ export interface WriteRequest {
   readonly readBody: () => Promise<Uint8Array>
 }
 
-/** Does the write; refusals are thrown. */
+/** Does the write, and what the server's own controllers would do after it; refusals are thrown. */
 export async function runWrite(session: WriteSession, request: WriteRequest): Promise<Written> {
+  const written = await doWrite(session, request)
+  if (request.query.all('dryRun').length > 0) return written
+  if (isDefinition(session)) await settleDefinition(session, nameOf(session, written))
+  else if (request.verb !== 'create') await settleOwner(session)
+  return written
+}
+
+/** Creates name the object in their body. */
+function nameOf(session: WriteSession, written: Written): string {
+  if (session.name !== '' || written.type !== 'object') return session.name
+  return metaText(session.treeOf(written.entry), 'name')
+}
+
+async function doWrite(session: WriteSession, request: WriteRequest): Promise<Written> {
   const { verb, query, contentType, readBody } = request
   const { resource, subresource } = session
   const sent = async (): Promise<WriteBody> => ({ query, contentType, body: await readBody() })
@@ -36,8 +52,12 @@ export async function runWrite(session: WriteSession, request: WriteRequest): Pr
       return update(session, await sent())
     case 'patch':
       return patch(session, await sent())
-    case 'delete':
-      return deleteObject(session, readDeleteOptions(session, await sent()))
+    case 'delete': {
+      const options = readDeleteOptions(session, await sent())
+      return isDefinition(session)
+        ? deleteDefinition(session, options)
+        : deleteObject(session, options)
+    }
     case '':
     case 'deletecollection':
     case 'get':

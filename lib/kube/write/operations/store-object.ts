@@ -188,8 +188,10 @@ function prepareChange(
   validateUpdate(session, complete, live)
   const final = withoutNewTimestamps(live, complete)
   if (isToBeDeleted(session, final, live)) {
+    // It may be the same map.
+    const members = [...final]
     object.clear()
-    for (const [name, value] of final) object.set(name, value)
+    for (const [name, value] of members) object.set(name, value)
     return 'delete'
   }
   return session.bytesOf(final)

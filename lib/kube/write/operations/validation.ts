@@ -4,6 +4,8 @@ import type { JsonObject } from '../../../codec/json/tree.ts'
 import { customRulesOf } from '../custom/rules.ts'
 import { type FieldError, invalidObject } from '../field-errors.ts'
 import { metaText } from '../metadata.ts'
+import { definitionWarnings } from '../custom/definition/warnings.ts'
+import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
 import type { WriteSession } from './session.ts'
 
@@ -22,4 +24,9 @@ function check(session: WriteSession, object: JsonObject, old: JsonObject | unde
       ? validateBuiltIn(kind, object, old, subresource)
       : customRulesOf(kind).validate(object, old, subresource)
   if (errors.length > 0) throw invalidObject(kind, metaText(object, 'name'), errors)
+  if (kind.kind === 'CustomResourceDefinition' && kind.type !== undefined) {
+    session.warn(definitionWarnings(object, old))
+  } else if (kind.definition !== undefined && subresource === '') {
+    session.warn(finalizerWarnings(object, old))
+  }
 }

@@ -3,6 +3,7 @@
 import type { StrategyRow } from './row.ts'
 import { services } from './services.ts'
 import { signingRequests } from './signing-requests.ts'
+import { definitions } from './definitions.ts'
 import { namespaces } from './namespaces.ts'
 import { pods } from './pods.ts'
 import { claims, volumes } from './volumes.ts'
@@ -53,7 +54,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     counted: ['webhooks'],
     needsVersion: true,
   },
-  'apiextensions.k8s.io/customresourcedefinitions': { ...workload, needsVersion: true },
+  'apiextensions.k8s.io/customresourcedefinitions': definitions,
   'apiregistration.k8s.io/apiservices': { hasStatus: true, needsVersion: true },
   'apps/daemonsets': {
     ...workload,

@@ -15,7 +15,11 @@ import { dnsSubdomain, pathSegment } from './formats.ts'
 import { Place } from './place.ts'
 import { definitionRules } from '../custom/definition/definition-rules.ts'
 import { contentRules } from './kinds/content.ts'
+import { networkingRules } from './kinds/networking.ts'
 import { podRules } from './kinds/pods.ts'
+import { policyRules } from './kinds/policies.ts'
+import { rbacRules } from './kinds/rbac.ts'
+import { serviceRangeRules } from './kinds/service-ranges.ts'
 import { serviceRules } from './kinds/services.ts'
 import { workloadRules } from './kinds/workloads.ts'
 
@@ -23,7 +27,11 @@ import { workloadRules } from './kinds/workloads.ts'
 const rulesByKind: Readonly<Record<string, KindRules>> = {
   ...contentRules,
   ...definitionRules,
+  ...networkingRules,
   ...podRules,
+  ...policyRules,
+  ...rbacRules,
+  ...serviceRangeRules,
   ...serviceRules,
   ...workloadRules,
 }

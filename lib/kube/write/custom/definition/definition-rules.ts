@@ -6,7 +6,11 @@ import { downgradeDefinition } from '../../../../codec/served/convert/downgrade-
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
 import { internalValue } from '../../validation/internal-types.ts'
 import type { KindRules } from '../../validation/kind-rules.ts'
-import { checkImmutable, checkObjectMeta, checkObjectMetaUpdate } from '../../validation/object-meta.ts'
+import {
+  checkImmutable,
+  checkObjectMeta,
+  checkObjectMetaUpdate,
+} from '../../validation/object-meta.ts'
 import type { Place } from '../../validation/place.ts'
 import { checkConversion } from './conversion-rules.ts'
 import { checkDefaults } from './default-rules.ts'
@@ -102,9 +106,7 @@ function checkVersion(version: Place, spec: Place): void {
   const errors = dns1035Label(name.text)
   if (errors.length > 0) name.invalid(errors.join(','), name.text)
   checkDeprecation(version)
-  const isPerVersion = spec
-    .in('versions')
-    .items.some(other => other.in('subresources').isSet)
+  const isPerVersion = spec.in('versions').items.some(other => other.in('subresources').isSet)
   const subresources = (isPerVersion ? version : spec).in('subresources')
   checkValidation(version.in('schema'), subresources.in('status').isSet)
   checkScale(version.in('subresources', 'scale'))

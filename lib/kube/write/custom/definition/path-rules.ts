@@ -4,16 +4,7 @@ import type { Place } from '../../validation/place.ts'
 import { schemaAt } from './schema-rules.ts'
 
 const columnTypes = ['boolean', 'date', 'integer', 'number', 'string']
-const columnFormats = [
-  'byte',
-  'date',
-  'date-time',
-  'double',
-  'float',
-  'int32',
-  'int64',
-  'password',
-]
+const columnFormats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password']
 const selectableMax = 8
 
 export function checkScale(scale: Place): void {

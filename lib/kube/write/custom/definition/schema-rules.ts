@@ -67,7 +67,10 @@ function checkInner(schema: Place, context: SchemaContext, isRoot: boolean): voi
       additional.forbidden('additionalProperties and properties are mutual exclusive')
     }
     const words = 'inside additionalProperties applying to object metadata'
-    checkSchema(additional, context.isInsideMeta ? { ...context, forbiddenDefaults: words } : context)
+    checkSchema(
+      additional,
+      context.isInsideMeta ? { ...context, forbiddenDefaults: words } : context,
+    )
   }
   const isOfObject = isRoot || schema.in('x-kubernetes-embedded-resource').isTrue
   for (const [name, property] of properties.entries) {
@@ -75,8 +78,7 @@ function checkInner(schema: Place, context: SchemaContext, isRoot: boolean): voi
     checkSchema(property, {
       isRoot: false,
       isInsideMeta: context.isInsideMeta || isMeta,
-      forbiddenDefaults:
-        isMeta && isRoot ? `in top-level ${name}` : context.forbiddenDefaults,
+      forbiddenDefaults: isMeta && isRoot ? `in top-level ${name}` : context.forbiddenDefaults,
     })
   }
   checkSchema(schema.in('not'), context)

@@ -135,7 +135,15 @@ function checkMeta(schema: Place, level: Level): void {
 }
 
 function isBareMetadata(metadata: Place): boolean {
-  const ignored = ['type', 'description', 'title', 'default', 'properties', 'externalDocs', 'example']
+  const ignored = [
+    'type',
+    'description',
+    'title',
+    'default',
+    'properties',
+    'externalDocs',
+    'example',
+  ]
   const others = [...(metadata.object?.keys() ?? [])].filter(name => !ignored.includes(name))
   const names = metadata.in('properties').entries.map(([name]) => name)
   const isNamed = names.every(name => name === 'name' || name === 'generateName')
@@ -172,7 +180,9 @@ function patternProblem(pattern: string): string {
   const count = (char: string): number => pattern.split(char).length - 1
   if (count('(') > count(')')) return `missing closing ): \`${pattern}\``
   if (count(')') > count('(')) return `unexpected ): \`${pattern}\``
-  if (count('[') > count(']')) return `missing closing ]: \`${pattern.slice(pattern.lastIndexOf('['))}\``
+  if (count('[') > count(']')) {
+    return `missing closing ]: \`${pattern.slice(pattern.lastIndexOf('['))}\``
+  }
   if (/^[*+?]/.test(pattern)) {
     return `missing argument to repetition operator: \`${pattern[0] ?? ''}\``
   }

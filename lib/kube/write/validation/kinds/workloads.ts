@@ -199,7 +199,7 @@ export function checkPercent(place: Place): void {
   else place.notNegative()
 }
 
-function checkAtMostAll(place: Place): void {
+export function checkAtMostAll(place: Place): void {
   if (typeof place.value !== 'string' || percent(place.text).length > 0) return
   if (amountOf(place) > 100) place.invalid('must not be greater than 100%')
 }

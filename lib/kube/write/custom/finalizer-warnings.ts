@@ -1,0 +1,28 @@
+/** Finalizers of custom resources that are not refused, but are said to be bad names. */
+
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import { goQuote } from '../../../go/text.ts'
+import { finalizersOf } from '../metadata.ts'
+import { qualifiedName } from '../validation/formats.ts'
+
+const ownFinalizers = ['orphan', 'foregroundDeletion', 'kubernetes']
+
+/** Of finalizers that were not there before, in the order of their names. */
+export function finalizerWarnings(object: JsonObject, old: JsonObject | undefined): string[] {
+  const known = old === undefined ? [] : finalizersOf(old)
+  const added = new Set(finalizersOf(object).filter(name => !known.includes(name)))
+  return [...added].sort().flatMap(warningsOf)
+}
+
+function warningsOf(name: string): string[] {
+  const say = (detail: string): string => `metadata.finalizers: ${goQuote(name)}: ${detail}`
+  const warnings = qualifiedName(name).map(say)
+  if (name.includes('/') || ownFinalizers.includes(name)) return warnings
+  const path = name.includes('.') ? ' including a path (/)' : ''
+  warnings.push(
+    say(
+      `prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`,
+    ),
+  )
+  return warnings
+}
