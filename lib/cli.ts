@@ -4,7 +4,7 @@
  *  Exit codes: 0 done, 1 failed, 2 the command line was wrong. */
 
 import { CacheError } from './base/errors.ts'
-import type { Logger } from './base/logger.ts'
+import type { LevelledLogger, Logger } from './base/logger.ts'
 import { createStderrLogger } from './commands/logger.ts'
 import { runnerOf } from './commands/run.ts'
 import { helpText } from './config/help.ts'
@@ -34,6 +34,7 @@ async function run({
   const logger = createStderrLogger(values)
   const stop = new AbortController()
   stopOnSignals(stop, logger)
+  logMoreOnSignal(logger)
   const fault = stopOnFault(stop, logger)
   const onSwitch = (task: () => void): void => void process.on('SIGUSR2', task)
   const code = await runner({ values, operands, logger, signal: stop.signal, onSwitch })
@@ -51,8 +52,16 @@ function stopOnSignals(stop: AbortController, logger: Logger): void {
   }
   process.on('SIGINT', onSignal)
   process.on('SIGTERM', onSignal)
-  // Node would open a debugger, through which anyone who can connect reads every secret in memory.
-  process.on('SIGUSR1', () => logger.warn('SIGUSR1 is ignored: no debugger is opened'))
+}
+
+/** SIGUSR1 has everything logged; the next one goes back. Without a listener Node would open a debugger, through which anyone who can
+ *  connect reads every secret in memory. */
+function logMoreOnSignal(logger: LevelledLogger): void {
+  const { level } = logger
+  process.on('SIGUSR1', () => {
+    logger.level = logger.level === 'debug' ? level : 'debug'
+    logger.warn('the log level was changed by SIGUSR1', { level: logger.level })
+  })
 }
 
 /** How long a command may take to stop after a bug: responses under way have 10 s to end. */

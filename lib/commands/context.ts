@@ -1,12 +1,12 @@
 /** What every command is given. */
 
-import type { Logger } from '../base/logger.ts'
+import type { LevelledLogger } from '../base/logger.ts'
 import type { OptionValues } from '../config/option-values.ts'
 
 export interface CommandContext {
   readonly values: OptionValues
   readonly operands: readonly string[]
-  readonly logger: Logger
+  readonly logger: LevelledLogger
   /** Aborted when the program is asked to stop. */
   readonly signal: AbortSignal
   /** Calls `task` whenever the program is sent the signal that switches (SIGUSR2). */

@@ -1,13 +1,13 @@
 /** The program's log on standard error. */
 
 import { CacheError } from '../base/errors.ts'
-import type { Logger } from '../base/logger.ts'
+import { findLogLevel, type LevelledLogger } from '../base/logger.ts'
 import type { OptionValues } from '../config/option-values.ts'
-import { createLogger, findLogLevel } from '../ops/log.ts'
+import { createLogger } from '../ops/log.ts'
 import { systemClock } from '../ops/system.ts'
 
 /** A logger of the level that the options name: lines for people on a terminal, JSON elsewhere. */
-export function createStderrLogger(values: OptionValues): Logger {
+export function createStderrLogger(values: OptionValues): LevelledLogger {
   const name = values.text('log-level') ?? 'info'
   const level = findLogLevel(name)
   if (level === undefined) {

@@ -171,6 +171,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     memoryBudgetBytes: memoryBudgetOf(values),
     certificateFiles: certificateFilesOf(values),
     logger,
+    levelledLogger: logger,
   }
   const tls = tlsFilesOf(values)
   if (tls !== undefined) await readTls(tls)

@@ -3,7 +3,7 @@
 import type { Schema } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
+import type { LevelledLogger, Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { AuditLog } from '../http/audit/audit.ts'
 import type { Listen } from '../http/server/server.ts'
@@ -60,6 +60,8 @@ export interface ServiceOptions {
   /** Takes the record of what is answered here. Stays the caller's. */
   readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
   readonly logger: Logger
+  /** Whose level the admin listener can change; undefined: it cannot. */
+  readonly levelledLogger?: LevelledLogger | undefined
   /** Of ages in Tables and of all waiting; the real one by default. */
   readonly clock?: Clock | undefined
   readonly limits?: MirrorLimits | undefined

@@ -74,7 +74,8 @@ export function listenForAdmin(
     adminListen: listen,
     schema = schemaOf(),
     clock = systemClock,
-  }: Pick<ServiceOptions, 'adminListen' | 'schema' | 'clock'>,
+    levelledLogger,
+  }: Pick<ServiceOptions, 'adminListen' | 'schema' | 'clock' | 'levelledLogger'>,
   { health, metrics, upstreamSide, page, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
@@ -85,6 +86,7 @@ export function listenForAdmin(
     readSwitch: upstreamSide?.readSwitch,
     resources: upstreamSide && (() => upstreamSide.report.all()),
     page,
+    log: levelledLogger,
     onFault,
   })
   // Of loopback addresses a web page in a browser here could read and switch as well.

@@ -66,7 +66,7 @@ export const upstreamOptions: readonly Option[] = [
   {
     name: 'admin-listen',
     value: 'URL',
-    help: "The address of Watchglass's own /metrics, /livez, /readyz, /version and /pass-through. Default: http://127.0.0.1:8002 with --upstream; without it they are on --listen.",
+    help: "The address of Watchglass's own page, /metrics, /livez, /readyz, /version, /pass-through and /log-level. Default: http://127.0.0.1:8002 with --upstream; without it they are on --listen.",
   },
 ]
 

@@ -1,35 +1,38 @@
 /** The program's log: one JSON object a line for machines, one short line for people when standard error is a terminal. */
 
 import type { Clock } from '../base/clock.ts'
-import type { LogFields, Logger } from '../base/logger.ts'
-
-const levels = ['debug', 'info', 'warn', 'error'] as const
-
-export type LogLevel = (typeof levels)[number]
-
-/** The level of that name, or `undefined`. */
-export function findLogLevel(name: string): LogLevel | undefined {
-  return levels.find(level => level === name)
-}
+import { type LevelledLogger, type LogFields, type LogLevel, logLevels } from '../base/logger.ts'
 
 export interface LogOptions {
   readonly write: (line: string) => void
   readonly clock: Clock
-  /** Messages below it are left out. */
+  /** Messages below it are left out; it can be changed. */
   readonly level: LogLevel
   readonly format: 'json' | 'text'
 }
 
 /** A logger that writes a line for each message. */
-export function createLogger({ write, clock, level, format }: LogOptions): Logger {
+export function createLogger({ write, clock, level: first, format }: LogOptions): LevelledLogger {
   const line = format === 'json' ? jsonLine : textLine
-  const at = (own: LogLevel) =>
-    levels.indexOf(own) < levels.indexOf(level)
-      ? (): void => {}
-      : (message: string, fields: LogFields = {}): void => {
-          write(line({ time: new Date(clock.wallMs()).toISOString(), level: own, message, fields }))
-        }
-  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
+  let lowest = first
+  const at =
+    (level: LogLevel) =>
+    (message: string, fields: LogFields = {}): void => {
+      if (logLevels.indexOf(level) < logLevels.indexOf(lowest)) return
+      write(line({ time: new Date(clock.wallMs()).toISOString(), level, message, fields }))
+    }
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    get level() {
+      return lowest
+    },
+    set level(level) {
+      lowest = level
+    },
+  }
 }
 
 interface LogRecord {

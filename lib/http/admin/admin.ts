@@ -4,13 +4,16 @@
  *  ```
  *  GET /pass-through              {"passThrough":false}
  *  PUT /pass-through?state=on     all reads pass from now on; off: they are answered from the mirror again
+ *  GET /log-level                 {"logLevel":"info"}
+ *  PUT /log-level?level=debug     what is logged from now on: debug, info, warn or error
  *  GET /resources                 which resources are answered here, and why others are not
  *  GET /                          the page for people, for browsers
  *  ```
  *
- *  There is no authorization here: the address that it listens on decides who can connect. The switch needs a PUT, which a web page
- *  in a browser cannot send, and is accepted from this machine only. */
+ *  There is no authorization here: the address that it listens on decides who can connect. A change needs a PUT, which a web page
+ *  of another server cannot have a browser send, and is accepted from this machine only. */
 
+import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { MetricsText } from '../api/api.ts'
 import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
@@ -31,6 +34,8 @@ export interface AdminOptions {
   readonly resources: (() => readonly object[]) | undefined
   /** The page at `/`; undefined where there is no API to show. */
   readonly page?: PageSource | undefined
+  /** Whose level can be changed; undefined: none. */
+  readonly log?: LevelledLogger | undefined
   readonly onFault: OnFault
 }
 
@@ -56,6 +61,10 @@ async function answer(options: AdminOptions, exchange: Exchange): Promise<void> 
   const { path, query } = target
   if (path === '/pass-through') {
     answerSwitch(options, exchange, target)
+    return
+  }
+  if (path === '/log-level' && options.log !== undefined) {
+    answerLogLevel(options.log, exchange, target)
     return
   }
   if (options.page !== undefined && isForPage(exchange, path)) {
@@ -85,22 +94,47 @@ function answerSwitch(
     send(exchange, 404, text, 'there is no upstream to pass to\n')
     return
   }
-  if (exchange.method === 'PUT') {
+  const change = (): string | undefined => {
     const state = query.text('state')
-    if (!isLoopback(exchange.peer.address)) {
-      send(exchange, 403, text, 'the switch is for this machine only\n')
-      return
-    }
-    if (state !== 'on' && state !== 'off') {
-      send(exchange, 400, text, 'state is on or off\n')
-      return
-    }
+    if (state !== 'on' && state !== 'off') return 'state is on or off'
     readSwitch.set(state === 'on')
+    return undefined
+  }
+  answerSetting(exchange, change, () => ({ passThrough: readSwitch.isSwitchedOff }))
+}
+
+function answerLogLevel(log: LevelledLogger, exchange: Exchange, { query }: RequestTarget): void {
+  const change = (): string | undefined => {
+    const level = findLogLevel(query.text('level'))
+    if (level === undefined) return 'level is debug, info, warn or error'
+    log.level = level
+    log.warn('the log level was changed on the admin listener', { level })
+    return undefined
+  }
+  answerSetting(exchange, change, () => ({ logLevel: log.level }))
+}
+
+/** Shows a setting, after PUT has changed it. `change` returns what is wrong with what was asked for. */
+function answerSetting(
+  exchange: Exchange,
+  change: () => string | undefined,
+  now: () => object,
+): void {
+  if (exchange.method === 'PUT') {
+    if (!isLoopback(exchange.peer.address)) {
+      send(exchange, 403, text, 'settings are changed from this machine only\n')
+      return
+    }
+    const problem = change()
+    if (problem !== undefined) {
+      send(exchange, 400, text, `${problem}\n`)
+      return
+    }
   } else if (exchange.method !== 'GET') {
     send(exchange, 405, text, 'method not allowed\n')
     return
   }
-  send(exchange, 200, json, `${JSON.stringify({ passThrough: readSwitch.isSwitchedOff })}\n`)
+  send(exchange, 200, json, `${JSON.stringify(now())}\n`)
 }
 
 function send(exchange: Exchange, status: number, type: string, body: string): void {

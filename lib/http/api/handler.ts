@@ -18,6 +18,7 @@ import {
 import { internalError, statusFromError } from '../../kube/status.ts'
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
+import { traceIdOf } from '../audit/trace.ts'
 import { isAdmitted, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
 import { enter } from '../limits/fair-share.ts'
@@ -28,6 +29,7 @@ import { answerRead } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext, type RequestFacts } from './request-context.ts'
 import { answerWrite } from './write.ts'
+import { SlowRequests } from './slow-requests.ts'
 import { Zipper } from '../server/zipper.ts'
 
 const noResource: RequestFacts = {
@@ -52,6 +54,7 @@ const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
 /** The handler of a server. */
 export function createHandler(options: ApiOptions): Handler {
   const zipper = new Zipper(options.segments)
+  const slow = new SlowRequests(options.clock, options.logger)
   return exchange => {
     const startMs = options.clock.monotonicMs()
     const target = parseTarget(exchange.target)
@@ -66,7 +69,7 @@ export function createHandler(options: ApiOptions): Handler {
       options.requests.request(noResource, 400, 0)
       return
     }
-    handle(options, { exchange, target, reply, startMs }).catch((error: unknown) => {
+    handle(options, { exchange, target, reply, startMs, slow }).catch((error: unknown) => {
       options.onFault(error)
       exchange.abort()
     })
@@ -78,10 +81,11 @@ interface Incoming {
   readonly target: RequestTarget
   readonly reply: Reply
   readonly startMs: number
+  readonly slow: SlowRequests
 }
 
 async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
-  const { exchange, target, reply, startMs } = incoming
+  const { exchange, target, reply, startMs, slow } = incoming
   const state = options.state()
   const route = routeRequest(exchange.method, target.path, state.registry)
   const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
@@ -98,7 +102,9 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   context.release()
   if (options.audit !== undefined) recordAnswer(context, options.audit, options)
   const code = reply.code === 0 ? clientLeftCode : reply.code
-  options.requests.request(context.facts, code, options.clock.monotonicMs() - startMs)
+  const tookMs = options.clock.monotonicMs() - startMs
+  options.requests.request(context.facts, code, tookMs)
+  slow.ended(context, code, tookMs)
 }
 
 /** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
@@ -216,7 +222,11 @@ async function isOursToAnswer(context: RequestContext, options: ApiOptions): Pro
   const { authorizer } = options
   if (authorizer === undefined || isPublic(target.path)) return true
   const attributes = attributesOf(exchange.method, target)
-  return isAdmitted(context, authorizer, attributes, reason => passOn(context, options, reason))
+  const isAllowed = await isAdmitted(context, authorizer, attributes, reason =>
+    passOn(context, options, reason),
+  )
+  context.reviewMs = options.clock.monotonicMs() - context.startMs
+  return isAllowed
 }
 
 function factsOf(route: Route): RequestFacts {
@@ -244,7 +254,14 @@ function fail(
   if (context.isOver) return
   if (reply.code === 0) reply.status(isFailure ? statusFromError(error) : internalError)
   else {
-    if (isFailure) logger.warn('a response was cut off', { reason: error.message })
+    if (isFailure) {
+      const traceId = traceIdOf(exchange.headers)
+      logger.warn('a response was cut off', {
+        reason: error.message,
+        auditId: reply.auditId,
+        traceId,
+      })
+    }
     exchange.abort()
   }
 }

@@ -112,17 +112,35 @@ async function answerPlanned(
     hasLabelSelector: target.query.text('labelSelector') !== '',
     hasFieldSelector: target.query.text('fieldSelector') !== '',
   }
-  const found = await contentsFor(context, { plan, timeoutMs }, services).catch(
-    (error: unknown) => {
-      if (plan.type !== 'watch' || !isToldInStream(error)) throw error
-      refuseWatch(context, mediaType, error)
-    },
-  )
+  const found = await waitForContents(context, { plan, timeoutMs, mediaType }, services)
   if (found === undefined) return
   if (found === 'timed out') refuseLate(reply)
   else if (found instanceof Snapshot) {
     await answerFrom(context, { plan, snapshot: found, mediaType }, services)
   } else await answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
+}
+
+interface WantedBy extends Wanted {
+  readonly mediaType: MediaType
+}
+
+/** The contents to answer from, and how long they took. Undefined if the watch has been answered: its start has expired, or is to come. */
+async function waitForContents(
+  context: RequestContext,
+  { mediaType, ...wanted }: WantedBy,
+  services: ReadServices,
+): Promise<Snapshot | DirectSource | 'timed out' | undefined> {
+  const { clock } = services
+  const startMs = clock.monotonicMs()
+  try {
+    return await contentsFor(context, wanted, services)
+  } catch (error) {
+    if (wanted.plan.type !== 'watch' || !isToldInStream(error)) throw error
+    refuseWatch(context, mediaType, error)
+    return undefined
+  } finally {
+    context.etcdMs = clock.monotonicMs() - startMs
+  }
 }
 
 interface Answer<Plan> {
@@ -144,7 +162,9 @@ async function answerFrom(
     await answerGet(context, { plan, snapshot, mediaType }, services)
     return
   }
+  const waitsFromMs = services.clock.monotonicMs()
   const turn = await takeTurn(context, services, { plan, snapshot })
+  context.turnMs = services.clock.monotonicMs() - waitsFromMs
   try {
     if (context.isOver) return
     if (plan.type === 'list') {

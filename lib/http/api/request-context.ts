@@ -48,6 +48,10 @@ export class RequestContext implements IncomingRequest {
   facts: RequestFacts
   /** What authorization has granted; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
+  /** How long it waited for an answer about its caller, for contents that are fresh enough, and for its turn. */
+  reviewMs = 0
+  etcdMs = 0
+  turnMs = 0
   #left: AbortController | undefined = undefined
   #ignoreClose: (() => void) | undefined = undefined
 

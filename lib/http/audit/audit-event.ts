@@ -17,6 +17,8 @@ export interface AuditFacts {
   readonly identity: Identity | undefined
   readonly sourceIps: readonly string[]
   readonly userAgent: string
+  /** Of the trace that the request belongs to; undefined if it says none. */
+  readonly traceId?: string | undefined
   readonly code: number
   /** On the wall clock. */
   readonly receivedMs: number
@@ -49,6 +51,7 @@ export function auditEvent(facts: AuditFacts): string {
         ? {}
         : { 'authorization.k8s.io/decision': code === 403 ? 'forbid' : 'allow' }),
       'watchglass/source': facts.source,
+      ...(facts.traceId === undefined ? {} : { 'watchglass/trace-id': facts.traceId }),
     },
   })
 }

@@ -6,6 +6,7 @@ import { type AuditStage, auditEvent } from './audit-event.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import { type Attributes, attributesOf } from '../../kube/request/attributes.ts'
 import type { Clock } from '../../base/clock.ts'
+import { traceIdOf } from './trace.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 
@@ -59,6 +60,7 @@ function recorder(
     attributes,
     sourceIps: sourceIpsOf(headers['x-forwarded-for'], peer.address),
     userAgent: headers['user-agent'] ?? '',
+    traceId: traceIdOf(headers),
     code: reply.code,
     receivedMs: clock.wallMs() - (clock.monotonicMs() - startMs),
     source: facts.source,

@@ -47,6 +47,8 @@ export interface Exchange {
   readonly isClosed: boolean
   /** The response is written completely, and the client has not read all of it. */
   readonly isFlushing: boolean
+  /** For how long writing the response has waited for the client to read. */
+  socketMs?: number | undefined
   /** Sets status and headers; once, before any write. */
   respond(status: number, headers: ResponseHeaders): void
   /** Sends 100 Continue to a client that waits for it. Over HTTP/1.1 Node has sent it already. */

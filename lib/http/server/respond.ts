@@ -84,7 +84,8 @@ export function writable(
   clock: Clock,
   endMs: number = Infinity,
 ): Promise<Outcome> {
-  const leftMs = Math.max(0, endMs - clock.monotonicMs())
+  const startMs = clock.monotonicMs()
+  const leftMs = Math.max(0, endMs - startMs)
   return new Promise(resolve => {
     let cancel: CancelTimer = () => {}
     let ignoreClose = (): void => {}
@@ -92,6 +93,7 @@ export function writable(
     const settle = (outcome: Outcome): void => {
       if (isSettled) return
       isSettled = true
+      exchange.socketMs = (exchange.socketMs ?? 0) + clock.monotonicMs() - startMs
       cancel()
       ignoreClose()
       resolve(outcome)

@@ -23,7 +23,8 @@ async function refusal(...args: string[]): Promise<unknown> {
     const { values, operands } = invocation
     const serve = await runnerOf('serve')
     const { signal } = new AbortController()
-    await serve({ values, operands, logger: silentLogger, signal, onSwitch: () => {} })
+    const logger = { ...silentLogger, level: 'info' } as const
+    await serve({ values, operands, logger, signal, onSwitch: () => {} })
     return undefined
   } catch (error) {
     return error
