@@ -166,6 +166,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     adminListen: adminListenOf(values),
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
     isWritable: isWritable(values),
+    hasControllers: isWritable(values),
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),

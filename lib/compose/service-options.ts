@@ -51,6 +51,8 @@ export interface ServiceOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
   /** Writes are done here. Not with an upstream, which does them. */
   readonly isWritable?: boolean | undefined
+  /** What goes on around writes goes on here: namespaces are emptied, dependents collected. Only with `isWritable`. */
+  readonly hasControllers?: boolean | undefined
   /** What new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
   /** CBOR is offered beside the other media types. */

@@ -33,7 +33,7 @@ import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
-import { createWriteServices } from './write-store.ts'
+import { type WriteSide, createWriteSide } from './writes/write-side.ts'
 import { etcdKeysOf } from './etcd-keys.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from './mirrors.ts'
@@ -77,6 +77,7 @@ export class Service {
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
   readonly #memory: MemoryKeeper | undefined
+  readonly #writeSide: WriteSide | undefined
   readonly #recent: Recent
   readonly #upstreamSide: UpstreamSide | undefined
   readonly #admin: Server | undefined
@@ -100,6 +101,7 @@ export class Service {
     this.#registry = parts.registry
     this.#authorizer = parts.authorizer
     this.#memory = parts.memory
+    this.#writeSide = parts.writeSide
     this.#recent = parts.recent
     this.#server = server
     this.#stopTls = stopTls
@@ -247,6 +249,7 @@ export class Service {
     this.#watches.stop()
     this.#authorizer?.stop()
     this.#memory?.stop()
+    this.#writeSide?.stop()
     this.#recent.stop()
     await Promise.all([drained, this.#etcdDoor?.stop(drainMaxMs)])
     cancel()
@@ -271,6 +274,7 @@ interface ServiceParts {
   readonly authorizer: Authorizer | undefined
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: MemoryKeeper | undefined
+  readonly writeSide: WriteSide | undefined
   readonly health: ServiceHealth
   readonly page: PageSource
   readonly recent: Recent
@@ -325,29 +329,28 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
     },
   })
   const health = new ServiceHealth(mirrors, checksOf(upstreamSide, memory))
-  const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
-  const views = new ViewKeeper(() => registry.state.registry, storeOf, clock)
+  const writeSide = createWriteSide(options, { clock, registry, storeOf })
   followers.add(
     authorizer && accessRules(options.prefix, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),
     hubs,
-    slabs,
+    new SlabKeeper(() => snapshotsIn(mirrors), clock, logger),
     indexes,
-    views,
+    new ViewKeeper(() => registry.state.registry, storeOf, clock),
     memory,
     upstreamSide,
     health,
+    writeSide?.controllers,
   )
-  registry.onRedefined(keyspaces => {
-    indexes.forget(keyspaces)
-    watches.endAll(keyspaces)
-  })
+  registry.onRedefined(keyspaces => indexes.forget(keyspaces))
+  registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
   const counted = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
   watchAll(metrics, counted, options)
   const shown = createPage({ ...common, metrics, health, watches, upstreamSide })
-  const shared = { ...common, metrics, watches, authorizer, health, ...shown }
-  const parts = { ...shared, upstreamSide, memory, onFault: faultLogger(metrics, logger) }
+  const onFault = faultLogger(metrics, logger)
+  const shared = { ...common, metrics, watches, authorizer, health, onFault, ...shown }
+  const parts = { ...shared, upstreamSide, memory, writeSide }
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
 }
 
@@ -379,7 +382,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     fairness: new Fairness({ clock, metrics: metrics.access }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
-    writes: options.isWritable === true ? createWriteServices(options, clock) : undefined,
+    writes: parts.writeSide?.writes,
     health,
     requests: metrics.requests,
     metrics,

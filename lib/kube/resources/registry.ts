@@ -1,8 +1,7 @@
 /** Which resources exist, and which keyspace a key belongs to. A `Registry` is immutable: when a CustomResourceDefinition is added,
  *  changed or deleted, a new registry is made, so that a request sees one registry from its beginning to its end. */
 
-import type { Key } from '../../base/keys.ts'
-import { keyFromText } from '../../base/keys.ts'
+import { type Key, keyFromText, textFromKey } from '../../base/keys.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { ApiService } from './api-services.ts'
 import type { CustomDefinition } from './custom-resources.ts'
@@ -89,6 +88,11 @@ export class Registry {
   /** The prefix of the keyspace that a key lies in; `undefined` for keys of no resource that is served. O(1). */
   keyspaceOf(key: Key): Key | undefined {
     return this.#keyspaces.find(key)
+  }
+
+  /** The versions in which the objects of a keyspace are served. O(1). */
+  resourcesAt(prefix: Key): readonly Resource[] {
+    return this.#byPrefix.get(textFromKey(prefix)) ?? []
   }
 
   /** Everything that is stored, by prefix. */

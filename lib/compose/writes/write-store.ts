@@ -1,15 +1,15 @@
 /** Writes of the API by transactions against etcd: each compares the revision of its key. */
 
 import { randomInt, randomUUID } from 'node:crypto'
-import type { Clock } from '../base/clock.ts'
-import { singleKey } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import type { Client, OperationResult, TxnRequest } from '../etcd/client.ts'
-import type { GeneratedValues, WriteServices } from '../kube/write/operations/session.ts'
-import type { ServiceAllocator } from '../kube/write/strategies/row.ts'
-import type { Commit, WriteChange, WriteStore } from '../kube/write/write-store.ts'
-import type { KeyValue } from '../store/event.ts'
-import type { ServiceOptions } from './service-options.ts'
+import type { Clock } from '../../base/clock.ts'
+import { singleKey } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Client, OperationResult, TxnRequest } from '../../etcd/client.ts'
+import type { GeneratedValues, WriteServices } from '../../kube/write/operations/session.ts'
+import type { ServiceAllocator } from '../../kube/write/strategies/row.ts'
+import type { Commit, WriteChange, WriteStore } from '../../kube/write/write-store.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { ServiceOptions } from '../service-options.ts'
 
 /** What generated names end with: no vowels, so that they spell nothing. */
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'

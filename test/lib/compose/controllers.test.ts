@@ -1,0 +1,95 @@
+/** What goes on around writes: namespaces are emptied, dependents are collected, pods end. */
+
+import t from 'tap'
+import { type Served, ask, startServed } from '../../support/http/served.ts'
+
+const served = await startServed(t, { isWritable: true, hasControllers: true })
+await served.service.ready
+
+async function send(method: string, path: string, body?: object): Promise<Record<string, unknown>> {
+  const headers = {
+    'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+  }
+  const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+  const answer = await ask(served.service.port, { method, path, headers, ...sent })
+  return { code: answer.status, ...(JSON.parse(answer.body.toString()) as object) }
+}
+
+/** Asks until the answer is as it should be; the test's own limit ends it. */
+async function until(
+  path: string,
+  isDone: (answer: Record<string, unknown>) => boolean,
+): Promise<void> {
+  while (!isDone(await send('GET', path))) await pause(served)
+}
+
+function pause({ clock }: Served): Promise<void> {
+  return new Promise(resolve => clock.setTimer(10, resolve))
+}
+
+const isGone = ({ code }: Record<string, unknown>): boolean => code === 404
+const configMaps = (namespace: string): string => `/api/v1/namespaces/${namespace}/configmaps`
+const configMap = (name: string, metadata: object = {}): object => ({
+  metadata: { name, ...metadata },
+})
+const uidOf = (object: Record<string, unknown>): string =>
+  (object['metadata'] as { uid: string }).uid
+
+t.test('a namespace goes when what is in it is gone, and says what holds it', async t => {
+  await send('POST', '/api/v1/namespaces', { metadata: { name: 'first' } })
+  await send('POST', configMaps('first'), configMap('a'))
+  await send('POST', configMaps('first'), configMap('held', { finalizers: ['example.com/f'] }))
+  const deleted = await send('DELETE', '/api/v1/namespaces/first')
+  t.match(deleted, { code: 200, status: { phase: 'Terminating' } })
+  await until(`${configMaps('first')}/a`, isGone)
+  t.match(await send('POST', configMaps('first'), configMap('late')), { code: 403 })
+  const remains = 'Some resources are remaining: configmaps. has 1 resource instances'
+  const held =
+    'Some content in the namespace has finalizers remaining: example.com/f in 1 resource instances'
+  await until('/api/v1/namespaces/first', answer => JSON.stringify(answer).includes(held))
+  const { status } = (await send('GET', '/api/v1/namespaces/first')) as {
+    status: { conditions: { type: string; status: string; message: string }[] }
+  }
+  t.strictSame(
+    status.conditions.map(({ type, status: value }) => `${type} ${value}`),
+    [
+      'NamespaceDeletionDiscoveryFailure False',
+      'NamespaceDeletionGroupVersionParsingFailure False',
+      'NamespaceDeletionContentFailure False',
+      'NamespaceContentRemaining True',
+      'NamespaceFinalizersRemaining True',
+    ],
+  )
+  t.equal(status.conditions[3]?.message, remains)
+  await send('PATCH', `${configMaps('first')}/held`, { metadata: { finalizers: null } })
+  await until('/api/v1/namespaces/first', isGone)
+})
+
+t.test('dependents follow their owner as the propagation policy says', async t => {
+  await send('POST', '/api/v1/namespaces', { metadata: { name: 'second' } })
+  for (const policy of ['Background', 'Foreground', 'Orphan']) {
+    const name = policy.toLowerCase()
+    const owner = await send('POST', configMaps('second'), configMap(name))
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name, uid: uidOf(owner) }
+    const ownerReferences = [{ ...reference, blockOwnerDeletion: true }]
+    await send('POST', configMaps('second'), configMap(`of-${name}`, { ownerReferences }))
+    await send('DELETE', `${configMaps('second')}/${name}?propagationPolicy=${policy}`)
+    await until(`${configMaps('second')}/${name}`, isGone)
+    const dependent = `${configMaps('second')}/of-${name}`
+    if (policy === 'Orphan') {
+      const { metadata } = await send('GET', dependent)
+      t.equal((metadata as { ownerReferences?: unknown }).ownerReferences, undefined)
+    } else await until(dependent, isGone)
+  }
+})
+
+t.test('a pod on a node goes when its grace period is over', async t => {
+  await send('POST', '/api/v1/namespaces', { metadata: { name: 'third' } })
+  const pods = '/api/v1/namespaces/third/pods'
+  const spec = { nodeName: 'n', containers: [{ name: 'c', image: 'i' }] }
+  await send('POST', pods, { metadata: { name: 'p' }, spec })
+  const deleted = await send('DELETE', `${pods}/p?gracePeriodSeconds=1`)
+  t.match(deleted, { code: 200, metadata: { deletionGracePeriodSeconds: 1 } })
+  t.match(await send('GET', `${pods}/p`), { code: 200 })
+  await until(`${pods}/p`, isGone)
+})
