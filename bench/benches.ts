@@ -6,6 +6,7 @@ import { authBench } from './auth/auth.ts'
 import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
+import { etcdFaceBench } from './etcd-face/etcd-face.ts'
 import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
@@ -15,6 +16,7 @@ import { watchBench } from './watch/watch.ts'
 export const benches: readonly Bench[] = [
   storeBench,
   engineBench,
+  etcdFaceBench,
   mirrorBench,
   codecBench,
   outputs,

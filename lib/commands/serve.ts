@@ -122,6 +122,7 @@ async function serveEtcdOnly(
 ): Promise<void> {
   const connection = etcdConnection(values)
   const client = new GrpcClient(connection)
+  const takeRoomBack = giveCollectorRoom()
   try {
     const service = await startEtcdService({
       client,
@@ -134,6 +135,7 @@ async function serveEtcdOnly(
     await untilAborted(signal)
     await service.stop()
   } finally {
+    takeRoomBack()
     await client.close()
   }
   logger.info('stopped')

@@ -24,6 +24,8 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
   readonly #options: EtcdViewOptions
   readonly #parts = new Map<string, Part>()
   readonly #followers: PartFollower[] = []
+  /** The last header that was made: the next one is mostly the same. */
+  #header: { readonly base: object; readonly message: HeaderMessage } | undefined = undefined
 
   constructor(options: EtcdViewOptions) {
     this.#options = options
@@ -40,7 +42,13 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
   }
 
   header(revision: number): HeaderMessage {
-    return { ...this.#options.mirror.header, revision }
+    const base = this.#options.mirror.header
+    const known = this.#header
+    if (known?.base === base && known.message.revision === revision) return known.message
+    const { clusterId, memberId, raftTerm } = base
+    const message = { clusterId, memberId, revision, raftTerm }
+    this.#header = { base, message }
+    return message
   }
 
   async checkRevision(revision: Revision): Promise<HeaderMessage> {

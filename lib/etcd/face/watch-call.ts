@@ -1,6 +1,7 @@
 /** A watch stream over gRPC: its requests go to a `WatchStream`, whose responses are encoded and written as fast as the client reads. */
 
 import type { CacheError } from '../../base/errors.ts'
+import { type HeaderMessage, headerResponseCodec } from '../proto/kv-messages.ts'
 import {
   type WatchResponseMessage,
   watchRequestCodec,
@@ -66,12 +67,27 @@ function connectionOf(call: GrpcCall): WatchConnection {
 
 /** The response in pieces: what it begins with, and its events, whose bytes are made once for all watchers. */
 function piecesOf(response: WatchResponseMessage): Buffer[] {
-  const { events } = response
-  const pieces = [watchResponseCodec.encode({ ...response, events: noEvents })]
+  const { events, header } = response
+  const pieces = [
+    headerField(header),
+    watchResponseCodec.encode({ ...response, header: undefined, events: noEvents }),
+  ]
   for (const event of events) {
     pieces.push(event instanceof KeptEvent ? event.bytes : fieldOf(event))
   }
   return pieces
 }
 
+/** The bytes of a header are made once for all who are told of a revision. */
+function headerField(header: HeaderMessage | undefined): Buffer {
+  if (header === undefined) return noBytes
+  const known = headerFields.get(header)
+  if (known !== undefined) return known
+  const bytes = headerResponseCodec.encode({ header })
+  headerFields.set(header, bytes)
+  return bytes
+}
+
+const headerFields = new WeakMap<HeaderMessage, Buffer>()
+const noBytes = Buffer.alloc(0)
 const noEvents: WatchResponseMessage['events'] = []

@@ -26,6 +26,7 @@ export class Epochs {
   /** The member that spoke last. */
   #memberId = 0n
   #raftTerm = 0n
+  #header: Omit<ResponseHeader, 'revision'> | undefined = undefined
   #witnessed: Revision = revision(0)
   #expiredThrough: Revision = revision(0)
 
@@ -40,11 +41,12 @@ export class Epochs {
 
   /** What headers of this epoch's etcd have, but for the revision. */
   get header(): Omit<ResponseHeader, 'revision'> {
-    return {
-      clusterId: this.#clusterId ?? 0n,
-      memberId: this.#memberId,
-      raftTerm: this.#raftTerm,
-    }
+    const [clusterId, memberId, raftTerm] = [this.#clusterId ?? 0n, this.#memberId, this.#raftTerm]
+    const known = this.#header
+    const isSame =
+      known?.clusterId === clusterId && known.memberId === memberId && known.raftTerm === raftTerm
+    // The same object as long as nothing changes: what is made of it is kept with it.
+    return isSame ? known : (this.#header = { clusterId, memberId, raftTerm })
   }
 
   /** The highest revision that this epoch's etcd is known to have reached. */
