@@ -8,6 +8,7 @@ import type { Logger } from '../base/logger.ts'
 import { certificateFilesOf } from '../config/files.ts'
 import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
+import { faultsOf } from '../compose/faults.ts'
 import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
 import { memoryBudgetOf } from '../config/memory.ts'
 import type { OptionValues } from '../config/option-values.ts'
@@ -21,9 +22,9 @@ import { systemClock } from '../ops/system.ts'
 import { startGuarded } from '../compose/access.ts'
 import { auditFile } from '../compose/audit-log.ts'
 import type { CommandContext } from './context.ts'
-import { type EtcdPlan, etcdPlanOf } from '../compose/etcd-plan.ts'
-import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/embedded-etcd.ts'
-import { startEtcdService } from '../compose/etcd-service.ts'
+import { type EtcdPlan, etcdPlanOf } from '../compose/etcd/etcd-plan.ts'
+import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/etcd/embedded-etcd.ts'
+import { startEtcdService } from '../compose/etcd/etcd-service.ts'
 import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
 import { readResources } from '../compose/resources-file.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
@@ -172,6 +173,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),
+    faults: faultsOf(values),
     certificateFiles: certificateFilesOf(values),
     logger,
     levelledLogger: logger,

@@ -14,7 +14,8 @@ import type { GeneratedValues } from '../kube/write/operations/session.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
 import type { AuthorizationOptions } from './authorization.ts'
-import type { EtcdDoorOptions } from './etcd-door.ts'
+import type { EtcdDoorOptions } from './etcd/etcd-door.ts'
+import type { FaultsOptions } from './faults.ts'
 import type { OtherEtcd } from './mirrors.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
 
@@ -69,6 +70,8 @@ export interface ServiceOptions {
   readonly limits?: MirrorLimits | undefined
   /** For mirror, history and segments together; unbounded if it is left out. */
   readonly memoryBudgetBytes?: number | undefined
+  /** What goes wrong on purpose; undefined: nothing, and nothing can be switched on. */
+  readonly faults?: FaultsOptions | undefined
   /** Of what is encoded and kept; a gigabyte if it is left out. */
   readonly segmentsMaxBytes?: number | undefined
   /** How long it still serves after it was asked to stop; /readyz fails meanwhile, so that load balancers take it out. */

@@ -1,5 +1,6 @@
 /** Parts of a service that are made from its options. */
 
+import type { HealthCheck } from '../base/health-check.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, keyFromText } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
@@ -27,7 +28,8 @@ import type { Snapshot } from '../store/snapshot.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
 import { declaringKeyspaces, ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
 import { digests } from '../ops/digests.ts'
-import { type EtcdDoor, startEtcdDoor } from './etcd-door.ts'
+import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
+import type { FaultsSide } from './faults.ts'
 import type { ServiceOptions } from './service-options.ts'
 import {
   type MemoryFigures,
@@ -63,6 +65,7 @@ export interface AdminParts {
   readonly health: Health
   readonly metrics: Metrics
   readonly upstreamSide: UpstreamSide | undefined
+  readonly faults?: FaultsSide | undefined
   /** Undefined where there is no API to show. */
   readonly page?: PageSource | undefined
   readonly onFault: OnFault
@@ -76,7 +79,7 @@ export function listenForAdmin(
     clock = systemClock,
     levelledLogger,
   }: Pick<ServiceOptions, 'adminListen' | 'schema' | 'clock' | 'levelledLogger'>,
-  { health, metrics, upstreamSide, page, onFault }: AdminParts,
+  { health, metrics, upstreamSide, page, faults, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
@@ -85,6 +88,7 @@ export function listenForAdmin(
     version: versionBody(schema),
     readSwitch: upstreamSide?.readSwitch,
     resources: upstreamSide && (() => upstreamSide.report.all()),
+    faults: faults?.faultSwitch,
     page,
     log: levelledLogger,
     onFault,
@@ -190,4 +194,12 @@ export function storeIn(mirrors: Mirrors, keyspace: Key): Keyspace | undefined {
 /** The newest contents of all keyspaces. */
 export function snapshotsIn(mirrors: Mirrors): Snapshot[] {
   return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
+}
+
+/** What is said of the health of these at /readyz. */
+export function checksOf(
+  upstreamSide: UpstreamSide | undefined,
+  memory: MemoryKeeper | undefined,
+): HealthCheck[] {
+  return [...(upstreamSide?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
 }

@@ -4,7 +4,6 @@
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import type { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
-import type { HealthCheck } from '../base/health-check.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
@@ -27,18 +26,20 @@ import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
 import { accessRules, createAuthorizer } from './authorization.ts'
 import { Followers, onAnyChange } from '../upkeep/followers.ts'
-import type { EtcdDoor } from './etcd-door.ts'
+import type { EtcdDoor } from './etcd/etcd-door.ts'
+import { createFaults, type FaultsSide } from './faults.ts'
 import { ServiceHealth } from './health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
 import { type WriteSide, createWriteSide } from './writes/write-side.ts'
-import { etcdKeysOf } from './etcd-keys.ts'
+import { etcdKeysOf } from './etcd/etcd-keys.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from './mirrors.ts'
 import { createPage } from './page.ts'
 import {
+  checksOf,
   createMemoryKeeper,
   createRegistry,
   createUpstreamSide,
@@ -80,6 +81,7 @@ export class Service {
   readonly #writeSide: WriteSide | undefined
   readonly #recent: Recent
   readonly #upstreamSide: UpstreamSide | undefined
+  readonly #faults: FaultsSide | undefined
   readonly #admin: Server | undefined
   readonly #etcdDoor: EtcdDoor | undefined
   /** The handler, for a listener outside of the service. */
@@ -102,6 +104,7 @@ export class Service {
     this.#authorizer = parts.authorizer
     this.#memory = parts.memory
     this.#writeSide = parts.writeSide
+    this.#faults = parts.faults
     this.#recent = parts.recent
     this.#server = server
     this.#stopTls = stopTls
@@ -165,6 +168,7 @@ export class Service {
     etcdDoor?.start()
     parts.upstreamSide?.start()
     parts.memory?.start()
+    parts.faults?.start()
     parts.recent.start()
     return new Service(parts, { server, admin, etcdDoor }, stopTls, options.stopDelayMs)
   }
@@ -250,6 +254,7 @@ export class Service {
     this.#authorizer?.stop()
     this.#memory?.stop()
     this.#writeSide?.stop()
+    this.#faults?.stop()
     this.#recent.stop()
     await Promise.all([drained, this.#etcdDoor?.stop(drainMaxMs)])
     cancel()
@@ -275,6 +280,7 @@ interface ServiceParts {
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: MemoryKeeper | undefined
   readonly writeSide: WriteSide | undefined
+  readonly faults: FaultsSide | undefined
   readonly health: ServiceHealth
   readonly page: PageSource
   readonly recent: Recent
@@ -345,20 +351,13 @@ function assemble(options: ServiceOptions, serverAddress: string): ServiceParts 
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
-  const counted = { segments, mirrors, watches, upstreamSide, memory, authorizer, health }
-  watchAll(metrics, counted, options)
+  const faults = createFaults(options, { clock, counts: metrics.faults })
   const shown = createPage({ ...common, metrics, health, watches, upstreamSide })
   const onFault = faultLogger(metrics, logger)
   const shared = { ...common, metrics, watches, authorizer, health, onFault, ...shown }
-  const parts = { ...shared, upstreamSide, memory, writeSide }
+  const parts = { ...shared, upstreamSide, memory, writeSide, faults }
+  watchAll(metrics, { ...parts, segments }, options)
   return { ...parts, handler: handlerOf(options, { ...parts, indexes, segments }) }
-}
-
-function checksOf(
-  upstreamSide: UpstreamSide | undefined,
-  memory: MemoryKeeper | undefined,
-): HealthCheck[] {
-  return [...(upstreamSide?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
 }
 
 interface HandlerParts extends Omit<ServiceParts, 'handler'> {
@@ -368,11 +367,13 @@ interface HandlerParts extends Omit<ServiceParts, 'handler'> {
 
 function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
+  const { faults } = parts
   const { indexes, segments, onFault, page } = parts
   return createHandler({
     state: () => registry.state,
-    reads: new MirrorReads(mirrors, upstreamSide !== undefined),
+    reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
     proxy: upstreamSide?.proxy,
+    faults: faults?.faults,
     comparison: upstreamSide?.comparison,
     watches,
     segments,

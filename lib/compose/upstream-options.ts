@@ -14,7 +14,7 @@ import {
 import { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { TokenFile } from '../upstream/token.ts'
 import { systemClock } from '../ops/system.ts'
-import type { EtcdPlan } from './etcd-plan.ts'
+import type { EtcdPlan } from './etcd/etcd-plan.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
 
 /** The upstream; undefined without `--upstream`. */

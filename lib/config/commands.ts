@@ -4,6 +4,7 @@
 import { authOptions } from './auth.ts'
 import { etcdCredentialOptions, etcdOption } from './etcd.ts'
 import { etcdListenOptions } from './etcd-listen.ts'
+import { faultOptions } from './faults.ts'
 import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
 import { upstreamOptions } from './upstream.ts'
@@ -144,6 +145,7 @@ const allServeOptions: readonly Option[] = [
   ...upstreamOptions,
   ...authOptions,
   memoryOption,
+  ...faultOptions,
   ...etcdListenOptions,
   ...embeddedOptions,
   ...clusterOptions,

@@ -11,6 +11,8 @@ export interface ReadRequest {
   /** The keys that are needed. The answer may hold more. */
   readonly range: KeyRange
   readonly freshness: Freshness
+  /** Contents of so long ago are wanted, where the freshness allows it. */
+  readonly staleMs?: number | undefined
   /** Called only if the read has to wait, so that a signal is made only then. */
   readonly signal: AbortSignal
 }

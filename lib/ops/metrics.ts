@@ -4,6 +4,7 @@
  *  Names begin with `watchglass_` and end with their unit; counters end with `_total`. */
 
 import { Gauge, Registry } from 'prom-client'
+import { FaultCounts } from './metrics/fault-counts.ts'
 import { AccessCounts } from './metrics/access-counts.ts'
 import { certificateGauge, type CertificateDates } from './metrics/certificate-dates.ts'
 import { underFormerNames } from './metrics/former-names.ts'
@@ -32,6 +33,8 @@ export class Metrics {
   readonly requests: RequestCounts
   /** For authorization, the audit log and the limits of requests. */
   readonly access: AccessCounts
+  /** For faults on purpose. */
+  readonly faults: FaultCounts
   /** For the upstream. */
   readonly upstream: UpstreamCounts
   /** For `--etcd-listen`. */
@@ -40,6 +43,7 @@ export class Metrics {
 
   constructor() {
     this.access = new AccessCounts(this.#registry)
+    this.faults = new FaultCounts(this.#registry)
     this.upstream = new UpstreamCounts(this.#registry)
     this.mirror = new MirrorCounts(this.#registry)
     this.requests = new RequestCounts()

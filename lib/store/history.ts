@@ -168,6 +168,13 @@ export class History {
     this.#compacted = revision
   }
 
+  /** The newest revision that was applied before `atMs`, or the oldest that can be read. O(log n). */
+  revisionBefore(atMs: number): Revision {
+    const index = indexOfFirst(this.#steps, ({ appliedAtMs }) => appliedAtMs >= atMs)
+    const { revision } = this.#steps.at(index - 1) ?? this.#base
+    return revision > this.oldest ? revision : this.oldest
+  }
+
   /** The contents at `revision`, which is not below the oldest. O(log n) for each change that is undone. */
   snapshotAt(revision: Revision): Snapshot {
     const after = this.#indexAfter(revision)

@@ -106,6 +106,11 @@ export class Keyspace {
     return this.#history.snapshotAt(revision)
   }
 
+  /** The contents as they were at `atMs`, or the oldest that are kept. */
+  before(atMs: number): Snapshot {
+    return this.at(this.#history.revisionBefore(atMs))
+  }
+
   /** The batches above `revision`, or `'expired'` if any of them may be missing. A reader is only a revision, so readers cost nothing here.
    *  O(log n), then O(1) for each batch. A walk that pauses for too long fails with `expired`. */
   since(revision: Revision): Iterable<Batch> | 'expired' {

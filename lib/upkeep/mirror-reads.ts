@@ -2,6 +2,7 @@
  *  etcd itself is read, a few reads at a time and each only of the range that it needs. */
 
 import type { ReadOptions } from '../mirror/reads/read.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
 import type { DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
@@ -11,10 +12,12 @@ import type { Snapshot } from '../store/snapshot.ts'
 
 export class MirrorReads implements Reads {
   readonly #mirrors: Mirrors
+  readonly #clock: Clock
   readonly #hasUpstream: boolean
 
-  constructor(mirrors: Mirrors, hasUpstream = false) {
+  constructor(mirrors: Mirrors, clock: Clock, hasUpstream = false) {
     this.#mirrors = mirrors
+    this.#clock = clock
     this.#hasUpstream = hasUpstream
   }
 
@@ -23,9 +26,18 @@ export class MirrorReads implements Reads {
     if (this.#hasUpstream && !this.#mirrors.has(keyspace)) throw new PassInstead('not-ready')
     const canGoElsewhere = this.#hasUpstream || this.#canGoElsewhere(keyspace, freshness)
     const outcome = await this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
-    if (outcome.from === 'mirror') return outcome.snapshot
+    if (outcome.from === 'mirror') return this.#staleOr(outcome.snapshot, request)
     if (this.#hasUpstream) throw new PassInstead(outcome.reason)
     return this.#fromEtcd(request)
+  }
+
+  /** Older contents, for a read that is to get them on purpose: never older than what it has asked for. */
+  #staleOr(snapshot: Snapshot, { keyspace, freshness, staleMs }: ReadRequest): Snapshot {
+    if (staleMs === undefined) return snapshot
+    const { store } = this.#mirrors.keyspace(keyspace)
+    const stale = store.before(this.#clock.monotonicMs() - staleMs)
+    const isTooOld = freshness.type === 'not-older-than' && stale.revision < freshness.revision
+    return isTooOld ? store.at(freshness.revision) : stale
   }
 
   /** A keyspace that is still being read for the first time is waited for: reading the same from etcd again would only slow that

@@ -7,7 +7,8 @@ import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
-import { etcdPlanOf } from '../../compose/etcd-plan.ts'
+import { etcdPlanOf } from '../../compose/etcd/etcd-plan.ts'
+import { faultsOf } from '../../compose/faults.ts'
 import { readResources } from '../../compose/resources-file.ts'
 import { adminListenOf } from '../../compose/upstream-options.ts'
 import { authPlanOf } from '../../config/auth.ts'
@@ -54,6 +55,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     const { others, excluded } = plan
     return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
   })
+  await list.try('--fault', () => `${faultsOf(values)?.rules.length ?? 0} faults`)
   await list.try('--memory-budget', () => budget(memoryBudgetOf(values)))
   await list.try('--shutdown-delay', () => `${stopDelayOf(values)} s`)
   await list.try('--upstream and its options', () => {

@@ -8,17 +8,20 @@
  *  PUT /log-level?level=debug     what is logged from now on: debug, info, warn or error
  *  GET /resources                 which resources are answered here, and why others are not
  *  GET /                          the page for people, for browsers
+ *  GET /faults, PUT /faults       see fault-switch.ts
  *  ```
  *
  *  There is no authorization here: the address that it listens on decides who can connect. A change needs a PUT, which a web page
  *  of another server cannot have a browser send, and is accepted from this machine only. */
 
+import { CacheError } from '../../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { MetricsText } from '../api/api.ts'
 import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
 import { answerPage, isForPage } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
+import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
 import { answerHealth, type Health } from './health.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
 import type { ReadSwitch } from '../api/read-switch.ts'
@@ -36,6 +39,8 @@ export interface AdminOptions {
   readonly page?: PageSource | undefined
   /** Whose level can be changed; undefined: none. */
   readonly log?: LevelledLogger | undefined
+  /** Undefined with an upstream. */
+  readonly faults?: FaultSwitch | undefined
   readonly onFault: OnFault
 }
 
@@ -69,6 +74,10 @@ async function answer(options: AdminOptions, exchange: Exchange): Promise<void> 
   }
   if (options.page !== undefined && isForPage(exchange, path)) {
     await answerPage(exchange, options.page)
+    return
+  }
+  if (path === '/faults') {
+    await answerFaults(options, exchange)
     return
   }
   if (exchange.method !== 'GET' && exchange.method !== 'HEAD') {
@@ -135,6 +144,30 @@ function answerSetting(
     return
   }
   send(exchange, 200, json, `${JSON.stringify(now())}\n`)
+}
+
+async function answerFaults({ faults }: AdminOptions, exchange: Exchange): Promise<void> {
+  if (faults === undefined) {
+    send(exchange, 404, text, 'faults are for a server without an upstream\n')
+    return
+  }
+  if (exchange.method === 'PUT') {
+    if (!isLoopback(exchange.peer.address)) {
+      send(exchange, 403, text, 'the switch is for this machine only\n')
+      return
+    }
+    try {
+      faults.replace(await readRules(exchange))
+    } catch (error) {
+      if (!(error instanceof CacheError)) throw error
+      send(exchange, 400, text, `${error.message}\n`)
+      return
+    }
+  } else if (exchange.method !== 'GET') {
+    send(exchange, 405, text, 'method not allowed\n')
+    return
+  }
+  send(exchange, 200, json, faultsBody(faults))
 }
 
 function send(exchange: Exchange, status: number, type: string, body: string): void {

@@ -13,6 +13,7 @@ import type { RequestFacts } from './request-context.ts'
 import type { Comparison } from '../proxy/comparison.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
+import type { Faults } from '../faults/faults.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import type { Health } from '../admin/health.ts'
 import type { PageSource } from '../page/page-source.ts'
@@ -46,6 +47,8 @@ export interface ApiOptions {
   readonly authorizer?: Authorizer | undefined
   /** Undefined: no limits for each user. */
   readonly fairness?: Fairness | undefined
+  /** Undefined: nothing goes wrong on purpose. */
+  readonly faults?: Faults | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** Passes requests to the upstream; undefined without one. */

@@ -2,6 +2,7 @@
  *  a Status here. */
 
 import { unreachable } from '../../base/assert.ts'
+import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
 import { decide, type DecisionPolicy } from '../../kube/decide.ts'
@@ -21,6 +22,9 @@ import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
 import { isAdmitted, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from './documents.ts'
+import type { RequestFaults } from '../faults/faults.ts'
+import { errorOfFault } from '../faults/fault-status.ts'
+import { faultyExchange } from '../faults/faulty-exchange.ts'
 import { enter } from '../limits/fair-share.ts'
 import type { Exchange, Handler } from '../server/exchange.ts'
 import { builtinOffer, offerOf } from './offers.ts'
@@ -55,9 +59,11 @@ const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
 export function createHandler(options: ApiOptions): Handler {
   const zipper = new Zipper(options.segments)
   const slow = new SlowRequests(options.clock, options.logger)
-  return exchange => {
+  return sound => {
     const startMs = options.clock.monotonicMs()
-    const target = parseTarget(exchange.target)
+    const target = parseTarget(sound.target)
+    const faults = target && faultsOf(sound, target, options)
+    const exchange = faults === undefined ? sound : faultyExchange(sound, faults, options.clock)
     const reply = new Reply(exchange, target, {
       auditId: options.auditId(),
       clock: options.clock,
@@ -69,7 +75,7 @@ export function createHandler(options: ApiOptions): Handler {
       options.requests.request(noResource, 400, 0)
       return
     }
-    handle(options, { exchange, target, reply, startMs, slow }).catch((error: unknown) => {
+    handle(options, { exchange, target, reply, startMs, slow, faults }).catch((error: unknown) => {
       options.onFault(error)
       exchange.abort()
     })
@@ -82,6 +88,7 @@ interface Incoming {
   readonly reply: Reply
   readonly startMs: number
   readonly slow: SlowRequests
+  readonly faults: RequestFaults | undefined
 }
 
 async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
@@ -90,7 +97,7 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   const route = routeRequest(exchange.method, target.path, state.registry)
   const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
   const facts = factsOf(route)
-  const context = new RequestContext({ exchange, target, reply, isWatch, startMs, state, facts })
+  const context = new RequestContext({ ...incoming, isWatch, state, facts })
   if (route.type === 'resource') {
     reply.offer = offerOf(route, options.hasCbor)
   }
@@ -105,6 +112,17 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   const tookMs = options.clock.monotonicMs() - startMs
   options.requests.request(context.facts, code, tookMs)
   slow.ended(context, code, tookMs)
+}
+
+/** The faults that are switched on and concern the request. */
+function faultsOf(
+  { method, headers }: Exchange,
+  target: RequestTarget,
+  { faults }: ApiOptions,
+): RequestFaults | undefined {
+  if (faults?.isOn !== true) return undefined
+  const userAgent = headers['user-agent'] ?? ''
+  return faults.chooseFor({ attributes: attributesOf(method, target), userAgent })
 }
 
 /** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
@@ -130,6 +148,7 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
   if (isGuarded && !(await isOursToAnswer(context, options))) return
   if (decision.type !== 'pass') refuseTimeout(context, route)
   if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
+  if (context.faults !== undefined && (await hasFailed(context, context.faults, options))) return
   switch (decision.type) {
     case 'mirror':
       if (route.type === 'resource') await answerResource(context, route, options)
@@ -183,6 +202,20 @@ const longSubresources: ReadonlySet<string> = new Set([
 function warningsOfRefusal(route: Route): readonly string[] {
   const hasResource = route.type === 'resource' || route.type === 'failure'
   return hasResource && route.resource?.custom !== undefined ? route.resource.warnings : []
+}
+
+/** Lets the faults of a request happen that come before its answer. True if they leave nothing to answer. */
+async function hasFailed(
+  context: RequestContext,
+  faults: RequestFaults,
+  { clock }: ApiOptions,
+): Promise<boolean> {
+  const delayMs = faults.delayMs()
+  if (delayMs > 0) await sleep(clock, delayMs, context.signal)
+  if (context.isOver) return true
+  const error = faults.take('error')
+  if (error !== undefined) context.reply.status(errorOfFault(error))
+  return error !== undefined
 }
 
 /** From the mirror; where that cannot answer, from the upstream if there is one. */

@@ -3,8 +3,6 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { Freshness } from '../../base/freshness.ts'
-import { type Key, type KeyRange, singleKey } from '../../base/keys.ts'
 import { Slice } from '../../base/slice.ts'
 import {
   contentType,
@@ -26,14 +24,8 @@ import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
 import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
 import { notShown, PassInstead } from '../../kube/pass-instead.ts'
 import { readFailure } from '../../kube/read-failure.ts'
-import {
-  type GetPlan,
-  type ListPlan,
-  planRead,
-  type ReadPlan,
-  type WatchPlan,
-} from '../../kube/read-plan.ts'
-import type { DirectSource, ReadRequest } from '../../kube/reads.ts'
+import { type GetPlan, type ListPlan, planRead, type ReadPlan } from '../../kube/read-plan.ts'
+import type { DirectSource } from '../../kube/reads.ts'
 import { parseListOptions, requestTimeoutMs } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import {
@@ -53,6 +45,7 @@ import { directList, directSnapshot } from './direct-contents.ts'
 import { beginList, type ListAnswer, type ListBeginning, sendList, type ShownAs } from './list.ts'
 import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
+import { PlannedRead, rangeOf, staleMsOf } from './planned-read.ts'
 import { scaleBody } from './scale.ts'
 
 /** What answering reads needs. */
@@ -237,43 +230,16 @@ export async function contentsFor(
   { plan, timeoutMs }: Wanted,
   { reads, tokenEncryption, clock }: ReadServices,
 ): Promise<Snapshot | DirectSource | 'timed out'> {
+  const staleMs = staleMsOf(plan, context)
   try {
     // The mirror has its own timeout, far below that of requests.
-    if (timeoutMs === undefined) return await reads.read(new PlannedRead(plan, context))
+    if (timeoutMs === undefined) return await reads.read(new PlannedRead(plan, context, staleMs))
     return await withDeadline(context, { clock, timeoutMs }, signal =>
-      reads.read(new PlannedRead(plan, { signal })),
+      reads.read(new PlannedRead(plan, { signal }, staleMs)),
     )
   } catch (error) {
     throw readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
   }
-}
-
-/** The keys that a plan reads. */
-class PlannedRead implements ReadRequest {
-  readonly keyspace: Key
-  readonly range: KeyRange
-  readonly freshness: Freshness
-  readonly #reader: { readonly signal: AbortSignal }
-
-  constructor(plan: ReadPlan, reader: { readonly signal: AbortSignal }) {
-    this.keyspace = plan.keyspace
-    this.range = rangeOf(plan)
-    this.freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
-    this.#reader = reader
-  }
-
-  get signal(): AbortSignal {
-    return this.#reader.signal
-  }
-}
-
-function rangeOf(plan: ReadPlan): KeyRange {
-  return plan.type === 'get' ? singleKey(plan.key) : plan.range
-}
-
-/** A watch from a revision accepts contents of any freshness. */
-function freshnessOfStart({ start }: WatchPlan): Freshness {
-  return start.type === 'after' ? { type: 'any' } : start.freshness
 }
 
 async function answerGet(

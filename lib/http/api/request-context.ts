@@ -5,6 +5,7 @@ import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ApiState } from '../../kube/api-state.ts'
 import type { Grant } from '../auth/authorizer.ts'
+import type { RequestFaults } from '../faults/faults.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Reply } from './reply.ts'
 
@@ -33,6 +34,8 @@ export interface IncomingRequest {
   readonly startMs: number
   /** For metrics; filled in as it becomes known. */
   readonly facts: RequestFacts
+  /** What goes wrong with it on purpose. */
+  readonly faults?: RequestFaults | undefined
 }
 
 /** Shared: creating an error for each request costs as much as a small response. */
@@ -45,6 +48,7 @@ export class RequestContext implements IncomingRequest {
   readonly reply: Reply
   readonly isWatch: boolean
   readonly startMs: number
+  readonly faults: RequestFaults | undefined
   facts: RequestFacts
   /** What authorization has granted; undefined before, and without authorization. */
   grant: Grant | undefined = undefined
@@ -56,7 +60,7 @@ export class RequestContext implements IncomingRequest {
   #ignoreClose: (() => void) | undefined = undefined
 
   constructor(incoming: IncomingRequest) {
-    const { state, exchange, target, reply, isWatch, startMs, facts } = incoming
+    const { state, exchange, target, reply, isWatch, startMs, facts, faults } = incoming
     this.state = state
     this.exchange = exchange
     this.target = target
@@ -64,6 +68,7 @@ export class RequestContext implements IncomingRequest {
     this.isWatch = isWatch
     this.startMs = startMs
     this.facts = facts
+    this.faults = faults
   }
 
   /** Aborted when the client leaves. Created when first used: most requests end before anything waits with it, and creating it

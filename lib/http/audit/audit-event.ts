@@ -25,6 +25,8 @@ export interface AuditFacts {
   readonly tookMs: number
   /** Who answered: the mirror, or this program itself. */
   readonly source: string
+  /** The faults on purpose that the client has met so far. */
+  readonly faults: readonly string[]
 }
 
 /** One event, as a line without a line break. */
@@ -52,6 +54,7 @@ export function auditEvent(facts: AuditFacts): string {
         : { 'authorization.k8s.io/decision': code === 403 ? 'forbid' : 'allow' }),
       'watchglass/source': facts.source,
       ...(facts.traceId === undefined ? {} : { 'watchglass/trace-id': facts.traceId }),
+      ...(facts.faults.length === 0 ? {} : { 'watchglass/faults': facts.faults.join(',') }),
     },
   })
 }

@@ -52,7 +52,7 @@ function recorder(
   { attributes, log }: { readonly attributes: Attributes; readonly log: AuditLog },
   { clock, authorizer, onFault }: AuditServices,
 ): (stage: AuditStage) => void {
-  const { exchange, reply, startMs, facts } = context
+  const { exchange, reply, startMs, facts, faults } = context
   const { headers, target, peer } = exchange
   const known = {
     auditId: reply.auditId,
@@ -72,7 +72,11 @@ function recorder(
     const tookMs = clock.monotonicMs() - startMs
     who ??= identity()
     who
-      .then(one => log.write(auditEvent({ ...known, stage, tookMs, identity: one })))
+      .then(one =>
+        log.write(
+          auditEvent({ ...known, stage, tookMs, identity: one, faults: faults?.met ?? [] }),
+        ),
+      )
       .catch(onFault)
   }
 }

@@ -20,6 +20,7 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import { checkWatch, problemIn } from '../api/inexact.ts'
 import type { ApiOptions } from '../api/api.ts'
 import type { RequestContext } from '../api/request-context.ts'
+import { faultySink } from '../faults/faulty-watch.ts'
 import { holdWatch } from '../limits/fair-share.ts'
 import { writable } from '../server/respond.ts'
 import { WatchResponse } from './watch-response.ts'
@@ -79,7 +80,8 @@ export async function answerWatch(
     audience: audienceSpecOf(context, { plan, framing, filter }, services),
     position: start.type === 'after' ? start.revision : snapshot.revision,
     timeoutSeconds,
-    allowBookmarks,
+    allowBookmarks: allowBookmarks && context.faults?.take('no-bookmarks') === undefined,
+    sink: faultySink(connection, context.faults),
   })
 }
 

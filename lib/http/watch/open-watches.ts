@@ -10,6 +10,7 @@ import { bookmarkDueMs } from '../../watch/bookmarks.ts'
 import { FrameCache } from '../../watch/frame-cache.ts'
 import { Schedule } from '../../watch/schedule.ts'
 import type { WatchSource } from '../../watch/watch-source.ts'
+import type { WatcherSink } from '../../watch/watcher.ts'
 import { Outbox } from './outbox.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
 import type { WatchEnd, WatchResponse } from './watch-response.ts'
@@ -69,6 +70,8 @@ export interface Following {
   /** Undefined or 0: the server decides. */
   readonly timeoutSeconds: number | undefined
   readonly allowBookmarks: boolean
+  /** Where the hub writes, if it is not the connection itself. */
+  readonly sink?: WatcherSink | undefined
 }
 
 /** The times of an open watch. */
@@ -94,6 +97,7 @@ export class OpenWatches {
     expired: 0,
     inexact: 0,
     server: 0,
+    fault: 0,
   }
   readonly #schedule = new Schedule<ScheduledWatch>()
   #isStopping = false
@@ -158,13 +162,14 @@ export class OpenWatches {
   /** Lets a watch follow its keyspace until its time is up, its client leaves, or the server stops. */
   follow(connection: WatchResponse, following: Following): void {
     const { keyspace, audience, position, timeoutSeconds = 0, allowBookmarks } = following
+    const { sink = connection } = following
     const { exchange } = connection
     const hub = this.source.hub(keyspace)
     if (this.#isExpired(connection, following, hub.oldest)) {
       connection.expired(hub.oldest, position)
       return
     }
-    const watcher = hub.add(audience, position, connection)
+    const watcher = hub.add(audience, position, sink)
     connection.follow(hub, watcher)
     const nowMs = this.#clock.monotonicMs()
     const timeoutMs =

@@ -21,7 +21,7 @@ const pendingMaxBytes = 64 * 1024
 const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
 
 /** How a watch ended: the client left, its time was up, or why we ended it. */
-export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server'
+export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server' | 'fault'
 
 export class WatchResponse implements WatcherSink, Sender {
   readonly exchange: Exchange

@@ -1,10 +1,10 @@
 /** The certificate of `--etcd-listen`, read again when its files change. */
 
 import type { SecureContextOptions } from 'node:tls'
-import type { Logger } from '../base/logger.ts'
-import type { EtcdListenFiles } from '../config/etcd-listen.ts'
-import { readTls, watchTls } from '../http/server/tls.ts'
-import { systemClock } from '../ops/system.ts'
+import type { Logger } from '../../base/logger.ts'
+import type { EtcdListenFiles } from '../../config/etcd-listen.ts'
+import { readTls, watchTls } from '../../http/server/tls.ts'
+import { systemClock } from '../../ops/system.ts'
 
 export interface EtcdTlsFollower {
   /** Undefined without files: plain. */

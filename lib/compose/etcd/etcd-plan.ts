@@ -1,11 +1,11 @@
 /** Which etcd has which resources (`--etcd-for`), and which resources are not mirrored (`--exclude`). */
 
-import { CacheError } from '../base/errors.ts'
-import type { OptionValues } from '../config/option-values.ts'
-import { listed } from '../config/upstream.ts'
-import { builtInResources } from '../kube/resources/built-ins.ts'
-import type { Schema } from '../codec/schema/schema.ts'
-import type { Resource } from '../kube/resources/resource.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { listed } from '../../config/upstream.ts'
+import { builtInResources } from '../../kube/resources/built-ins.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
 
 export interface EtcdPlan {
   /** Endpoints, as given, and the etcd prefixes that are kept there. */

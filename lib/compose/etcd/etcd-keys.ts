@@ -1,8 +1,8 @@
 /** Reads single keys and folders of the mirrored etcds, for the search of where something is stored. */
 
-import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../base/keys.ts'
-import type { Client } from '../etcd/client.ts'
-import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
+import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../../base/keys.ts'
+import type { Client } from '../../etcd/client.ts'
+import type { EtcdKeys } from '../../upstream/aggregated/locate.ts'
 
 /** The first of them that has a key is believed. */
 export function etcdKeysOf(clients: readonly Client[]): EtcdKeys {

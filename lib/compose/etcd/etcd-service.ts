@@ -1,13 +1,13 @@
 /** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics on the admin listener. */
 
-import { sleep } from '../base/clock.ts'
-import { schemaOf } from '../codec/schema/schema.ts'
-import type { Listen } from '../http/server/server.ts'
-import { Metrics } from '../ops/metrics.ts'
-import { systemClock } from '../ops/system.ts'
+import { sleep } from '../../base/clock.ts'
+import { schemaOf } from '../../codec/schema/schema.ts'
+import type { Listen } from '../../http/server/server.ts'
+import { Metrics } from '../../ops/metrics.ts'
+import { systemClock } from '../../ops/system.ts'
 import { type EtcdDoorOptions, startEtcdDoor } from './etcd-door.ts'
-import { ServiceHealth } from './health.ts'
-import { faultLogger, listenForAdmin } from './service-parts.ts'
+import { ServiceHealth } from '../health.ts'
+import { faultLogger, listenForAdmin } from '../service-parts.ts'
 
 export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
   /** Where health and metrics are; nowhere if it is left out. */

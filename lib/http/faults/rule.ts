@@ -1,0 +1,218 @@
+/** Faults on purpose, as people write them: what goes wrong, then what it takes, and which requests it concerns.
+ *
+ *      latency,delay=200ms..2s,verb=list,resource=pods
+ *      error,code=429,retry-after=5,share=10%
+ *      watch-end,after=100      watch-expired,after=100      no-bookmarks
+ *      reset,after=64KB         slow,rate=10KB/s             stale,age=30s
+ *      compact                  compact,every=60s */
+
+import { CacheError } from '../../base/errors.ts'
+
+/** What goes wrong with a request. */
+export type Effect =
+  | { readonly type: 'latency'; readonly minMs: number; readonly maxMs: number }
+  | { readonly type: 'error'; readonly code: ErrorCode; readonly retryAfterSeconds: number }
+  | { readonly type: 'watch-end'; readonly afterEvents: number }
+  | { readonly type: 'watch-expired'; readonly afterEvents: number }
+  | { readonly type: 'no-bookmarks' }
+  | { readonly type: 'reset'; readonly afterBytes: number }
+  | { readonly type: 'slow'; readonly bytesPerSecond: number }
+  | { readonly type: 'stale'; readonly ageMs: number }
+
+/** What is done to etcd, whatever is asked. Undefined: once. */
+export interface Compaction {
+  readonly type: 'compact'
+  readonly everyMs: number | undefined
+}
+
+export type FaultType = Effect['type'] | Compaction['type']
+
+const errorCodes = [429, 500, 503, 504] as const
+export type ErrorCode = (typeof errorCodes)[number]
+
+/** Which requests a rule concerns. What is undefined does not matter. */
+export interface Selection {
+  readonly verbs: ReadonlySet<string> | undefined
+  /** `pods` or `deployments.apps`. */
+  readonly resources: ReadonlySet<string> | undefined
+  readonly namespaces: ReadonlySet<string> | undefined
+  /** How the User-Agent begins. */
+  readonly agent: string | undefined
+}
+
+export interface FaultRule {
+  /** As it was written. */
+  readonly text: string
+  readonly effect: Effect | Compaction
+  readonly selection: Selection
+  /** The share of these requests that it happens to. */
+  readonly share: number
+  /** It happens so often at most. */
+  readonly times: number
+}
+
+/** The members that a rule may have, by what goes wrong. */
+const membersOf: Readonly<Record<FaultType, readonly string[]>> = {
+  latency: ['delay'],
+  error: ['code', 'retry-after'],
+  'watch-end': ['after'],
+  'watch-expired': ['after'],
+  'no-bookmarks': [],
+  reset: ['after'],
+  slow: ['rate'],
+  stale: ['age'],
+  compact: ['every'],
+}
+
+const selecting = ['verb', 'resource', 'namespace', 'agent', 'share', 'times']
+
+/** Reads a rule. An error says what is wrong, and what would be right. */
+export function parseFaultRule(text: string): FaultRule {
+  const [type = '', ...parts] = text.split(',').map(part => part.trim())
+  if (!isFaultType(type)) {
+    throw invalid(text, `"${type}" is no fault: use ${Object.keys(membersOf).join(', ')}`)
+  }
+  const known = type === 'compact' ? membersOf.compact : [...membersOf[type], ...selecting]
+  const members = new Map<string, string>()
+  for (const part of parts) {
+    const at = part.indexOf('=')
+    const name = at === -1 ? part : part.slice(0, at)
+    if (at === -1) throw invalid(text, `"${part}" is not written as name=value`)
+    if (!known.includes(name)) {
+      throw invalid(text, `${type} has no "${name}": it takes ${known.join(', ')}`)
+    }
+    if (members.has(name)) throw invalid(text, `${name} is given twice`)
+    members.set(name, part.slice(at + 1))
+  }
+  const values = new Values(text, members)
+  return {
+    text,
+    effect: effectOf(type, values),
+    selection: {
+      verbs: values.names('verb'),
+      resources: values.names('resource'),
+      namespaces: values.names('namespace'),
+      agent: members.get('agent'),
+    },
+    share: values.share(),
+    times: values.count('times', Infinity),
+  }
+}
+
+function effectOf(type: FaultType, values: Values): Effect | Compaction {
+  switch (type) {
+    case 'latency':
+      return { type, ...values.delay() }
+    case 'error': {
+      const code = errorCodes.find(one => one === values.count('code', 500))
+      if (code === undefined) throw values.wrong('code', errorCodes.join(', '))
+      return { type, code, retryAfterSeconds: values.count('retry-after', 1) }
+    }
+    case 'watch-end':
+    case 'watch-expired':
+      return { type, afterEvents: values.count('after', 0) }
+    case 'no-bookmarks':
+      return { type }
+    case 'reset':
+      return { type, afterBytes: values.bytes('after', /^(\d{1,9})(B|KB|MB)?$/, 0) }
+    case 'slow':
+      return { type, bytesPerSecond: values.bytes('rate', /^(\d{1,9})(B|KB|MB)\/s$/) }
+    case 'stale':
+      return { type, ageMs: values.milliseconds('age') }
+    case 'compact':
+      return { type, everyMs: values.has('every') ? values.milliseconds('every') : undefined }
+  }
+}
+
+/** The members of one rule. */
+class Values {
+  readonly #text: string
+  readonly #members: ReadonlyMap<string, string>
+
+  constructor(text: string, members: ReadonlyMap<string, string>) {
+    this.#text = text
+    this.#members = members
+  }
+
+  has(name: string): boolean {
+    return this.#members.has(name)
+  }
+
+  wrong(name: string, expected: string): CacheError {
+    const value = this.#members.get(name)
+    return invalid(
+      this.#text,
+      value === undefined
+        ? `${name} is missing: it is ${expected}`
+        : `${name} is "${value}": it is ${expected}`,
+    )
+  }
+
+  /** Several names are separated by a bar. */
+  names(name: string): ReadonlySet<string> | undefined {
+    const text = this.#members.get(name)
+    if (text === undefined || text === '*') return undefined
+    const names = text.split('|')
+    if (names.includes('')) throw this.wrong(name, 'one name, or several with | between them')
+    return new Set(names)
+  }
+
+  count(name: string, fallback: number): number {
+    const text = this.#members.get(name)
+    if (text === undefined) return fallback
+    if (!/^\d{1,9}$/.test(text)) throw this.wrong(name, 'a whole number')
+    return Number(text)
+  }
+
+  share(): number {
+    const text = this.#members.get('share')
+    if (text === undefined) return 1
+    const percent = /^(\d{1,3}(?:\.\d+)?)%$/.exec(text)?.[1]
+    const share = percent === undefined ? Number.NaN : Number(percent) / 100
+    if (!(share > 0 && share <= 1)) throw this.wrong('share', 'a percentage such as 10%')
+    return share
+  }
+
+  bytes(name: string, pattern: RegExp, fallback?: number): number {
+    const text = this.#members.get(name)
+    if (text === undefined && fallback !== undefined) return fallback
+    const [, digits, unit = 'B'] = pattern.exec(text ?? '') ?? []
+    const bytes = Number(digits) * { B: 1, KB: 1024, MB: 1024 * 1024 }[unit as 'B' | 'KB' | 'MB']
+    if (digits === undefined || (bytes === 0 && fallback === undefined)) {
+      throw this.wrong(name, fallback === undefined ? 'such as 10KB/s' : 'a size such as 64KB')
+    }
+    return bytes
+  }
+
+  milliseconds(name: string): number {
+    const ms = millisecondsOf(this.#members.get(name) ?? '')
+    if (ms === undefined || ms === 0) throw this.wrong(name, 'a time such as 200ms, 5s or 1m')
+    return ms
+  }
+
+  /** One time, or a range from which each is drawn. */
+  delay(): { readonly minMs: number; readonly maxMs: number } {
+    const [from = '', to = from, ...more] = (this.#members.get('delay') ?? '').split('..')
+    const [minMs, maxMs] = [millisecondsOf(from), millisecondsOf(to)]
+    if (minMs === undefined || maxMs === undefined || minMs > maxMs || more.length > 0) {
+      throw this.wrong('delay', 'a time such as 200ms, or a range such as 200ms..2s')
+    }
+    return { minMs, maxMs }
+  }
+}
+
+/** At most a day, which any timer can wait for. */
+function millisecondsOf(text: string): number | undefined {
+  const [, digits, unit] = /^(\d{1,8})(ms|s|m|h)$/.exec(text) ?? []
+  if (digits === undefined) return undefined
+  const ms = Number(digits) * { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[unit as 'ms' | 's']
+  return ms <= 86_400_000 ? ms : undefined
+}
+
+function isFaultType(text: string): text is FaultType {
+  return Object.hasOwn(membersOf, text)
+}
+
+function invalid(text: string, problem: string): CacheError {
+  return new CacheError('invalid_request', `fault "${text}": ${problem}`)
+}
