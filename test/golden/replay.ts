@@ -5,7 +5,7 @@ import { METHODS, type OutgoingHttpHeaders } from 'node:http'
 import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { CacheError } from '../../lib/base/errors.ts'
-import { singleKey } from '../../lib/base/keys.ts'
+import { keyFromText, singleKey } from '../../lib/base/keys.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import type { Client } from '../../lib/etcd/client.ts'
@@ -30,10 +30,14 @@ export class HistoryWriter {
   readonly #client: Client
   readonly #recording: Recording
   #next = 0
+  /** Only some of what was written is recorded: the rest is made up, under a key that nobody reads. */
+  readonly #hasGaps: boolean
+  #written = 1
 
-  constructor(client: Client, recording: Recording = golden) {
+  constructor(client: Client, recording: Recording = golden, hasGaps = false) {
     this.#client = client
     this.#recording = recording
+    this.#hasGaps = hasGaps
   }
 
   /** The store has come up to a revision by itself. */
@@ -43,9 +47,23 @@ export class HistoryWriter {
   }
 
   async writeUpTo(revision: number): Promise<void> {
+    await this.#writeBatches(revision)
+    if (this.#hasGaps) await this.#fillUpTo(revision)
+  }
+
+  async #fillUpTo(revision: number): Promise<void> {
+    while (this.#written < revision) {
+      const filler = { type: 'put', key: keyFromText('filler'), value: new Uint8Array(0) } as const
+      const { header } = await this.#client.txn({ compares: [], success: [filler], failure: [] })
+      this.#written = header.revision
+    }
+  }
+
+  async #writeBatches(revision: number): Promise<void> {
     const batches = this.#recording.historyBatches()
     for (let batch = batches[this.#next]; batch !== undefined; batch = batches[++this.#next]) {
       if (batch.revision > revision) return
+      if (this.#hasGaps) await this.#fillUpTo(batch.revision - 1)
       const { header } = await this.#client.txn({
         compares: [],
         success: batch.changes.map(change =>
@@ -58,6 +76,7 @@ export class HistoryWriter {
       if (header.revision !== batch.revision) {
         throw new CacheError('conflict', `${batch.revision} became ${header.revision}`)
       }
+      this.#written = header.revision
     }
   }
 }
@@ -68,15 +87,16 @@ export interface ReadReplay {
   readonly asked: readonly Exchange[]
   readonly exceptions: Readonly<Record<string, string>>
   readonly version: '1.1' | '2'
+  readonly hasGaps?: boolean | undefined
 }
 
 /** Writes the history step by step, and asks what was asked at each. */
 export async function replayReads(
   t: Test,
   served: Served,
-  { recording, asked, exceptions, version }: ReadReplay,
+  { recording, asked, exceptions, version, hasGaps }: ReadReplay,
 ): Promise<Table> {
-  const writer = new HistoryWriter(served.client, recording)
+  const writer = new HistoryWriter(served.client, recording, hasGaps)
   const table = new Table()
   const failures: string[] = []
   for (const exchange of asked) {
