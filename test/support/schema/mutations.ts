@@ -97,8 +97,8 @@ const otherRows: readonly Mutation[] = [
     file: 'codec/schema/data/tables.json',
     apply: ({ tables }: { tables: { resource: string; columnDefinitions: Row[] }[] }) => {
       for (const { resource, columnDefinitions } of tables) {
-        if (resource === 'serviceaccounts')
-          drop(columnDefinitions, ({ name }) => name === 'Secrets')
+        const isWanted = resource === 'serviceaccounts'
+        drop(columnDefinitions, ({ name }) => isWanted && name === 'Secrets')
       }
     },
   },
