@@ -76,7 +76,11 @@ function isWritable(values: OptionValues): boolean {
   if (isAsked && hasUpstream) {
     throw invalid('--writable goes without --upstream: the upstream does the writes')
   }
-  return isAsked || (!isRefused && !hasUpstream && listed(values, 'etcd').join() === 'embedded')
+  return isAsked || (!isRefused && !hasUpstream && isOwn(values))
+}
+
+function isOwn(values: OptionValues): boolean {
+  return listed(values, 'etcd').join() === 'embedded'
 }
 
 /** The etcd that is mirrored. */
@@ -170,6 +174,7 @@ async function startPlan({ values, logger }: CommandContext): Promise<ServePlan>
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
     isWritable: isWritable(values),
     hasControllers: isWritable(values),
+    hasSystemNamespaces: isOwn(values) && values.text('load') === undefined,
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),

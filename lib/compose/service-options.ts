@@ -54,6 +54,8 @@ export interface ServiceOptions {
   readonly isWritable?: boolean | undefined
   /** What goes on around writes goes on here: namespaces are emptied, dependents collected. Only with `isWritable`. */
   readonly hasControllers?: boolean | undefined
+  /** The namespaces that every cluster has are made at start: for an etcd of our own that may be empty. */
+  readonly hasSystemNamespaces?: boolean | undefined
   /** What new objects are given; random if it is left out. */
   readonly generated?: GeneratedValues | undefined
   /** CBOR is offered beside the other media types. */

@@ -170,6 +170,7 @@ export class Service {
     parts.memory?.start()
     parts.faults?.start()
     parts.recent.start()
+    await parts.writeSide?.start()
     return new Service(parts, { server, admin, etcdDoor }, stopTls, options.stopDelayMs)
   }
 

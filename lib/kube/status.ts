@@ -187,7 +187,7 @@ export function notAcceptable(message: string, hasDetails: boolean): StatusError
 export function needsUpstream(of: GroupResource, what: string): StatusError {
   return new StatusError('unsupported', {
     code: 405,
-    message: `${what} of ${goQuote(resourceText(of))} needs an upstream API server: this server only reads`,
+    message: `${what} of ${goQuote(resourceText(of))} needs an upstream API server: it is not done here`,
     reason: 'MethodNotAllowed',
     details: { group: of.group, kind: of.resource },
   })

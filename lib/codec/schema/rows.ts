@@ -173,6 +173,7 @@ export type Behaviour =
   | 'zeroTargetValues'
   | 'imageVolumes'
   | 'podResize'
+  | 'podTopologyLabels'
   | 'endpointsWarning'
 
 /** The minors of which a row is true; both ends are included. */

@@ -8,11 +8,13 @@ import type { Keyspace } from '../../store/keyspace.ts'
 import type { LiveRegistry } from '../../upkeep/live-registry.ts'
 import { ApiCluster } from '../../controllers/api-cluster.ts'
 import type { ServiceOptions } from '../service-options.ts'
+import { seedNamespaces } from './seed-namespaces.ts'
 import { createWriteServices } from './write-store.ts'
 
 export interface WriteSide {
   readonly writes: WriteServices
   readonly controllers: Controllers | undefined
+  start(): Promise<void>
   stop(): void
 }
 
@@ -50,6 +52,9 @@ export function createWriteSide(
   return {
     writes,
     controllers,
+    async start() {
+      if (options.hasSystemNamespaces === true) await seedNamespaces(registry.state, writes)
+    },
     stop() {
       abort.abort()
       controllers?.stop()

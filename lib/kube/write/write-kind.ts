@@ -32,3 +32,8 @@ export interface WriteDefinition {
   readonly hasStatus: boolean
   readonly scale: ScalePaths | undefined
 }
+
+/** The group that errors say an object is of: events of both groups are one kind inside of kube-apiserver. */
+export function groupOfObject({ group, kind }: Pick<WriteKind, 'group' | 'kind'>): string {
+  return kind === 'Event' && group === 'events.k8s.io' ? '' : group
+}

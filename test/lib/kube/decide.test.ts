@@ -94,7 +94,7 @@ t.test('alone, what only an upstream can do is refused, and the rest is our own'
   const refused = alone('/api/v1/namespaces/a/pods/p/log')
   t.strictSame(refused.type === 'refuse' && refused.status, {
     code: 405,
-    message: 'subresource log of "pods" needs an upstream API server: this server only reads',
+    message: 'subresource log of "pods" needs an upstream API server: it is not done here',
     reason: 'MethodNotAllowed',
     details: { group: '', kind: 'pods' },
   })

@@ -8,7 +8,12 @@ import { membersOf } from './typed-json.ts'
 
 /** Fills in what is absent in the object of a kind, at any depth. */
 export function applyReadDefaults(object: JsonObject, type: MessageType, root: string): void {
-  applyTo(object, type, { root, member: '' })
+  applyTo(object, type, { root, member: '', isRead: true })
+}
+
+/** The same for an object that comes in a request: without what is filled in only when an object is read. */
+export function applyDecodeDefaults(object: JsonObject, type: MessageType, root: string): void {
+  applyTo(object, type, { root, member: '', isRead: false })
 }
 
 function applyTo(object: JsonObject, type: MessageType, place: Place): void {
@@ -19,13 +24,13 @@ function applyTo(object: JsonObject, type: MessageType, place: Place): void {
     const message = type.schema.messageType(field.type)
     if (message.form !== 'object' || !hasDefaults(message)) continue
     if (field.isInline) applyTo(object, message, place)
-    else applyInside(object, field, message, place.root)
+    else applyInside(object, field, message, place)
   }
 }
 
 /** Messages that are no pointers are there even when they are not. */
-function applyInside(object: JsonObject, field: Field, message: MessageType, root: string): void {
-  const place = { root, member: field.jsonName }
+function applyInside(object: JsonObject, field: Field, message: MessageType, outer: Place): void {
+  const place = { ...outer, member: field.jsonName }
   let value = object.get(field.jsonName) ?? null
   if (value === null && field.container === 'single' && !field.isPointer) {
     value = new Map()

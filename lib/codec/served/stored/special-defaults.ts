@@ -11,6 +11,8 @@ export interface Place {
   /** As `batch/v1 Job`. */
   readonly root: string
   readonly member: string
+  /** The object comes out of etcd, and not in a request. */
+  readonly isRead: boolean
 }
 
 type Apply = (object: JsonObject, place: Place, type: MessageType) => void
@@ -32,7 +34,9 @@ const byType: Readonly<Record<string, Apply>> = {
   'core/v1.Namespace': addNameLabel,
   'core/v1.NodeSpec': mirrorPodRange,
   'core/v1.NodeStatus': addAllocatable,
-  'core/v1.PersistentVolumeClaim': mirrorDataSource,
+  'core/v1.PersistentVolumeClaim': (object, { isRead }) => {
+    if (isRead) mirrorDataSource(object)
+  },
   'core/v1.Pod': completePod,
   'core/v1.PodSpec': completePodSpec,
   'core/v1.PodStatus': mirrorPodAddress,

@@ -4,9 +4,10 @@
 import { NotExact } from '../../../codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { readEnvelope } from '../../../codec/transcode/envelope.ts'
-import { applyReadDefaults } from '../../../codec/served/stored/defaults.ts'
+import { applyDecodeDefaults } from '../../../codec/served/stored/defaults.ts'
 import {
   type JsonObject,
+  itemsOf,
   memberOf,
   type ParsedDocument,
   textFromTree,
@@ -122,8 +123,9 @@ export function completeBuiltIn(
 ): JsonObject {
   object.set('apiVersion', apiVersion)
   object.set('kind', kind)
-  applyReadDefaults(object, type, `${apiVersion} ${kind}`)
+  applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
   if (kind === 'Service' && apiVersion === 'v1') completeService(object)
+  if (kind === 'StatefulSet') nameClaims(object)
   const complete = completeTree(object, type)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')
@@ -131,6 +133,15 @@ export function completeBuiltIn(
     metadata.set('managedFields', managedFields)
   }
   return complete
+}
+
+/** Go knows what the templates of claims are, and says so. */
+function nameClaims(object: JsonObject): void {
+  for (const claim of itemsOf(memberOf(object.get('spec'), 'volumeClaimTemplates'))) {
+    if (!(claim instanceof Map)) continue
+    claim.set('kind', 'PersistentVolumeClaim')
+    claim.set('apiVersion', 'v1')
+  }
 }
 
 function documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): BodyDocument {

@@ -20,6 +20,7 @@ import {
 import { conflict } from '../refusals.ts'
 import { strategyOf } from '../strategies/strategy.ts'
 import type { DeleteOptions } from '../write-options.ts'
+import { groupOfObject, type WriteKind } from '../write-kind.ts'
 import { admitDelete } from './admission.ts'
 import { removeStored } from './remove.ts'
 import { entryOf, type Written, type WriteSession } from './session.ts'
@@ -30,13 +31,14 @@ export async function deleteObject(
   options: DeleteOptions,
 ): Promise<Written> {
   admitDelete(session)
+  session.warn(warningsOfDelete(session.kind, options))
   const key = session.keyOf(session.name)
   let entry = await session.store.get(key, session.signal)
   for (;;) {
     if (entry === undefined) throw objectNotFound(session.resource, session.name)
     const live = session.treeOf(entry)
     checkPreconditions(session, options, live)
-    if (session.kind.group === '' && session.kind.resource === 'namespaces') {
+    if (isNamespace(session.kind)) {
       const begun = beginTermination(session, live, options)
       if (begun === 'held') return { type: 'object', code: 200, entry }
       if (begun !== undefined) {
@@ -62,13 +64,36 @@ export async function deleteObject(
   }
 }
 
+/** Jobs leave their pods behind unless they are told otherwise, as nothing else does. */
+function warningsOfDelete(
+  { group, resource }: WriteKind,
+  { propagationPolicy, orphanDependents }: DeleteOptions,
+): string[] {
+  const isUnsaid = propagationPolicy === undefined && orphanDependents === undefined
+  if (group !== 'batch' || resource !== 'jobs' || !isUnsaid) return []
+  return [
+    'child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning',
+  ]
+}
+
 function checkPreconditions(
   { kind, name }: WriteSession,
   { uid, resourceVersion }: DeleteOptions,
   live: JsonObject,
 ): void {
-  const of = { group: kind.group, resource: kind.kind }
   const [liveUid, liveVersion] = [metaText(live, 'uid'), metaText(live, 'resourceVersion')]
+  if (isNamespace(kind)) {
+    for (const [what, asked, known] of [
+      ['UID', uid, liveUid],
+      ['ResourceVersion', resourceVersion, liveVersion],
+    ] as const) {
+      if (asked === undefined || asked === known) continue
+      const reason = `Precondition failed: ${what} in precondition: ${asked}, ${what} in object meta: ${known}`
+      throw conflict(kind, name, reason)
+    }
+    return
+  }
+  const of = { group: groupOfObject(kind), resource: kind.kind }
   if (uid !== undefined && uid !== liveUid) {
     throw conflict(
       of,
@@ -83,6 +108,10 @@ function checkPreconditions(
       `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${liveVersion}). The object might have been modified`,
     )
   }
+}
+
+function isNamespace({ group, resource }: WriteKind): boolean {
+  return group === '' && resource === 'namespaces'
 }
 
 type DeletePlan =

@@ -7,6 +7,7 @@ import { metaText } from '../metadata.ts'
 import { definitionWarnings } from '../custom/definition/warnings.ts'
 import { finalizerWarnings } from '../custom/finalizer-warnings.ts'
 import { validateBuiltIn } from '../validation/validate.ts'
+import { groupOfObject } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
 
 export function validateCreate(session: WriteSession, object: JsonObject): void {
@@ -23,7 +24,10 @@ function check(session: WriteSession, object: JsonObject, old: JsonObject | unde
     kind.definition === undefined
       ? validateBuiltIn(kind, object, old, subresource)
       : customRulesOf(kind).validate(object, old, subresource)
-  if (errors.length > 0) throw invalidObject(kind, metaText(object, 'name'), errors)
+  if (errors.length > 0) {
+    const of = { group: groupOfObject(kind), kind: kind.kind }
+    throw invalidObject(of, metaText(object, 'name'), errors)
+  }
   if (kind.kind === 'CustomResourceDefinition' && kind.type !== undefined) {
     session.warn(definitionWarnings(object, old))
   } else if (kind.definition !== undefined && subresource === '') {
