@@ -24,6 +24,7 @@ import { checkName, checkNamespace, dropRepeatedOwners } from './checks.ts'
 import { applied, owned } from './ownership.ts'
 import type { Written, WriteSession } from './session.ts'
 import { updateObject } from './store-object.ts'
+import type { WriteKind } from '../write-kind.ts'
 import type { WriteBody } from './write.ts'
 
 const typeByName: ReadonlyMap<string, PatchType | 'apply'> = new Map([
@@ -189,9 +190,20 @@ function applyConfiguration(
     if (error instanceof DecodeError) throw badRequest(error.message)
     throw error
   }
-  const object = copyTree(merged) as JsonObject
-  customRulesOf(kind).prune(object)
-  customRulesOf(kind).applyDefaults(object)
+  return defaultedCustom(kind, copyTree(merged) as JsonObject)
+}
+
+/** What an apply has made is not pruned: an object that has lost all its members is null, and refused where null is not allowed. */
+function defaultedCustom(kind: WriteKind, object: JsonObject): JsonObject {
+  const rules = customRulesOf(kind)
+  const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {
+    const value = object.get(name)
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  const head: JsonObject = new Map(named)
+  rules.prune(head)
+  for (const [name, value] of head) object.set(name, value)
+  rules.applyDefaults(object)
   return object
 }
 

@@ -9,6 +9,7 @@ import {
   setGeneration,
   setMeta,
 } from '../metadata.ts'
+import { areEqual } from '../ownership/sets/values.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { PrepareCreate, PrepareUpdate, StrategyContext, StrategyRow } from './row.ts'
 import { strategyRows } from './table.ts'
@@ -105,9 +106,18 @@ function customStrategy({ definition }: WriteKind, subresource: string): Strateg
         return
       }
       if (hasStatus) copyMember(object, old, 'status')
-      if (hasMemberChanged(object, old, '*')) setGeneration(object, generationOf(old) + 1)
+      if (!areEqual(contentsOf(object), contentsOf(old))) {
+        setGeneration(object, generationOf(old) + 1)
+      }
     },
   }
+}
+
+/** A custom resource without its metadata; what is empty is something there. */
+function contentsOf(object: JsonObject): JsonObject {
+  const contents = new Map(object)
+  contents.delete('metadata')
+  return contents
 }
 
 function writeOnlyStatus(object: JsonObject, old: JsonObject): void {
