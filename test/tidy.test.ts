@@ -39,7 +39,18 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'ops',
     'config',
   ],
-  commands: ['compose', 'config', 'ops', 'generate', 'http', 'mirror', 'etcd', 'codec', 'base'],
+  commands: [
+    'compose',
+    'config',
+    'ops',
+    'generate',
+    'http',
+    'mirror',
+    'etcd',
+    'codec',
+    'store',
+    'base',
+  ],
   cli: ['commands', 'config', 'base'],
 }
 

@@ -1,5 +1,9 @@
 /** `watchglass record`: writes what is in an etcd, and what happens there until it is stopped, to a file. */
 
+import { createHmac, randomBytes } from 'node:crypto'
+import { schemaOf } from '../codec/schema/schema.ts'
+import { Anonymizer } from '../generate/anonymize.ts'
+import { AnonymousTarget } from './anonymous-target.ts'
 import { CacheError } from '../base/errors.ts'
 import { allKeys, keyFromText, prefixRange } from '../base/keys.ts'
 import { type Revision, revision } from '../base/revision.ts'
@@ -19,6 +23,7 @@ export async function record({ values, logger, signal }: CommandContext): Promis
   }
   const prefix = values.text('prefix')
   const from = revisionFromText(values.text('revision'))
+  const anonymizer = values.switch('anonymize') ? createAnonymizer() : undefined
   const client = new GrpcClient(etcdConnection(values))
   const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
   let writer: RecordingWriter | undefined
@@ -34,7 +39,7 @@ export async function record({ values, logger, signal }: CommandContext): Promis
       createTarget: async () => {
         await writer?.close()
         writer = await RecordingWriter.create(path)
-        return writer
+        return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {
         progress.show(
@@ -52,6 +57,12 @@ export async function record({ values, logger, signal }: CommandContext): Promis
     await client.close()
   }
   return 0
+}
+
+/** The pseudonyms follow from a secret that is forgotten with the process: nobody can try names until one fits. */
+function createAnonymizer(): Anonymizer {
+  const secret = randomBytes(32)
+  return new Anonymizer(schemaOf(), text => createHmac('sha256', secret).update(text).digest())
 }
 
 function revisionFromText(text: string | undefined): Revision | undefined {

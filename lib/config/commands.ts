@@ -229,6 +229,10 @@ export const commands: Readonly<Record<CommandName, Command>> = {
         value: 'N',
         help: 'The revision of etcd to start at. Default: the newest.',
       },
+      {
+        name: 'anonymize',
+        help: 'Replaces names, labels, values and texts by pseudonyms, and secrets by other bytes, so that the file may be given away. Kinds, fields, numbers, sizes and times stay.',
+      },
       etcdOption,
       ...etcdCredentialOptions,
       ...logOptions,
