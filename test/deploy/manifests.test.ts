@@ -88,6 +88,47 @@ t.test(
   },
 )
 
+interface Rule {
+  readonly from?: readonly unknown[]
+  readonly to?: readonly unknown[]
+  readonly ports: readonly { readonly port: number }[]
+}
+
+t.test(
+  'policies let nobody to the admin port but who scrapes it, and nothing out to everywhere',
+  async t => {
+    const policies = files.filter(file => file.endsWith('network-policy.yaml')).flatMap(manifestsIn)
+    t.equal(policies.length, 2)
+    for (const { spec } of policies) {
+      const { ingress, egress } = spec as unknown as Record<'ingress' | 'egress', readonly Rule[]>
+      for (const { from, ports } of ingress) {
+        if (ports.some(({ port }) => port === 8444)) t.equal(from?.length, 1)
+      }
+      for (const { to } of egress) t.ok((to?.length ?? 0) > 0)
+      t.notMatch(JSON.stringify(egress), /"0\.0\.0\.0/)
+    }
+  },
+)
+
+interface Role {
+  readonly rules?: readonly {
+    readonly apiGroups: readonly string[]
+    readonly resources: readonly string[]
+    readonly verbs: readonly string[]
+  }[]
+}
+
+t.test('no account of ours may read Secrets', async t => {
+  const roles = files.flatMap(manifestsIn).filter(({ kind }) => kind.endsWith('Role'))
+  t.ok(roles.length > 0)
+  for (const { rules = [] } of roles as readonly (Manifest & Role)[]) {
+    for (const { apiGroups, resources } of rules) {
+      const isCore = apiGroups.some(group => group === '' || group === '*')
+      t.notOk(isCore && resources.some(name => name === 'secrets' || name === '*'))
+    }
+  }
+})
+
 t.test('the worked example of the sidecar can be read', async t => {
   const text = readFileSync('deploy/SIDECAR.md', 'utf8')
   const [, yaml = ''] = /```yaml\n([^`]+)```/.exec(text) ?? []
@@ -124,5 +165,6 @@ t.test('the image is made of files that there are', async t => {
     for (const path of sources.split(' ')) t.ok(existsSync(path), path)
   }
   t.match(dockerfile, /^USER 65532/m)
+  t.match(dockerfile, /^ARG NODE_IMAGE=node:24-\S+@sha256:[0-9a-f]{64}$/m)
   t.match(dockerfile, /dist\/lib\/cli\.js/)
 })

@@ -43,6 +43,9 @@ export class ConnectionError extends Error {
   }
 }
 
+/** An upstream that takes nothing of a body for so long is given up, as a client is that takes nothing of a response. */
+const unreadMaxMs = 60_000
+
 export class UpstreamConnection implements AnswerSink {
   readonly #socket: Socket
   readonly #clock: Clock
@@ -53,6 +56,8 @@ export class UpstreamConnection implements AnswerSink {
   #isPaused = false
   /** When bytes were last received or sent. */
   #touchedMs = 0
+  /** Since when the upstream has taken nothing of a body, although there is more; undefined if it takes what comes. */
+  #fullSinceMs: number | undefined = undefined
 
   /** Uses a connected socket. */
   constructor(socket: Socket, clock: Clock, hooks: ConnectionHooks) {
@@ -114,9 +119,13 @@ export class UpstreamConnection implements AnswerSink {
     this.#fail(new CacheError('closed', 'the service ends'))
   }
 
-  /** Closes the connection if the response is late, or if it was idle for too long. A slow client does not make the upstream late. 0 is no
-   *  limit. */
+  /** Closes the connection if the response is late, if the upstream does not read a body, or if it was idle for too long. A slow client
+   *  does not make the upstream late. 0 is no limit. */
   look(nowMs: number, answerMs: number, idleMs: number): void {
+    if (this.#fullSinceMs !== undefined && nowMs - this.#fullSinceMs >= unreadMaxMs) {
+      this.#fail(new ConnectionError('ETIMEDOUT', 'the upstream does not read the body'))
+      return
+    }
     const limitMs = this.isBusy ? answerMs : idleMs
     if (limitMs === 0 || this.#isPaused || nowMs - this.#touchedMs < limitMs) return
     this.#fail(new ConnectionError('ETIMEDOUT', 'nothing has come in time'))
@@ -216,8 +225,10 @@ export class UpstreamConnection implements AnswerSink {
 
   #drained(): Promise<void> {
     const socket = this.#socket
+    this.#fullSinceMs = this.#clock.monotonicMs()
     return new Promise(resolve => {
       const done = (): void => {
+        this.#fullSinceMs = undefined
         socket.off('drain', done)
         socket.off('close', done)
         resolve()

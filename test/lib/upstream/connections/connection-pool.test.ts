@@ -289,3 +289,30 @@ t.test('what cannot be sent as it is is refused', async t => {
   const { text } = requestHead({ ...plain, method: 'POST', headers: ['X', 'caf\xe9'] })
   t.equal(text, 'POST / HTTP/1.1\r\nHost: x\r\nX: caf\xe9\r\nContent-Length: 0\r\n\r\n')
 })
+
+t.test(
+  'an upstream that stops reading a body is given up, even if its answer has no limit',
+  async t => {
+    const clock = new FakeClock()
+    const { connections } = await start(t, socket => socket.pause(), { clock, answerMs: 0 })
+    let sent = 0
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) {
+        sent++
+        yield await Promise.resolve(new Uint8Array(64 * 1024))
+      }
+    }
+    let result = ''
+    const body = { pieces: endless, trailers: () => [] }
+    connections.dispatch(new Asked('/', text => (result = text), body))
+    // Until the buffers between the two are full.
+    for (let before = -1; before !== sent || sent === 0;) {
+      before = sent
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+    await clock.advance(55_000)
+    t.equal(result, '', 'it has a minute')
+    await clock.advance(10_000)
+    t.equal(result, 'ETIMEDOUT')
+  },
+)
