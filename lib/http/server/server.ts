@@ -38,16 +38,18 @@ export interface ServerOptions {
   readonly clock: Clock
   /** Requests for an upgrade are handed over with their connection. Without it they are answered like any other request. */
   readonly takesUpgrades?: boolean | undefined
-  /** How long an idle HTTP/2 connection without streams is kept. */
+  /** How long a connection without requests is kept. */
   readonly idleTimeoutMs?: number | undefined
+  /** How long a client may take for a handshake, or for headers. */
+  readonly headersTimeoutMs?: number | undefined
 }
 
 /** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
 const headersMaxBytes = 64 * 1024
 /** Headers must be complete after this time: the client may be holding the connection on purpose. */
 const headersTimeoutMs = 30_000
-/** How often Node looks for connections that are late. */
-const checkEveryMs = 5_000
+/** Node looks for connections that are late this often within that time. */
+const checksWithin = 6
 /** Idle connections are kept as long as Go's HTTP server keeps them. */
 const idleTimeoutMs = 90_000
 /** Node counts a session's queued frames against this, in megabytes: thousands of watches each have a frame or two queued. */
@@ -56,17 +58,24 @@ const sessionMemoryMegabytes = 256
 /** TCP keep-alive probes begin after this time without traffic. */
 const vanishedAfterMs = 30_000
 
-const http1Options: http.ServerOptions = {
-  maxHeaderSize: headersMaxBytes,
-  headersTimeout: headersTimeoutMs,
-  connectionsCheckingInterval: checkEveryMs,
-  // No limit: long uploads pass to the upstream, which decides how long they may take.
-  requestTimeout: 0,
-  keepAliveTimeout: idleTimeoutMs,
-  noDelay: true,
-  // Notices clients that have vanished without closing: a watch may have nothing to write for an hour.
-  keepAlive: true,
-  keepAliveInitialDelay: vanishedAfterMs,
+interface Times {
+  readonly idleTimeoutMs: number
+  readonly headersTimeoutMs: number
+}
+
+function http1Options(times: Times): http.ServerOptions {
+  return {
+    maxHeaderSize: headersMaxBytes,
+    headersTimeout: times.headersTimeoutMs,
+    connectionsCheckingInterval: times.headersTimeoutMs / checksWithin,
+    // No limit: long uploads pass to the upstream, which decides how long they may take.
+    requestTimeout: 0,
+    keepAliveTimeout: times.idleTimeoutMs,
+    noDelay: true,
+    // Notices clients that have vanished without closing: a watch may have nothing to write for an hour.
+    keepAlive: true,
+    keepAliveInitialDelay: vanishedAfterMs,
+  }
 }
 
 const http2Options: http2.ServerOptions = {
@@ -89,7 +98,7 @@ export class Server {
   readonly #stalled: StalledClients
   readonly #starts: Starts
   readonly #handshakes = new Handshakes()
-  readonly #idleTimeoutMs: number
+  readonly #times: Times
   #onIdle: (() => void) | undefined
   #isDraining = false
 
@@ -97,7 +106,10 @@ export class Server {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
     this.#onFault = options.onFault
-    this.#idleTimeoutMs = options.idleTimeoutMs ?? idleTimeoutMs
+    this.#times = {
+      idleTimeoutMs: options.idleTimeoutMs ?? idleTimeoutMs,
+      headersTimeoutMs: options.headersTimeoutMs ?? headersTimeoutMs,
+    }
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#starts = new Starts(clock)
     const h2 = this.#withHttp2(http2.createServer(http2Options))
@@ -107,7 +119,10 @@ export class Server {
         this.#http1 = this.#withHttp1(this.#secure)
         break
       case 'http':
-        this.#http1 = this.#sniffProtocol(this.#withHttp1(http.createServer(http1Options)), h2)
+        this.#http1 = this.#sniffProtocol(
+          this.#withHttp1(http.createServer(http1Options(this.#times))),
+          h2,
+        )
         break
       default:
         unreachable(listen.protocol)
@@ -190,16 +205,16 @@ export class Server {
     const verification: TlsOptions =
       tls.ca === undefined ? {} : { requestCert: true, rejectUnauthorized: false }
     const server = https.createServer({
-      ...http1Options,
+      ...http1Options(this.#times),
       ...tls,
       ...verification,
-      handshakeTimeout: headersTimeoutMs,
+      handshakeTimeout: this.#times.headersTimeoutMs,
       ALPNProtocols: ['h2', 'http/1.1'],
     })
     const begins = server.listeners('connection')
     server.removeAllListeners('connection')
     server.on('connection', (socket: net.Socket) => {
-      onFirstBytes(socket, () => {
+      onFirstBytes(socket, this.#times.headersTimeoutMs, () => {
         this.#handshakes.add(socket.remoteAddress ?? '', () => {
           if (!socket.destroyed) for (const begin of begins) begin.call(server, socket)
         })
@@ -221,7 +236,7 @@ export class Server {
     http1.removeAllListeners('connection')
     return http1.on('connection', (socket: net.Socket) => {
       this.#track(socket)
-      onFirstBytes(socket, start => {
+      onFirstBytes(socket, this.#times.headersTimeoutMs, start => {
         if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
           // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 client that ends has gone.
           socket.allowHalfOpen = false
@@ -253,13 +268,13 @@ export class Server {
         stream.once('close', () => {
           streams--
           // The last idle check may have been while the stream was open.
-          if (streams === 0 && !session.destroyed) session.setTimeout(this.#idleTimeoutMs)
+          if (streams === 0 && !session.destroyed) session.setTimeout(this.#times.idleTimeoutMs)
         })
       })
       session.on('timeout', () => {
         if (streams === 0) session.close()
       })
-      session.setTimeout(this.#idleTimeoutMs)
+      session.setTimeout(this.#times.idleTimeoutMs)
     })
     server.on(
       'stream',
@@ -315,8 +330,8 @@ function refuseStream(exchange: Exchange): void {
 }
 
 /** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends nothing in time is closed. */
-function onFirstBytes(socket: net.Socket, task: (start: Buffer) => void): void {
-  socket.setTimeout(headersTimeoutMs, () => socket.destroy())
+function onFirstBytes(socket: net.Socket, withinMs: number, task: (start: Buffer) => void): void {
+  socket.setTimeout(withinMs, () => socket.destroy())
   socket.on('error', () => {})
   socket.once('readable', () => {
     const start = socket.read() as Buffer | null

@@ -1,0 +1,97 @@
+/** Connections that do nothing, or that slowly, are closed in time over http and https alike; long uploads are not. Time limits are
+ *  shortened. */
+
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import * as net from 'node:net'
+import t, { type Test } from 'tap'
+import { sendWhole } from '../../lib/http/server/respond.ts'
+import { Server } from '../../lib/http/server/server.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+import { connect, exchange, type Face, openSession, protocols } from '../support/attacks/faces.ts'
+
+const shortMs = 300
+
+async function serve(t: Test, protocol: 'http' | 'https'): Promise<Face> {
+  const [cert, key] = ['pem', 'key'].map(end => readFileSync(`test/support/certs/server.${end}`))
+  const server = await Server.listen({
+    listen: { protocol, host: '127.0.0.1', port: 0 },
+    tls: { cert, key },
+    clock: systemClock,
+    idleTimeoutMs: shortMs,
+    headersTimeoutMs: shortMs,
+    onFault: error => t.fail(String(error)),
+    async handler(one) {
+      let bytes = 0
+      for await (const piece of one.body as AsyncIterable<Buffer>) bytes += piece.length
+      sendWhole(one, { status: 200, headers: {} }, Buffer.from(String(bytes)))
+    },
+  })
+  t.teardown(() => server.close())
+  return { protocol, port: server.port }
+}
+
+/** Resolves with true when the connection is closed, and with false if it stays open for long. */
+async function isClosed(socket: net.Socket): Promise<boolean> {
+  socket.resume()
+  const late = AbortSignal.timeout(shortMs * 20)
+  return once(socket, 'close', { signal: late }).then(
+    () => true,
+    () => false,
+  )
+}
+
+for (const protocol of protocols) {
+  t.test(`what is slow, idle or too large is closed over ${protocol}`, async t => {
+    const face = await serve(t, protocol)
+    const raw = net.connect(face.port, '127.0.0.1')
+    raw.on('error', () => {})
+    const [mute, slow, idle] = await Promise.all([connect(face), connect(face), connect(face)])
+    slow.write('GET / HTTP/1.1\r\nHost: x\r\n')
+    const trickle = setInterval(() => slow.write('X-A: b\r\n'), shortMs / 6)
+    t.teardown(() => clearInterval(trickle))
+    idle.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    const session = openSession(face)
+    await once(session, 'connect')
+    const ended = Promise.race([
+      once(session, 'close').then(() => true),
+      new Promise(resolve => setTimeout(resolve, shortMs * 20, false)),
+    ])
+    const closed = await Promise.all([
+      isClosed(raw),
+      isClosed(mute),
+      isClosed(slow),
+      isClosed(idle),
+    ])
+    t.strictSame(closed, [true, true, true, true], 'silent, silent after TLS, slow headers, idle')
+    t.ok(await ended, 'and an idle HTTP/2 connection')
+  })
+
+  t.test(
+    `headers of 64 KiB are taken over ${protocol}, and more is refused with that number`,
+    async t => {
+      const face = await serve(t, protocol)
+      const withHeader = (bytes: number): Promise<string> =>
+        exchange(face, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${'a'.repeat(bytes)}\r\n\r\n`, text =>
+          text.includes('\r\n\r\n'),
+        )
+      t.match(await withHeader(60_000), /^HTTP\/1\.1 200 /)
+      const refusal = await withHeader(70_000)
+      t.match(refusal, /^HTTP\/1\.1 431 [^]*above 65536 bytes/)
+    },
+  )
+
+  t.test(`a long upload over ${protocol} is not cut off`, async t => {
+    const face = await serve(t, protocol)
+    const socket = await connect(face)
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n')
+    let text = ''
+    socket.on('data', (piece: Buffer) => (text += piece.toString()))
+    for (let i = 0; i < 10; i++) {
+      await new Promise(resolve => setTimeout(resolve, shortMs / 3))
+      socket.write('x')
+    }
+    await once(socket, 'close')
+    t.match(text, /^HTTP\/1\.1 200 [^]*10$/)
+  })
+}
