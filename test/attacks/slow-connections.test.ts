@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import * as net from 'node:net'
 import t, { type Test } from 'tap'
+import type { Exchange } from '../../lib/http/server/exchange.ts'
 import { sendWhole } from '../../lib/http/server/respond.ts'
 import { Server } from '../../lib/http/server/server.ts'
 import { systemClock } from '../../lib/ops/system.ts'
@@ -21,14 +22,17 @@ async function serve(t: Test, protocol: 'http' | 'https'): Promise<Face> {
     idleTimeoutMs: shortMs,
     headersTimeoutMs: shortMs,
     onFault: error => t.fail(String(error)),
-    async handler(one) {
-      let bytes = 0
-      for await (const piece of one.body as AsyncIterable<Buffer>) bytes += piece.length
-      sendWhole(one, { status: 200, headers: {} }, Buffer.from(String(bytes)))
-    },
+    handler: one => void answer(one),
   })
   t.teardown(() => server.close())
   return { protocol, port: server.port }
+}
+
+/** How many bytes have come. */
+async function answer(one: Exchange): Promise<void> {
+  let bytes = 0
+  for await (const piece of one.body as AsyncIterable<Buffer>) bytes += piece.length
+  sendWhole(one, { status: 200, headers: {} }, Buffer.from(String(bytes)))
 }
 
 /** Resolves with true when the connection is closed, and with false if it stays open for long. */

@@ -157,7 +157,8 @@ export class Fairness {
   /** True if it matters whose a user's requests are: they take much, or all together do. */
   isCrowded(user: string): boolean {
     const { short, long, upgrade } = this.#passed
-    return [this.#requests, this.#watches, short, long, upgrade].some(tally =>
+    const kept = [this.#bytes, this.#selectors]
+    return [this.#requests, this.#watches, short, long, upgrade, ...kept].some(tally =>
       tally.isCrowded(user),
     )
   }

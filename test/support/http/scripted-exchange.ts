@@ -10,7 +10,7 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
   readonly headers = {}
   readonly rawHeaders: readonly string[] = []
   readonly rawTrailers: readonly string[] = []
-  readonly hasBody = false
+  readonly hasBody: boolean = false
   readonly body: Readable = Readable.from([])
   readonly peer: Exchange['peer'] = { address: '', isSecure: false, certificate: () => undefined }
   readonly method: string

@@ -49,6 +49,38 @@ t.test('bytes are bounded, and what is larger than any bound is held alone', asy
   fairness.hold('b', 50, 'small')
 })
 
+t.test('open watches and their selectors are bounded, and given back together', async t => {
+  const limits = { watchesPerUser: 3, watchesMax: 5, selectorBytesPerUser: 100 }
+  const { fairness, limited } = setUp({ ...limits, selectorBytesMax: 150 })
+  const leave = fairness.watch({ user: 'a', selectorBytes: 60 })
+  t.throws(() => fairness.watch({ user: 'a', selectorBytes: 60 }), tooMany)
+  t.ok(fairness.isCrowded('a'), 'it matters who they are')
+  const others = [1, 2].map(() => fairness.watch({ user: 'a', selectorBytes: 0 }))
+  t.throws(() => fairness.watch({ user: 'a', selectorBytes: 0 }), tooMany, 'three of a user')
+  t.throws(() => fairness.watch({ user: 'b', selectorBytes: 99 }), tooMany, 'bytes of all')
+  others.push(fairness.watch({ user: undefined, selectorBytes: 0 }))
+  others.push(fairness.watch({ user: 'b', selectorBytes: 0 }))
+  t.throws(() => fairness.watch({ user: 'c', selectorBytes: 0 }), tooMany, 'five in all')
+  for (const end of [leave, leave, ...others]) end()
+  fairness.watch({ user: 'a', selectorBytes: 100 })
+  t.strictSame(limited, ['watch user', 'watch user', 'watch all', 'watch all'])
+})
+
+t.test('what passes is bounded by its kind', async t => {
+  const bounds = { short: 2, long: 1, upgrade: 1 }
+  const { fairness } = setUp({ passedPerUser: bounds, passedMax: { ...bounds, short: 3 } })
+  const leave = fairness.pass('a', 'short')
+  fairness.pass('a', 'short')
+  t.throws(() => fairness.pass('a', 'short'), tooMany)
+  fairness.pass('b', 'short')
+  t.throws(() => fairness.pass('c', 'short'), tooMany)
+  fairness.pass('c', 'long')
+  t.throws(() => fairness.pass('d', 'long'), tooMany)
+  fairness.pass('c', 'upgrade')
+  leave()
+  fairness.pass('c', 'short')
+})
+
 t.test('users take turns at places, however many of one wait', async t => {
   const { fairness } = setUp({ placesPerUser: 2, placesMax: 3 })
   const order: string[] = []

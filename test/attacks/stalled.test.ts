@@ -1,0 +1,143 @@
+/** Whoever makes no progress for a minute is cut off, on either side and in either direction, and everything is given back. An upstream that
+ *  does not read a body is in test/lib/upstream/connections/connection-pool.test.ts. */
+
+import { once } from 'node:events'
+import { Duplex, PassThrough, type Readable } from 'node:stream'
+import t from 'tap'
+import type { RequestContext } from '../../lib/http/api/request-context.ts'
+import { Relay } from '../../lib/http/proxy/relay.ts'
+import { beginBody } from '../../lib/http/proxy/request-body.ts'
+import { passTunnel } from '../../lib/http/proxy/tunnel.ts'
+import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/upstream/upstream.ts'
+import { StatusError } from '../../lib/kube/status.ts'
+import { FakeClock, settle } from '../support/fake-clock.ts'
+import { ScriptedExchange } from '../support/http/scripted-exchange.ts'
+
+class Uploading extends ScriptedExchange {
+  override readonly body: Readable & PassThrough = new PassThrough()
+  override readonly hasBody = true
+}
+
+function isLate(error: unknown): boolean {
+  return error instanceof StatusError && error.status.code === 408
+}
+
+t.test('a body of which nothing comes, or nothing more', async t => {
+  const clock = new FakeClock()
+  const mute = beginBody(new Uploading(), () => false, clock)
+  const refused = mute.catch((error: unknown) => error)
+  await clock.advance(59_000)
+  t.equal(clock.pendingTimers, 1)
+  await clock.advance(1_000)
+  t.ok(isLate(await refused))
+
+  const exchange = new Uploading()
+  exchange.body.write('x')
+  const begun = await beginBody(exchange, () => false, clock)
+  const body = begun.pieces()[Symbol.asyncIterator]()
+  await body.next()
+  for (let i = 0; i < 3; i++) {
+    const next = body.next()
+    await clock.advance(50_000)
+    exchange.body.write('y')
+    t.notOk((await next).done, 'a slow one goes on')
+  }
+  const last = body.next().catch((error: unknown) => error)
+  await clock.advance(60_000)
+  t.ok(isLate(await last))
+  t.equal(clock.pendingTimers, 0)
+})
+
+t.test('a body that nobody wants any more keeps no timer', async t => {
+  const clock = new FakeClock()
+  const exchange = new Uploading()
+  exchange.body.write('x')
+  const begun = await beginBody(exchange, () => false, clock)
+  const body = begun.pieces()[Symbol.asyncIterator]()
+  await body.next()
+  const rest = body.next().catch((error: unknown) => error)
+  exchange.leave()
+  t.match(await rest, { code: 'closed' })
+  t.equal(clock.pendingTimers, 0)
+})
+
+t.test('a client that takes nothing of a passed response', async t => {
+  for (const isRead of [true, false]) {
+    const clock = new FakeClock()
+    const exchange = new ScriptedExchange()
+    let isOver = false
+    let isAborted = false
+    const relay = new Relay(exchange, clock, { started: () => {}, over: () => (isOver = true) })
+    relay.control = { resume: () => {}, abort: () => (isAborted = true) }
+    relay.started(200, {})
+    await settle()
+    exchange.isFull = true
+    relay.data(Buffer.alloc(1_000_000))
+    t.notOk(relay.data(Buffer.alloc(1_000_000)), 'no more is read of the upstream')
+    await clock.advance(59_000)
+    if (isRead) exchange.drain()
+    await clock.advance(2_000)
+    t.equal(isOver, !isRead)
+    t.equal(isAborted, !isRead, 'the upstream is told')
+    t.equal(exchange.isAborted, !isRead)
+    t.equal(clock.pendingTimers, 0)
+  }
+})
+
+/** An end of a tunnel: what is written to it is taken only as long as it reads. */
+class End extends Duplex {
+  isReading = true
+  #taken: () => void = () => {}
+
+  override _read(): void {}
+
+  override _write(_piece: Buffer, _encoding: string, done: () => void): void {
+    if (this.isReading) done()
+    else this.#taken = done
+  }
+
+  goOn(): void {
+    this.isReading = true
+    this.#taken()
+  }
+}
+
+t.test('either end of a tunnel that does not read', async t => {
+  for (const who of ['client', 'upstream'] as const) {
+    const clock = new FakeClock()
+    const ends = { client: new End(), upstream: new End() }
+    const exchange = Object.assign(new ScriptedExchange(), {
+      takeover: { socket: ends.client, take: () => Buffer.alloc(0) },
+    })
+    const context = { exchange, reply: { passed: () => ({}), origin: undefined } }
+    let sink: TunnelSink | undefined
+    const upstream = {
+      tunnel(_: unknown, to: TunnelSink) {
+        sink = to
+        return { resume: () => {}, abort: () => {} }
+      },
+    }
+    const over = passTunnel(
+      context as unknown as RequestContext,
+      { upstream: upstream as unknown as Upstream, clock },
+      { method: 'GET', path: '/', headers: [], as: 'caller' } as unknown as ForwardRequest,
+    )
+    sink?.switched('HTTP/1.1 101 Switching Protocols', ends.upstream)
+    await settle()
+    const [stuck, other] =
+      who === 'client' ? [ends.client, ends.upstream] : [ends.upstream, ends.client]
+    stuck.isReading = false
+    other.push(Buffer.alloc(100_000))
+    await clock.advance(59_000)
+    stuck.goOn()
+    await clock.advance(2_000)
+    t.notOk(stuck.destroyed, `the ${who} reads on in time`)
+    stuck.isReading = false
+    other.push(Buffer.alloc(100_000))
+    const closed = Promise.all([once(stuck, 'close'), once(other, 'close')])
+    await clock.advance(60_000)
+    await closed
+    await over
+    t.equal(clock.pendingTimers, 0)
+  }
+})
