@@ -1,12 +1,13 @@
 /** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
 
 import { schemaOf } from '../codec/schema/schema.ts'
-import { sleep } from '../base/clock.ts'
+import { type CancelTimer, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { certificateFilesOf } from '../config/files.ts'
 import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
+import { followFiles } from '../config/follow-files.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
 import { faultsOf } from '../compose/faults.ts'
 import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
@@ -49,7 +50,7 @@ export async function serve(context: CommandContext): Promise<number> {
       const connection = etcdConnection(values)
       const etcdDoor = etcdListen && { listen: etcdListen, connection }
       const options = { ...plan.options, etcdDoor }
-      await inEtcd(connection, etcd => serveApi(context, { ...plan, options }, etcd))
+      await inEtcd(context, connection, etcd => serveApi(context, { ...plan, options }, etcd))
     }
   } finally {
     takeRoomBack()
@@ -92,15 +93,35 @@ interface MirroredEtcd {
 
 /** Does a task with an etcd that is there. */
 async function inEtcd(
+  { values, logger }: CommandContext,
   connection: EtcdConnection,
   task: (etcd: MirroredEtcd) => Promise<void>,
 ): Promise<void> {
   const client = new GrpcClient(connection)
+  const stopFollowing = followEtcdFiles(values, [client], logger)
   try {
     await task({ client, name: connection.endpoints.join(', ') })
   } finally {
+    stopFollowing()
     await client.close()
   }
+}
+
+/** Has clients of etcd use renewed certificates. */
+function followEtcdFiles(
+  values: OptionValues,
+  clients: readonly GrpcClient[],
+  logger: Logger,
+): CancelTimer {
+  return followFiles({
+    what: 'certificates for etcd',
+    read: () => etcdConnection(values).tls,
+    onChange(tls) {
+      if (tls !== undefined) for (const client of clients) client.renew(tls)
+    },
+    clock: systemClock,
+    logger,
+  })
 }
 
 /** Does a task with an etcd of our own, filled as it was asked for. */

@@ -12,6 +12,7 @@ import {
   isLoopback,
   type ReviewServerPlan,
 } from '../config/auth.ts'
+import { followFiles } from '../config/follow-files.ts'
 import { tlsFilesOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { Callers } from '../http/auth/callers.ts'
@@ -108,6 +109,7 @@ export interface AccessParts {
 export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<Access> {
   const { clock, logger, canPass, upstream } = parts
   const own = plan.reviewServer === undefined ? undefined : reviewServerOf(plan.reviewServer, parts)
+  own?.followTls()
   const server = own ?? upstream
   if (server === undefined) {
     throw new CacheError('invalid_request', 'no API server decides about access')
@@ -136,10 +138,11 @@ export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<A
 }
 
 function reviewServerOf(
-  { url, ca, tokenFile }: ReviewServerPlan,
+  { url, readCa, tokenFile }: ReviewServerPlan,
   { clock, logger }: AccessParts,
 ): BalancedUpstream {
   const timeouts = defaultUpstreamTimeouts
+  const ca = readCa()
   const file = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
   return new BalancedUpstream({
     servers: [new UpstreamServer({ url, tls: { ca }, timeouts, clock })],
@@ -147,6 +150,14 @@ function reviewServerOf(
     timeouts,
     clock,
     logger,
+    followTls: renew =>
+      followFiles({
+        what: 'authorities of the review server',
+        read: () => ({ ca: readCa() }),
+        onChange: renew,
+        clock,
+        logger,
+      }),
   })
 }
 

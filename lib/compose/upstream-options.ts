@@ -3,6 +3,8 @@
 import { CacheError } from '../base/errors.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
+import { keyPairOf } from '../config/files.ts'
+import { followFiles } from '../config/follow-files.ts'
 import { type ListenAddress, parseAddress } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { compareShare, compatibleMinors, upstreamConnection } from '../config/upstream.ts'
@@ -10,6 +12,7 @@ import {
   type ClientCertificate,
   defaultUpstreamTimeouts,
   UpstreamServer,
+  type UpstreamTls,
 } from '../upstream/server.ts'
 import { BalancedUpstream } from '../upstream/balanced-upstream.ts'
 import { TokenFile } from '../upstream/token.ts'
@@ -38,11 +41,28 @@ export function upstreamFrom(
       timeouts,
       clock: systemClock,
       logger,
+      followTls: renew =>
+        followFiles({
+          what: 'certificates for the upstream',
+          read: () => tlsOf(values, frontProxy !== undefined),
+          onChange: renew,
+          clock: systemClock,
+          logger,
+        }),
     }),
     compatibleMinors: compatibleMinors(values),
     compareShare: compareShare(values),
     discoversResources: values.switch('discover-resources'),
   }
+}
+
+/** What the files say now. */
+function tlsOf(values: OptionValues, isFrontProxy: boolean): UpstreamTls {
+  const { ca, own } = upstreamConnection(values) ?? {}
+  const frontProxy = isFrontProxy
+    ? keyPairOf(values, 'front-proxy-cert', 'front-proxy-key')
+    : undefined
+  return { ca, own, frontProxy }
 }
 
 /** Whether a keyspace is kept and answered from. */

@@ -108,7 +108,8 @@ export interface FrontProxyPlan {
 /** Where access is reviewed, if not by the upstream. */
 export interface ReviewServerPlan {
   readonly url: URL
-  readonly ca: Buffer | undefined
+  /** Reads the authorities, which may be renewed. */
+  readonly readCa: () => Buffer | undefined
   readonly tokenFile: string | undefined
 }
 
@@ -261,9 +262,10 @@ function reviewServerOf(values: OptionValues): ReviewServerPlan | undefined {
   }
   // Read again for each use; a file that is missing at start is a mistake in the options.
   fileOf(values, 'review-server-token-file')
+  authoritiesOf(values, 'review-server-ca')
   return {
     url: new URL(text),
-    ca: authoritiesOf(values, 'review-server-ca'),
+    readCa: () => authoritiesOf(values, 'review-server-ca'),
     tokenFile: values.text('review-server-token-file'),
   }
 }

@@ -19,7 +19,7 @@ export const etcdCredentialOptions: readonly Option[] = [
   {
     name: 'etcd-cacert',
     value: 'FILE',
-    help: 'Certificate authorities (PEM) for the server certificate of etcd.',
+    help: 'Certificate authorities (PEM) for the server certificate of etcd. All certificates are read again when they change.',
   },
   {
     name: 'etcd-cert',

@@ -10,7 +10,7 @@ import type { Logger } from '../base/logger.ts'
 import { Forwarding } from './connections/forwarding.ts'
 import { Tunnel } from './connections/upgrade.ts'
 import { codeOf, UpstreamFailure, upstreamFailure } from './failure.ts'
-import type { UpstreamServer, UpstreamTimeouts, Use } from './server.ts'
+import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
 import type {
   ForwardControl,
   ForwardRequest,
@@ -30,6 +30,8 @@ export interface BalancedUpstreamOptions {
   readonly timeouts: UpstreamTimeouts
   readonly clock: Clock
   readonly logger: Logger
+  /** Calls with new certificates whenever they have changed, until the answer is called. */
+  readonly followTls?: ((renew: (tls: UpstreamTls) => void) => CancelTimer) | undefined
 }
 
 /** How a server is. */
@@ -58,6 +60,7 @@ export class BalancedUpstream implements Upstream {
   readonly #underWay = { short: 0, long: 0, upgrade: 0 }
   readonly #stopped = new AbortController()
   #turn = 0
+  #cancelFollowing: CancelTimer = () => {}
   #onAnswersAgain = (): void => {}
   /** Ends the pause before a server's next health check. */
   readonly #cutPauses = new Map<UpstreamServer, () => void>()
@@ -68,11 +71,22 @@ export class BalancedUpstream implements Upstream {
 
   /** Starts the health checks. */
   start(): void {
+    this.followTls()
     for (const server of this.#options.servers) void this.#watchHealth(server)
+  }
+
+  /** Uses certificates that are renewed. `start` does that, too. */
+  followTls(): void {
+    const { servers, followTls } = this.#options
+    this.#cancelFollowing =
+      followTls?.(tls => {
+        for (const server of servers) server.renew(tls)
+      }) ?? this.#cancelFollowing
   }
 
   async stop(): Promise<void> {
     this.#stopped.abort()
+    this.#cancelFollowing()
     await Promise.all(this.#options.servers.map(server => server.close()))
   }
 

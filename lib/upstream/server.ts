@@ -70,10 +70,12 @@ export class UpstreamServer {
   problem: string | undefined = undefined
   /** Requests under way. */
   load = 0
-  readonly #tls: UpstreamTls
+  #tls: UpstreamTls
   readonly #timeouts: UpstreamTimeouts
   readonly #clock: Clock
   readonly #pools = new Map<UpstreamIdentity, Pool>()
+  /** Of certificates before, with requests that are not over. */
+  #retired: ConnectionPool[] = []
   readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
     short: new Map(),
     long: new Map(),
@@ -127,8 +129,25 @@ export class UpstreamServer {
     return socket
   }
 
+  /** Uses other certificates from now on. A server that checks the date of a certificate with each request would refuse those of old
+   *  connections, so these end with what is under way on them. */
+  renew(tls: UpstreamTls): void {
+    this.#tls = tls
+    for (const pool of this.#pools.values()) void pool.close()
+    this.#pools.clear()
+    this.#retired = this.#retired.filter(({ isEmpty }) => !isEmpty)
+    for (const connections of Object.values(this.#connections)) {
+      for (const one of connections.values()) {
+        one.retire()
+        this.#retired.push(one)
+      }
+      connections.clear()
+    }
+  }
+
   /** Closes every connection. */
   async close(): Promise<void> {
+    for (const one of this.#retired) one.close()
     for (const connections of Object.values(this.#connections)) {
       for (const one of connections.values()) one.close()
     }

@@ -92,6 +92,11 @@ export class GrpcClient implements Client {
     this.#tokens = user === undefined ? undefined : new TokenSource(user, this.#timeouts.answerMs)
   }
 
+  /** Uses other certificates from now on. Streams go on where they are. */
+  renew(tls: Tls): void {
+    this.#endpoints.renew(tls)
+  }
+
   async range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse> {
     const hasSmallAnswer = request.countOnly === true || request.limit === 1
     const message = messageFromRange(request)

@@ -18,7 +18,9 @@ export class Endpoint {
   readonly url: string
   /** How many failures of any member there had been when this one failed last; 0 when it never has. */
   lastFailure = 0
-  readonly #createChannel: () => Channel
+  readonly #address: string
+  readonly #isSecure: boolean
+  #credentials: ChannelCredentials
   #reads: Channel
   #watches: Channel
   /** Connections that were given up, with calls that may still be answered. */
@@ -26,9 +28,10 @@ export class Endpoint {
 
   constructor(url: string, tls: Tls | undefined) {
     const { address, isSecure } = parseEndpoint(url, tls !== undefined)
-    const channelCredentials = isSecure ? secureCredentials(tls) : credentials.createInsecure()
     this.url = url
-    this.#createChannel = () => new Channel(url, address, channelCredentials)
+    this.#address = address
+    this.#isSecure = isSecure
+    this.#credentials = isSecure ? secureCredentials(tls) : credentials.createInsecure()
     this.#reads = this.#createChannel()
     this.#watches = this.#createChannel()
   }
@@ -43,8 +46,20 @@ export class Endpoint {
     return this.#watches
   }
 
+  /** Uses other certificates from now on: calls under way end on their old connections. */
+  renew(tls: Tls): void {
+    if (!this.#isSecure) return
+    this.#credentials = secureCredentials(tls)
+    this.#reads = this.#replacementOf(this.#reads)
+    this.#watches = this.#replacementOf(this.#watches)
+  }
+
   close(): void {
     for (const channel of [this.#reads, this.#watches, ...this.#givenUp]) channel.close()
+  }
+
+  #createChannel(): Channel {
+    return new Channel(this.url, this.#address, this.#credentials)
   }
 
   #replacementOf(channel: Channel): Channel {
@@ -70,6 +85,11 @@ export class Endpoints {
   /** The one whose last failure is longest ago comes first. */
   inOrder(): Endpoint[] {
     return this.all.toSorted((a, b) => a.lastFailure - b.lastFailure)
+  }
+
+  /** Uses other certificates from now on. */
+  renew(tls: Tls): void {
+    for (const endpoint of this.all) endpoint.renew(tls)
   }
 
   /** The endpoint could not be reached, or did not answer. */

@@ -45,6 +45,7 @@ export class ConnectionPool {
   #idleMs: number
   #keepAlive: string | undefined = undefined
   #isClosed = false
+  #isRetired = false
 
   constructor(options: ConnectionPoolOptions) {
     const { answerMs, idleMs } = options
@@ -88,6 +89,17 @@ export class ConnectionPool {
     this.#lines.take(passage.user)
     this.#users.set(connection, passage.user)
     connection.send(passage)
+  }
+
+  /** There is no connection, and nobody waits for one. */
+  get isEmpty(): boolean {
+    return this.#open.size === 0 && this.#connecting.size === 0 && !this.#lines.isWaiting
+  }
+
+  /** Sends no more requests that come: connections are closed as soon as what was given to them is over. */
+  retire(): void {
+    this.#isRetired = true
+    for (const connection of this.#idle.splice(0)) connection.close()
   }
 
   close(): void {
@@ -151,7 +163,8 @@ export class ConnectionPool {
       this.#idleMs = Math.min(this.#options.idleMs, idleMsOf(keepAlive))
     }
     this.#leave(connection)
-    this.#idle.push(connection)
+    if (this.#isRetired && !this.#lines.isWaiting) connection.close()
+    else this.#idle.push(connection)
     this.#next()
   }
 

@@ -13,6 +13,11 @@ export class UserLines<T extends Lined> {
   /** In the order of their turns. */
   readonly #lines = new Map<string | undefined, Set<T>>()
 
+  /** Somebody waits. */
+  get isWaiting(): boolean {
+    return this.#lines.size > 0
+  }
+
   constructor(perUserMax: number) {
     this.#perUserMax = perUserMax
   }

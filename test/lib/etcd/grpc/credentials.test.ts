@@ -178,3 +178,20 @@ async function enableAuth(
     return run('--user=root:secret', ...args, ...(asks ? ['--interactive=false'] : []))
   }
 }
+
+t.test('certificates are renewed while a watch is open', { skip: etcd.skip }, async t => {
+  const { endpoints } = await startEtcd(t, etcd, { tls: { ...server, clientAuth: true } })
+  const ca = pem('ca.pem')
+  const own = { ca, cert: pem('client.pem'), key: pem('client.key') }
+  const client = clientOf(t, { endpoints, tls: own })
+  const sink = new WatchRecorder()
+  client.watch({ range: under('a') }, sink)
+  await sink.untilCreated()
+  // Signed by an authority that etcd does not trust: new connections are refused, the open watch goes on.
+  client.renew({ ca, cert: pem('front-proxy.pem'), key: pem('front-proxy.key') })
+  await refuses(t, 'source_failed', client.range({ range: under('a') }))
+  client.renew(own)
+  await put(client, 'a', '1')
+  await sink.until(({ batches }) => batches.length > 0)
+  t.equal((await client.range({ range: under('a') })).count, 1)
+})
