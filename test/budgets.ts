@@ -2,8 +2,8 @@
  *  does not fit belongs into a soak: `EFFORT=10 npm test`, `npm run simulate`, `npm run soak`. */
 export const suiteBudgets: Readonly<Record<string, number>> = {
   attacks: 75,
-  base: 10,
-  bench: 150,
+  base: 5,
+  bench: 145,
   codec: 40,
   commands: 30,
   compose: 30,
@@ -18,7 +18,7 @@ export const suiteBudgets: Readonly<Record<string, number>> = {
   golden: 40,
   http: 80,
   kube: 20,
-  mirror: 50,
+  mirror: 58,
   ops: 10,
   sim: 25,
   store: 30,

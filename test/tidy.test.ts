@@ -161,6 +161,12 @@ function folderOf(file: string): string {
   return name.replace(/\.ts$/, '')
 }
 
+/** What a file starts as a thread or a process, by the name that it has once built. */
+function startedBy(file: string): string[] {
+  const built = /new URL\('(\.[^']+)\.js', import\.meta\.url\)/g
+  return [...readFileSync(file, 'utf8').matchAll(built)].map(([, name]) => `${name}.ts`)
+}
+
 function importsOf(file: string): string[] {
   const text = readFileSync(file, 'utf8')
   const found = text.matchAll(
@@ -203,7 +209,9 @@ t.test('every dependency is used, and by lib/ if it is not a development one', a
 t.test('every file of lib/ is imported by another, or is the program', async t => {
   const imported = new Set(
     [...sources, ...tests].flatMap(file =>
-      importsOf(file).map(target => normalize(join(dirname(file), target))),
+      [...importsOf(file), ...startedBy(file)].map(target =>
+        normalize(join(dirname(file), target)),
+      ),
     ),
   )
   t.strictSame(

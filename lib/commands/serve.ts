@@ -1,35 +1,30 @@
 /** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
 
-import { schemaOf } from '../codec/schema/schema.ts'
+import { availableParallelism } from 'node:os'
 import { type CancelTimer, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import { certificateFilesOf } from '../config/files.ts'
 import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
 import { followFiles } from '../config/follow-files.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
-import { faultsOf } from '../compose/faults.ts'
-import { addressOf, listenOf, tlsFilesOf } from '../config/listen.ts'
-import { memoryBudgetOf } from '../config/memory.ts'
+import { addressOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
+import { threadsOf } from '../config/threads.ts'
 import { listed } from '../config/upstream.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
-import { readTokenEncryption } from '../http/api/token-encryption.ts'
-import { readTls } from '../http/server/tls.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
-import { startGuarded } from '../compose/access.ts'
-import { auditFile } from '../compose/audit-log.ts'
 import type { CommandContext } from './context.ts'
-import { type EtcdPlan, etcdPlanOf } from '../compose/etcd/etcd-plan.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/etcd/embedded-etcd.ts'
+import { prepareThreads, type ThreadsOptions } from '../compose/threads.ts'
 import { startEtcdService } from '../compose/etcd/etcd-service.ts'
-import { clusterOf, fill, prefixOf, rateOf, startChurnOf } from './generate.ts'
-import { readResources } from '../compose/resources-file.ts'
+import type { ThreadProgram } from './thread-program.ts'
+import { type ServePlan, startPlan, stopDelayOf } from './serve-plan.ts'
+import { clusterOf, fill, rateOf, startChurnOf } from './generate.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
-import { adminListenOf, keptOf } from '../compose/upstream-options.ts'
+import { adminListenOf } from '../compose/upstream-options.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context
@@ -41,22 +36,33 @@ export async function serve(context: CommandContext): Promise<number> {
     else await serveEtcdOnly(context, etcdListen)
     return 0
   }
+  const threads = threadsFor(values)
   const plan = await startPlan(context)
   const takeRoomBack = giveCollectorRoom()
   try {
     if (isOwnEtcd) {
-      await inEmbeddedEtcd(context, etcd => serveApi(context, plan, etcd))
+      await inEmbeddedEtcd(context, etcd => serveApi(context, { ...plan, threads }, etcd))
     } else {
       const connection = etcdConnection(values)
       const etcdDoor = etcdListen && { listen: etcdListen, connection }
       const options = { ...plan.options, etcdDoor }
-      await inEtcd(context, connection, etcd => serveApi(context, { ...plan, options }, etcd))
+      await inEtcd(context, connection, etcd =>
+        serveApi(context, { ...plan, options, threads }, etcd),
+      )
     }
   } finally {
     takeRoomBack()
     await plan.stop()
   }
   return 0
+}
+
+/** Face threads, unless one thread does all. */
+function threadsFor(values: OptionValues): ThreadsOptions | undefined {
+  const count = threadsOf(values, availableParallelism())
+  if (count === 1) return undefined
+  const program: ThreadProgram = { values: values.entries }
+  return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), program })
 }
 
 function isEmbedded(values: OptionValues): boolean {
@@ -67,21 +73,6 @@ function isEmbedded(values: OptionValues): boolean {
     if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
   }
   return false
-}
-
-/** Whether the API takes writes. */
-function isWritable(values: OptionValues): boolean {
-  const [isAsked, isRefused] = [values.switch('writable'), values.switch('read-only')]
-  if (isAsked && isRefused) throw invalid('--writable and --read-only exclude each other')
-  const hasUpstream = values.text('upstream') !== undefined
-  if (isAsked && hasUpstream) {
-    throw invalid('--writable goes without --upstream: the upstream does the writes')
-  }
-  return isAsked || (!isRefused && !hasUpstream && isOwn(values))
-}
-
-function isOwn(values: OptionValues): boolean {
-  return listed(values, 'etcd').join() === 'embedded'
 }
 
 /** The etcd that is mirrored. */
@@ -167,66 +158,6 @@ async function serveEtcdOnly(
   logger.info('stopped')
 }
 
-/** What is served, and how. */
-interface ServePlan {
-  readonly etcd: EtcdPlan
-  readonly options: Omit<ServiceOptions, 'client' | 'others'>
-  stop(): Promise<void>
-}
-
-/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled, which may take a while. */
-async function startPlan({ values, logger }: CommandContext): Promise<ServePlan> {
-  const listen = listenOf(values)
-  const prefix = prefixOf(values)
-  const resourcesFile = values.text('resources')
-  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
-  const schema = schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
-  const etcd = etcdPlanOf(values, { schema, prefix, configured })
-  const keyFile = values.text('continue-key-file')
-  const auditLog = values.text('audit-log')
-  const options = {
-    listen,
-    schema,
-    prefix,
-    configured,
-    excluded: etcd.excluded,
-    isKept: keptOf(etcd),
-    adminListen: adminListenOf(values),
-    tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
-    isWritable: isWritable(values),
-    hasControllers: isWritable(values),
-    hasSystemNamespaces: isOwn(values) && values.text('load') === undefined,
-    hasCbor: values.switch('cbor'),
-    stopDelayMs: stopDelayOf(values) * 1000,
-    memoryBudgetBytes: memoryBudgetOf(values),
-    faults: faultsOf(values),
-    certificateFiles: certificateFilesOf(values),
-    logger,
-    levelledLogger: logger,
-  }
-  const tls = tlsFilesOf(values)
-  if (tls !== undefined) await readTls(tls)
-  const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
-  const guarded = await startGuarded(values, listen.host, logger)
-  return {
-    etcd,
-    options: { ...options, ...guarded.options, audit: audit?.open },
-    async stop() {
-      await guarded.stop()
-      await audit?.flush()
-    },
-  }
-}
-
-/** `1.34` of `1.34`, `v1.34` and `34`. */
-export function minorOf(text: string): string {
-  const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
-  if (minor === undefined) {
-    throw invalid(`--kubernetes-version "${text}" is not a minor version such as 1.34`)
-  }
-  return `1.${minor}`
-}
-
 /** Fills the embedded etcd with what was asked for. The answer stops the changes. */
 async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Promise<() => void> {
   const { values, logger } = context
@@ -244,7 +175,7 @@ async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Pr
 
 async function serveApi(
   context: CommandContext,
-  plan: ServePlan,
+  plan: ServePlan & { readonly threads: ThreadsOptions | undefined },
   etcd: MirroredEtcd,
 ): Promise<void> {
   const others = [...plan.etcd.others].map(([endpoints, prefixes]) => ({
@@ -252,7 +183,16 @@ async function serveApi(
     prefixes,
   }))
   try {
-    await serveMirrored(context, etcd, { ...plan.options, client: etcd.client, others })
+    const { options, threads } = plan
+    await serveMirrored(context, etcd, {
+      ...options,
+      levelledLogger: context.logger,
+      client: etcd.client,
+      others,
+      threads,
+      // They would concern the requests of this thread only, which has none.
+      faults: threads === undefined ? options.faults : undefined,
+    })
   } finally {
     await Promise.all(others.map(other => other.client.close()))
   }
@@ -324,15 +264,6 @@ function pageAddress(service: Service, address: string, values: OptionValues): s
   const admin = adminListenOf(values)
   if (admin !== undefined && adminPort !== 0) return `${addressOf(admin, adminPort)}/`
   return service.hasPage ? `${address}/` : undefined
-}
-
-/** How long to serve on, in seconds. */
-export function stopDelayOf(values: OptionValues): number {
-  const text = values.text('shutdown-delay') ?? ''
-  if (!/^\d{1,4}$/.test(text)) {
-    throw invalid(`--shutdown-delay "${text}" is not a number of seconds from 0 to 9999`)
-  }
-  return Number(text)
 }
 
 const holdingsShown = 6

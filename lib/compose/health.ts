@@ -7,15 +7,25 @@ import type { Follower } from '../upkeep/followers.ts'
 
 export class ServiceHealth implements Health, Follower {
   readonly livez: readonly HealthCheck[]
-  readonly readyz: readonly HealthCheck[]
   /** Resolves when everything is mirrored for the first time. */
   readonly ready: Promise<void>
   readonly #mirrors: Mirrors
+  readonly #before: readonly HealthCheck[]
+  readonly #others: readonly HealthCheck[]
+  readonly #shutdown: HealthCheck
   #onReady: () => void = () => {}
   #isStopping = false
 
-  constructor(mirrors: Mirrors, others: readonly HealthCheck[] = []) {
+  /** What this thread checks beside the mirrors. */
+  readonly own: readonly HealthCheck[]
+
+  constructor(
+    mirrors: Mirrors,
+    own: readonly HealthCheck[] = [],
+    others: readonly HealthCheck[] = [],
+  ) {
     this.#mirrors = mirrors
+    this.own = own
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
     const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) }
@@ -25,7 +35,14 @@ export class ServiceHealth implements Health, Follower {
       problem: () => (this.#isStopping ? 'process is shutting down' : undefined),
     }
     this.livez = [ping]
-    this.readyz = [ping, mirror, ...others, shutdown]
+    this.#before = [ping, mirror, ...own]
+    this.#others = others
+    this.#shutdown = shutdown
+  }
+
+  /** Those of another thread become known later. */
+  get readyz(): readonly HealthCheck[] {
+    return [...this.#before, ...this.#others, this.#shutdown]
   }
 
   /** Everything is mirrored. */

@@ -17,9 +17,14 @@ import type { AuthorizationOptions } from './authorization.ts'
 import type { EtcdDoorOptions } from './etcd/etcd-door.ts'
 import type { FaultsOptions } from './faults.ts'
 import type { OtherEtcd } from './mirrors.ts'
+import type { CopiesOptions, ThreadsOptions } from './threads.ts'
 import type { UpstreamOptions } from './upstream-side.ts'
 
 export interface ServiceOptions {
+  /** Threads that accept connections in place of this one. */
+  readonly threads?: ThreadsOptions | undefined
+  /** In such a thread: where its contents come from. */
+  readonly copies?: CopiesOptions | undefined
   /** Closed by the caller, after the service has stopped. */
   readonly client: Client
   readonly listen: Listen

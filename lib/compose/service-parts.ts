@@ -8,6 +8,7 @@ import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { isLoopback } from '../config/auth.ts'
 import { version } from '../config/version.ts'
+import type { MetricsText } from '../http/api/api.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
@@ -36,10 +37,11 @@ import {
   MemoryKeeper,
   type MemoryKeeperOptions,
 } from '../upkeep/memory-keeper.ts'
+import type { Threads } from './threads.ts'
 import { UpstreamSide, type UpstreamParts } from './upstream-side.ts'
 
 /** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
-const history: HistoryBounds = {
+export const history: HistoryBounds = {
   maxBatches: 100_000,
   maxAgeMs: 10 * 60_000,
   maxBytes: 256 * 1024 * 1024,
@@ -63,7 +65,7 @@ export function createRegistry(options: ServiceOptions, serverAddress: string): 
 
 export interface AdminParts {
   readonly health: Health
-  readonly metrics: Metrics
+  readonly metrics: MetricsText
   readonly upstreamSide: UpstreamSide | undefined
   readonly faults?: FaultsSide | undefined
   /** Undefined where there is no API to show. */
@@ -160,15 +162,18 @@ interface Watched {
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
   const { segments, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
-  metrics.watchProcess()
-  metrics.showVersions(version)
-  metrics.watchCertificates(new CertificateDates(options.certificateFiles ?? []))
-  metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
+  // These are the main thread's, if there are several.
+  if (options.copies === undefined) {
+    metrics.watchProcess()
+    metrics.showVersions(version)
+    metrics.watchCertificates(new CertificateDates(options.certificateFiles ?? []))
+    metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
+    metrics.watchKeyspaces(() => mirrors.statuses())
+  }
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(segments)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
-  metrics.watchKeyspaces(() => mirrors.statuses())
   if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())
 }
 
@@ -200,6 +205,10 @@ export function snapshotsIn(mirrors: Mirrors): Snapshot[] {
 export function checksOf(
   upstreamSide: UpstreamSide | undefined,
   memory: MemoryKeeper | undefined,
+  threads: Pick<Threads, 'check'> | undefined,
 ): HealthCheck[] {
-  return [...(upstreamSide?.checks ?? []), ...(memory === undefined ? [] : [memory.healthCheck])]
+  const checks = [...(upstreamSide?.checks ?? [])]
+  if (memory !== undefined) checks.push(memory.healthCheck)
+  if (threads !== undefined) checks.push(threads.check)
+  return checks
 }

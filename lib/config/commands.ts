@@ -7,6 +7,7 @@ import { etcdListenOptions } from './etcd-listen.ts'
 import { faultOptions } from './faults.ts'
 import { memoryOption } from './memory.ts'
 import type { Command, Option } from './option.ts'
+import { threadsOption } from './threads.ts'
 import { upstreamOptions } from './upstream.ts'
 
 /** The options of generated clusters. */
@@ -146,6 +147,7 @@ const allServeOptions: readonly Option[] = [
   ...authOptions,
   memoryOption,
   ...faultOptions,
+  threadsOption,
   ...etcdListenOptions,
   ...embeddedOptions,
   ...clusterOptions,

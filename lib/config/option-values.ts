@@ -23,6 +23,11 @@ export class OptionValues {
     return new OptionValues(new Map([...this.#values, [name, values]]))
   }
 
+  /** All values, for another thread. */
+  get entries(): [string, readonly string[]][] {
+    return [...this.#values]
+  }
+
   switch(name: string): boolean {
     return this.#values.get(name)?.at(-1) === 'true'
   }

@@ -46,6 +46,8 @@ export interface MirrorOptions {
   /** The key with etcd's compacted revision. If it is left out, compactions are not followed. */
   readonly compactRevisionKey?: Key | undefined
   readonly onLoad?: ((range: KeyRange, report: LoadReport) => void) | undefined
+  /** Called when something has changed that the sink is not told: the epoch, the compacted revision, or whether progress can be trusted. */
+  readonly onFactsChanged?: (() => void) | undefined
   /** False trusts progress marks of every etcd version: only tests do that. */
   readonly isCheckingVersions?: boolean | undefined
 }
@@ -63,6 +65,7 @@ export class Mirror {
   readonly #context: FeedContext
   readonly #stopped = new AbortController()
   readonly #epochs = new Epochs()
+  readonly #probe: RevisionProbe
   readonly #feeds: readonly Feed[]
   readonly #places = new Map<string, Place>()
   readonly #gate: FreshnessGate
@@ -90,7 +93,9 @@ export class Mirror {
       isCheckingVersions: options.isCheckingVersions ?? true,
     })
     const onLoad = options.onLoad ?? (() => {})
-    this.#context = { ...options, epochs, probe, versions, signal, onLoad }
+    const onFactsChanged = options.onFactsChanged ?? (() => {})
+    this.#probe = probe
+    this.#context = { ...options, epochs, probe, versions, signal, onLoad, onFactsChanged }
     this.#feeds = ranges.map(range => new Feed(range, this.#context))
     this.#compaction =
       options.compactRevisionKey === undefined
@@ -125,6 +130,20 @@ export class Mirror {
   /** Whether progress marks decide about a keyspace: etcd is new enough, and answers. */
   isProgressTrusted(name: string): boolean {
     return this.#place(name).feed.trust === 'trusted'
+  }
+
+  /** What follows etcd, for whoever passes the contents on (lib/mirror/threads). */
+  get feeds(): readonly Feed[] {
+    return this.#feeds
+  }
+
+  get epochs(): Pick<Epochs, 'number' | 'witnessed' | 'expiredThrough'> {
+    return this.#epochs
+  }
+
+  /** Asks etcd for its current revision. */
+  get probe(): Pick<RevisionProbe, 'ask' | 'lastFailure'> {
+    return this.#probe
   }
 
   /** Whether all of a range is followed by one stream, so that a keyspace may lie there. */
@@ -230,6 +249,7 @@ export class Mirror {
     })
     this.#compaction?.startEpoch()
     for (const feed of this.#feeds) feed.startEpoch()
+    this.#context.onFactsChanged()
   }
 
   readonly #tellStaleAnswer = (got: Revision, known: Revision): void => {

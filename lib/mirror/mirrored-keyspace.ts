@@ -50,6 +50,7 @@ export class MirroredKeyspace {
   #stateSinceMs: number
   #isDropped = false
   #isRestored = false
+  #contents = 0
   #waiters: ServedWaiter[] = []
   /** At this many waiters, settled ones are removed. */
   #pruneAt = pruneMin
@@ -87,8 +88,17 @@ export class MirroredKeyspace {
     return this.#isRestored
   }
 
+  /** Rises whenever all contents are replaced or dropped. */
+  get contents(): number {
+    return this.#contents
+  }
+
   handle(event: KeyspaceEvent): void {
-    const next = transition(this.#state, event)
+    this.enter(transition(this.#state, event))
+  }
+
+  /** Takes over a state: that of the keyspace of which this one is a copy. */
+  enter(next: KeyspaceState): void {
     if (next === this.#state) return
     const wasServed = this.isServed
     this.#state = next
@@ -110,6 +120,7 @@ export class MirroredKeyspace {
     const isAgain = this.#isRestored
     this.store.restore(tree, revision)
     this.#isRestored = true
+    this.#contents++
     this.stopJoining()
     if (isAgain) this.#sink.reset(this.name, 'restored')
   }
@@ -118,6 +129,7 @@ export class MirroredKeyspace {
   clear(reason: ResetReason): void {
     const hadContents = this.#isRestored
     this.#isRestored = false
+    this.#contents++
     this.store.restore(BTree.empty(), 0 as Revision)
     this.stopJoining()
     if (hadContents) this.#sink.reset(this.name, reason)

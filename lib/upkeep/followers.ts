@@ -8,6 +8,8 @@ import type { Batch } from '../store/event.ts'
 export interface Follower {
   /** A keyspace has applied a batch. */
   applied?(keyspace: Key, batch: Batch): void
+  /** Keyspaces are complete up to a newer revision, without a change. */
+  progressed?(): void
   /** A keyspace has other contents, and another history. */
   reset?(keyspace: Key): void
   /** A keyspace is in another state. */
@@ -26,7 +28,9 @@ export class Followers implements MirrorSink {
     for (const one of this.#all) one.applied?.(keyspace as Key, batch)
   }
 
-  progressed(): void {}
+  progressed(): void {
+    for (const one of this.#all) one.progressed?.()
+  }
 
   reset(keyspace: string): void {
     for (const one of this.#all) one.reset?.(keyspace as Key)

@@ -25,6 +25,13 @@ export class SimFailure extends Error {
 export interface ReadMark {
   readonly epoch: number
   readonly floor: number
+  /** The newest answer that had been given, and in which epoch of the mirror. */
+  readonly newest: Newest | undefined
+}
+
+interface Newest {
+  readonly revision: number
+  readonly epoch: number
 }
 
 /** A position in the history of one keyspace of one mirror. */
@@ -38,20 +45,23 @@ export interface Position {
 export class MirrorChecks {
   readonly #truth: Truth
   readonly #name: string
+  readonly #hasThreads: boolean
   /** The oldest epoch that it may still serve. */
   #servedEpoch = 0
   #newEpochs = 0
   /** The newest answer for each keyspace, and in which epoch of the mirror it was given. */
-  readonly #newest = new Map<string, { readonly revision: number; readonly epoch: number }>()
+  readonly #newest = new Map<string, Newest>()
 
-  constructor(truth: Truth, name: string) {
+  /** With threads only reads that began after an answer are compared with it; one mirror alone answers in order. */
+  constructor(truth: Truth, name: string, hasThreads = false) {
     this.#truth = truth
     this.#name = name
+    this.#hasThreads = hasThreads
   }
 
-  beginRead(): ReadMark {
+  beginRead(keyspace: string): ReadMark {
     const { current } = this.#truth
-    return { epoch: current.index, floor: current.floor }
+    return { epoch: current.index, floor: current.floor, newest: this.#newest.get(keyspace) }
   }
 
   /** Judges an answer from memory. */
@@ -70,7 +80,8 @@ export class MirrorChecks {
       throw this.#failure(`${what} is older than ${freshness.revision}`)
     }
     if (snapshot.revision < 1) throw this.#failure(`${what}: no etcd has that revision`)
-    if (freshness.type !== 'exact') this.#checkNewest(keyspace, snapshot.revision, what)
+    const { revision } = snapshot
+    if (freshness.type !== 'exact') this.#checkNewest(keyspace, { mark, revision }, what)
     if (freshness.type === 'consistent') this.#checkFresh(keyspace, mark, snapshot, what)
     else this.#servedEpoch = this.#epochOf(keyspace, snapshot, this.#servedEpoch, what).index
   }
@@ -143,13 +154,20 @@ export class MirrorChecks {
     })
   }
 
-  /** Whoever asks the same mirror again for what is newest never gets something older, unless it has noticed that etcd went back. */
-  #checkNewest(keyspace: string, revision: number, what: string): void {
+  /** Whoever asks the same mirror again for what is newest, in whichever of its threads, never gets something older, unless it has noticed
+   *  that etcd went back. */
+  #checkNewest(
+    keyspace: string,
+    { mark, revision }: { mark: ReadMark; revision: number },
+    what: string,
+  ): void {
     const epoch = this.#newEpochs
-    const before = this.#newest.get(keyspace)
+    const newest = this.#newest.get(keyspace)
+    const before = this.#hasThreads ? mark.newest : newest
     if (before?.epoch === epoch && revision < before.revision) {
       throw this.#failure(`${what} is older than an answer before it, at ${before.revision}`)
     }
+    if (newest?.epoch === epoch && revision < newest.revision) return
     this.#newest.set(keyspace, { revision, epoch })
   }
 

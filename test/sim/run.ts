@@ -1,4 +1,4 @@
-/** `npm run simulate -- [--events N] [--seed N] [--profile NAME]`: simulates, and prints what happened. With a profile, one world of
+/** `npm run simulate -- [--events N] [--seed N] [--profile NAME] [--threads N]`: simulates, and prints what happened. With a profile, one world of
  *  that profile and seed, as the message of a failure gives them. */
 
 import { parseArgs } from 'node:util'
@@ -11,9 +11,11 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     profile: { type: 'string' },
     world: { type: 'string' },
+    threads: { type: 'string', default: '0' },
   },
 })
 const events = Number(values.events)
+const threads = Number(values.threads)
 const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000))
 const startMs = performance.now()
 const result = await run()
@@ -29,11 +31,11 @@ process.stdout.write(
 async function run(): Promise<SimulationResult> {
   if (values.profile === undefined) {
     const eventsOfWorld = values.world === undefined ? undefined : Number(values.world)
-    return simulate({ events, seed, eventsOfWorld, onWorld: showProgress })
+    return simulate({ events, seed, eventsOfWorld, world: { threads }, onWorld: showProgress })
   }
   const profile = profiles.find(({ name }) => name === values.profile)
   if (profile === undefined) throw new Error(`no profile ${values.profile}`)
-  const world = await runWorld({ seed, profile, events })
+  const world = await runWorld({ seed, profile, events, threads })
   return { events: world.events, worlds: 1, stats: world.stats }
 }
 

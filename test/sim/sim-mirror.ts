@@ -1,6 +1,6 @@
 /** A mirror in the simulation: the real one, with readers and watchers around it whose every answer is checked. */
 
-import type { ReadOutcome } from '../../lib/mirror/reads/read.ts'
+import type { ReadOptions, ReadOutcome } from '../../lib/mirror/reads/read.ts'
 import { silentLogger } from '../support/silent-logger.ts'
 import type { Freshness } from '../../lib/base/freshness.ts'
 import { CacheError } from '../../lib/base/errors.ts'
@@ -8,8 +8,8 @@ import { keyFromText, prefixRange } from '../../lib/base/keys.ts'
 import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import { revision } from '../../lib/base/revision.ts'
 import type { Client } from '../../lib/etcd/client.ts'
-import { defaultLimits, type MirrorLimits } from '../../lib/mirror/limits.ts'
 import { Mirror } from '../../lib/mirror/mirror.ts'
+import { MirrorSet } from '../../lib/mirror/mirror-set.ts'
 import { noMetrics, type MirrorMetrics } from '../../lib/mirror/metrics.ts'
 import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'
 import { compactRevisionKey } from '../../lib/mirror/feed/compaction.ts'
@@ -18,25 +18,13 @@ import type { KeyValue } from '../../lib/store/event.ts'
 import { Keyspace } from '../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { keyspaceNames, nameOf } from './keys.ts'
-import { MirrorChecks, type Position } from './checks.ts'
+import { MirrorChecks } from './checks.ts'
+import { history, limits, type Place, placeOf, type SimWatcher } from './places.ts'
+import type { SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
 import type { SimClock } from './sim-clock.ts'
+import { type SimThread, SimThreads } from './sim-threads.ts'
 import type { Stats } from './stats.ts'
 import type { Truth } from './truth.ts'
-
-/** Small, so that histories end, reads wait and watchdogs bark within the time of a simulation. */
-const limits: MirrorLimits = {
-  ...defaultLimits,
-  pageMinEntries: 5,
-  pageMaxEntries: 12,
-  partMaxEntries: 25,
-  readAheadMaxBytes: 500,
-  selfCheckIntervalMs: 15_000,
-  selfCheckPauseMs: 5,
-  selfCheckPageEntries: 10,
-  joinBufferMaxChanges: 200,
-}
-
-const history = { maxBatches: 60, maxAgeMs: 20_000, maxBytes: 1e9 }
 
 export interface SimMirrorOptions {
   readonly name: string
@@ -45,6 +33,9 @@ export interface SimMirrorOptions {
   readonly random: Random
   readonly truth: Truth
   readonly stats: Stats
+  readonly scheduler: SeededScheduler
+  /** Face threads that have copies of it. */
+  readonly threads: number
   /** Follows keyspace `b` with a stream of its own, as when something between is excluded. */
   readonly isSplit: boolean
   readonly isCheckingVersions: boolean
@@ -54,28 +45,23 @@ export interface SimMirrorOptions {
   readonly mayViolate: boolean
 }
 
-/** A watch: a list, and then whatever the history brings. */
-interface SimWatcher {
-  readonly keyspace: string
-  position: Position | undefined
-}
-
 export class SimMirror {
   readonly name: string
   readonly mirror: Mirror
   readonly #options: SimMirrorOptions
   readonly #checks: MirrorChecks
-  /** Where the sink is in each keyspace. */
-  readonly #delivered = new Map<string, Position>()
-  readonly #watchers: SimWatcher[]
+  readonly #mirrors: MirrorSet
+  readonly #own: Place
+  readonly #threads: SimThreads | undefined
+  readonly #places = new WeakMap<SimThread, Place>()
   readonly #mirrored = new Set<string>()
   #reading = 0
 
   constructor(options: SimMirrorOptions) {
-    const { name, truth, isSplit } = options
+    const { name, truth, isSplit, threads } = options
     this.name = name
     this.#options = options
-    this.#checks = new MirrorChecks(truth, name)
+    this.#checks = new MirrorChecks(truth, name, threads > 0)
     const whole = prefixRange(keyFromText('/r/'))
     const hole = prefixRange(keyFromText('/r/b/'))
     this.mirror = new Mirror({
@@ -83,24 +69,61 @@ export class SimMirror {
       limits,
       logger: silentLogger,
       metrics: this.#metrics(),
-      sink: this.#sink(),
+      sink: this.#sink(() => this.#own),
+      onFactsChanged: () => this.#threads?.keeper.factsChanged(),
       ranges: isSplit ? [...rangesWithout(whole, [hole]), hole] : [whole],
       keyspaceOf: nameOf,
       compactRevisionKey,
     })
+    this.#mirrors = new MirrorSet([this.mirror])
+    this.#own = placeOf(this.#mirrors, undefined, this.#checks)
     for (const keyspace of keyspaceNames) this.#add(keyspace)
-    this.#watchers = keyspaceNames.flatMap(keyspace =>
-      [1, 2].map(() => ({ keyspace, position: undefined })),
-    )
+    if (threads > 0) this.#threads = this.#startThreads(threads)
+  }
+
+  #startThreads(count: number): SimThreads {
+    return new SimThreads({
+      ...this.#options,
+      count,
+      mirrors: this.#mirrors,
+      limits,
+      history,
+      metrics: noMetrics,
+      sinkOf: thread => this.#sink(() => this.#placeOf(thread)),
+    })
+  }
+
+  #threadChecks(): MirrorChecks {
+    const { truth, name } = this.#options
+    return new MirrorChecks(truth, `${name}, a thread`)
+  }
+
+  #placeOf(thread: SimThread): Place {
+    const place = this.#places.get(thread) ?? placeOf(thread.mirrors, thread, this.#threadChecks())
+    this.#places.set(thread, place)
+    return place
+  }
+
+  /** Where a client comes to: clients do not choose. */
+  #anyPlace(): Place {
+    if (this.#threads === undefined) return this.#own
+    return this.#placeOf(this.#threads.any())
+  }
+
+  /** Maybe a thread fails. */
+  trouble(): void {
+    this.#threads?.trouble()
   }
 
   /** Reads that have not ended. */
   get reading(): number {
-    return this.#reading
+    const threads = this.#threads?.threads ?? []
+    return threads.reduce((sum, { reading }) => sum + reading, this.#reading)
   }
 
   get isReady(): boolean {
-    return this.mirror.statuses().every(({ state }) => state === 'ready')
+    const statuses = [this.mirror, ...(this.#threads?.threads ?? []).map(({ mirrors }) => mirrors)]
+    return statuses.every(one => one.statuses().every(({ state }) => state === 'ready'))
   }
 
   /** Reads something, and checks the answer. */
@@ -112,15 +135,20 @@ export class SimMirror {
     if (abort !== undefined) {
       this.#options.clock.setTimer(randomInt(random, 0, 500), () => abort.abort())
     }
-    void this.#read(keyspace, freshness, { canGoElsewhere, signal: abort?.signal })
+    void this.#read(this.#anyPlace(), keyspace, {
+      freshness,
+      canGoElsewhere,
+      signal: abort?.signal,
+    })
   }
 
   /** Lets one watcher look for news. */
   watch(): void {
-    const watcher = randomItem(this.#options.random, this.#watchers)
-    if (!this.#mirrored.has(watcher.keyspace)) return
-    if (watcher.position === undefined) void this.#startWatcher(watcher)
-    else this.#guard(() => this.#moveWatcher(watcher))
+    const place = this.#anyPlace()
+    const watcher = randomItem(this.#options.random, place.watchers)
+    if (!place.mirrors.has(watcher.keyspace)) return
+    if (watcher.position === undefined) void this.#startWatcher(place, watcher)
+    else this.#guard(() => this.#moveWatcher(place, watcher))
   }
 
   /** Drops a keyspace, seldom, or adds it again. */
@@ -128,7 +156,7 @@ export class SimMirror {
     const keyspace = keyspaceNames.at(-1)!
     if (this.#mirrored.has(keyspace)) {
       if (this.#options.random.next() < 0.8) return
-      this.mirror.drop(keyspace)
+      this.#mirrors.drop(keyspace)
       this.#mirrored.delete(keyspace)
     } else {
       this.#add(keyspace)
@@ -137,16 +165,23 @@ export class SimMirror {
 
   /** Every keyspace is mirrored from now on. */
   addAll(): void {
+    this.#threads?.heal()
     for (const keyspace of keyspaceNames) if (!this.#mirrored.has(keyspace)) this.#add(keyspace)
   }
 
-  /** A consistent read of every keyspace, for the end. */
-  async readAll(): Promise<ReadonlyMap<string, Snapshot>> {
+  /** A consistent read of every keyspace in every place, for the end. */
+  async readAll(): Promise<ReadonlyMap<string, Snapshot>[]> {
+    const threads = this.#threads?.threads ?? []
+    const places = [this.#own, ...threads.map(thread => this.#placeOf(thread))]
+    return Promise.all(places.map(place => this.#readAllIn(place)))
+  }
+
+  async #readAllIn({ mirrors }: Place): Promise<ReadonlyMap<string, Snapshot>> {
     const found = new Map<string, Snapshot>()
     for (const keyspace of keyspaceNames) {
       const freshness = { type: 'consistent' } as const
-      const mark = this.#checks.beginRead()
-      const outcome = await this.mirror.read(keyspace, { freshness, canGoElsewhere: false })
+      const mark = this.#checks.beginRead(keyspace)
+      const outcome = await mirrors.read(keyspace, { freshness, canGoElsewhere: false })
       this.#checks.answered(keyspace, { freshness, mark }, outcome)
       if (outcome.from === 'mirror') found.set(keyspace, outcome.snapshot)
     }
@@ -155,7 +190,11 @@ export class SimMirror {
 
   #add(keyspace: string): void {
     this.#mirrored.add(keyspace)
-    this.mirror.add({ name: keyspace, range: prefixRange(keyFromText(`/r/${keyspace}/`)), history })
+    this.#mirrors.add({
+      name: keyspace,
+      range: prefixRange(keyFromText(`/r/${keyspace}/`)),
+      history,
+    })
   }
 
   #anyFreshness(): Freshness {
@@ -174,19 +213,16 @@ export class SimMirror {
     return { type: 'exact', revision: at() }
   }
 
-  async #read(
-    keyspace: string,
-    freshness: Freshness,
-    options: { readonly canGoElsewhere: boolean; readonly signal: AbortSignal | undefined },
-  ): Promise<void> {
+  async #read(place: Place, keyspace: string, options: ReadOptions): Promise<void> {
     const { stats } = this.#options
-    const mark = this.#checks.beginRead()
-    this.#reading++
+    const { freshness } = options
+    const mark = this.#checks.beginRead(keyspace)
+    this.#began(place, 1)
     try {
-      const outcome = await this.mirror.read(keyspace, { freshness, ...options })
+      const outcome = await place.mirrors.read(keyspace, options)
       stats.count(`${freshness.type} ${outcome.from}`)
       this.#guard(() => this.#checks.answered(keyspace, { freshness, mark }, outcome))
-      await this.#goElsewhere(keyspace, freshness, outcome)
+      await this.#goElsewhere(place, keyspace, { freshness, outcome })
     } catch (error) {
       if (error instanceof CacheError) {
         stats.count(`${freshness.type} ${error.code}`)
@@ -195,47 +231,63 @@ export class SimMirror {
         this.#options.fail(error)
       }
     } finally {
-      this.#reading--
+      this.#began(place, -1)
     }
   }
 
+  /** Reads of a thread that was killed end with it. */
+  #began({ thread }: Place, change: number): void {
+    if (thread === undefined) this.#reading += change
+    else thread.reading += change
+  }
+
   /** What the mirror does not answer is read from etcd, as the layers above would. */
-  async #goElsewhere(keyspace: string, freshness: Freshness, outcome: ReadOutcome): Promise<void> {
+  async #goElsewhere(
+    { mirrors }: Place,
+    keyspace: string,
+    { freshness, outcome }: { readonly freshness: Freshness; readonly outcome: ReadOutcome },
+  ): Promise<void> {
     if (outcome.from === 'mirror' || freshness.type !== 'consistent') return
-    const mark = this.#checks.beginRead()
+    const mark = this.#checks.beginRead(keyspace)
     const entries: KeyValue[] = []
     let at = revision(0)
     const { signal } = new AbortController()
     const range = prefixRange(keyFromText(`/r/${keyspace}/`))
-    for await (const page of this.mirror.directReads.read({ range, signal })) {
-      entries.push(...page.entries)
-      at = page.revision
+    try {
+      for await (const page of mirrors.readDirectly(keyspace, { range, signal })) {
+        entries.push(...page.entries)
+        at = page.revision
+      }
+    } catch (error) {
+      // etcd has compacted the revision between two pages.
+      if (error instanceof CacheError && error.code === 'expired') return
+      throw error
     }
     const contents = new Keyspace(history)
     contents.restore(entries, at)
     this.#guard(() => this.#checks.directlyAnswered(keyspace, mark, contents.latest()))
   }
 
-  async #startWatcher(watcher: SimWatcher): Promise<void> {
+  async #startWatcher({ mirrors, thread, checks }: Place, watcher: SimWatcher): Promise<void> {
     const freshness = this.#options.random.next() < 0.5 ? 'any' : 'consistent'
     try {
-      const outcome = await this.mirror.read(watcher.keyspace, {
+      const outcome = await mirrors.read(watcher.keyspace, {
         freshness: { type: freshness },
         canGoElsewhere: true,
       })
-      if (outcome.from === 'elsewhere') return
+      if (outcome.from === 'elsewhere' || thread?.isDead === true) return
       this.#guard(() => {
-        watcher.position = this.#checks.positionOf(watcher.keyspace, outcome.snapshot)
+        watcher.position = checks.positionOf(watcher.keyspace, outcome.snapshot)
       })
     } catch (error) {
       if (!(error instanceof CacheError)) this.#options.fail(error)
     }
   }
 
-  #moveWatcher(watcher: SimWatcher): void {
+  #moveWatcher({ mirrors, checks }: Place, watcher: SimWatcher): void {
     const { keyspace, position } = watcher
     if (position === undefined) return
-    const batches = this.mirror.keyspace(keyspace).store.since(revision(position.revision))
+    const batches = mirrors.keyspace(keyspace).store.since(revision(position.revision))
     if (batches === 'expired') {
       this.#options.stats.count('watcher expired')
       watcher.position = undefined
@@ -244,45 +296,54 @@ export class SimMirror {
     let count = 0
     const max = randomInt(this.#options.random, 1, 20)
     for (const batch of batches) {
-      this.#checks.moved(keyspace, position, batch)
+      checks.moved(keyspace, position, batch)
       this.#options.stats.count('watched batch')
       count++
       if (count === max) break
     }
   }
 
-  #sink(): MirrorSink {
+  /** The sink of the mirror, whose threads are told, or of a thread. */
+  #sink(placeOf: () => Place): MirrorSink {
+    const keeper = (): SimThreads['keeper'] | undefined =>
+      placeOf().thread === undefined ? this.#threads?.keeper : undefined
     return {
       applied: (keyspace, batch) => {
         this.#options.stats.count('applied batch')
         this.#guard(() => {
-          const { store } = this.mirror.keyspace(keyspace)
-          let position = this.#delivered.get(keyspace)
+          const { delivered, mirrors, checks } = placeOf()
+          const { store } = mirrors.keyspace(keyspace)
+          let position = delivered.get(keyspace)
           if (position === undefined) {
-            position = this.#checks.positionOf(keyspace, store.at(store.oldest))
-            this.#delivered.set(keyspace, position)
+            position = checks.positionOf(keyspace, store.at(store.oldest))
+            delivered.set(keyspace, position)
           }
-          this.#checks.moved(keyspace, position, batch)
+          checks.moved(keyspace, position, batch)
         })
+        keeper()?.applied(keyspace)
       },
       progressed: (keyspaces, at) => {
         this.#options.stats.count('progress mark')
+        keeper()?.progressed()
         if (this.#options.random.next() > 0.1) return
         for (const keyspace of keyspaces) {
-          const mirrored = this.mirror.keyspace(keyspace)
+          const mirrored = placeOf().mirrors.keyspace(keyspace)
           if (!mirrored.isServed || mirrored.store.revision > at) continue
-          this.#guard(() => this.#checks.proven(keyspace, mirrored.store.latest(), at))
+          this.#guard(() => placeOf().checks.proven(keyspace, mirrored.store.latest(), at))
         }
       },
       reset: (keyspace, reason) => {
         this.#options.stats.count(`reset ${reason}`)
-        this.#delivered.delete(keyspace)
-        for (const watcher of this.#watchers) {
+        const { delivered, watchers } = placeOf()
+        delivered.delete(keyspace)
+        for (const watcher of watchers) {
           if (watcher.keyspace === keyspace) watcher.position = undefined
         }
+        keeper()?.reset(keyspace)
       },
-      stateChanged: (_keyspace, state) => {
+      stateChanged: (keyspace, state) => {
         this.#options.stats.count(`state ${state}`)
+        keeper()?.stateChanged(keyspace)
       },
     }
   }

@@ -42,6 +42,18 @@ t.test('faults of every kind were part of it', async t => {
   }
 })
 
+t.test('a client that moves between face threads never sees time go back', async t => {
+  const seed = Math.floor(Math.random() * 1_000_000_000)
+  for (const threads of [2, 4]) {
+    const { stats } = await simulate({ events: 84_000, seed, eventsOfWorld, world: { threads } })
+    for (const type of ['any', 'consistent', 'not-older-than', 'exact']) {
+      t.ok(stats.of(`${type} mirror`) > 100, `reads of type ${type} were answered`)
+    }
+    const faults = ['fault thread killed', 'fault thread stalled', 'ring was full', 'long record']
+    for (const name of faults) t.ok(stats.of(name) > 0, name)
+  }
+})
+
 t.test('the same seed replays the same world', async t => {
   const profile = profiles.find(({ name }) => name === 'everything')!
   const runs = [1, 2].map(() => runWorld({ seed: 77, profile, events: 8000 }))

@@ -26,7 +26,8 @@ export class WorldFailure extends Error {
 
   constructor(world: WorldOptions, cause: unknown, events: number) {
     const text = cause instanceof Error ? cause.message : String(cause)
-    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}`
+    const threads = world.threads === undefined ? '' : ` --threads ${world.threads}`
+    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}`
     super(`${text} (event ${events}; replay: ${replay})`, { cause })
     this.world = world
   }

@@ -8,6 +8,7 @@ import { createRandom, type Random, randomInt, randomItem } from '../../lib/base
 import { EngineClient } from '../../lib/etcd/engine/client.ts'
 import { Engine } from '../../lib/etcd/engine/engine.ts'
 import { FaultyNetwork } from '../support/etcd/faulty-network.ts'
+import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { SimFailure } from './checks.ts'
 import { Faults, type Profile } from './faults.ts'
 import { SimClock } from './sim-clock.ts'
@@ -27,6 +28,8 @@ export interface WorldOptions {
   /** The version that etcd gives. */
   readonly version?: string | undefined
   readonly isCheckingVersions?: boolean | undefined
+  /** Face threads of each mirror; none if it is left out. */
+  readonly threads?: number | undefined
 }
 
 /** Everything must have come to rest after so long. */
@@ -87,6 +90,8 @@ export class World {
           name,
           client: clientNamed(name, i),
           clock,
+          scheduler: this.#scheduler,
+          threads: options.threads ?? 0,
           random: this.#fork(),
           isSplit: i === 1,
           isCheckingVersions,
@@ -138,6 +143,8 @@ export class World {
   #act(): void {
     const random = this.#random
     if (this.#faults.step()) this.#rest()
+    const { threads = 0, profile } = this.#options
+    if (threads > 0 && random.next() < profile.trouble) randomItem(random, this.#mirrors).trouble()
     const choice = random.next()
     if (choice < 0.08) this.#write()
     else if (choice < 0.14) this.#read()
@@ -217,7 +224,7 @@ export class World {
     for (const mirror of this.#mirrors) {
       mirror
         .readAll()
-        .then(contents => this.#compare(mirror.name, contents))
+        .then(places => places.forEach(contents => this.#compare(mirror.name, contents)))
         .then(() => compared++)
         .catch(this.#fail)
     }
@@ -234,7 +241,7 @@ export class World {
     }
   }
 
-  #compare(name: string, contents: Awaited<ReturnType<SimMirror['readAll']>>): void {
+  #compare(name: string, contents: ReadonlyMap<string, Snapshot>): void {
     for (const keyspace of keyspaceNames) {
       const snapshot = contents.get(keyspace)
       const { current } = this.#truth

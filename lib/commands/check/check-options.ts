@@ -25,7 +25,7 @@ import { readTls } from '../../http/server/tls.ts'
 import { CertificateDates } from '../../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../../ops/system.ts'
 import { prefixOf } from '../generate.ts'
-import { minorOf, stopDelayOf } from '../serve.ts'
+import { minorOf, stopDelayOf } from '../serve-plan.ts'
 import type { CheckList, Finding } from './check-list.ts'
 
 /** Each option that has a form to keep. */

@@ -27,6 +27,8 @@ export interface Listen {
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number
+  /** How several threads listen on the port: on descriptors of one socket, or each on a socket of its own. */
+  readonly shared?: { readonly descriptor: number | undefined } | undefined
 }
 
 export interface ServerOptions {
@@ -157,7 +159,7 @@ export class Server {
           }),
         ),
       )
-      listener.listen({ host, port }, resolve)
+      listener.listen(listenOptionsOf(options.listen), resolve)
     })
     return server
   }
@@ -341,6 +343,14 @@ function onFirstBytes(socket: net.Socket, withinMs: number, task: (start: Buffer
     socket.unshift(start)
     task(start)
   })
+}
+
+/** `reusePort` has no type in Node 20, which ignores it. */
+function listenOptionsOf({ host, port, shared }: Listen): net.ListenOptions & { fd?: number } {
+  if (shared === undefined) return { host, port }
+  const { descriptor } = shared
+  if (descriptor !== undefined) return { fd: descriptor }
+  return { host, port, reusePort: true } as net.ListenOptions
 }
 
 /** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */

@@ -104,6 +104,7 @@ export class CompactionFollower {
       this.#context.logger.warn('the key of the compacted revision holds no revision')
     } else if (compacted > this.#revision) {
       this.#revision = revision(compacted)
+      this.#context.onFactsChanged()
     }
   }
 }

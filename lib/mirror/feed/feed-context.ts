@@ -27,6 +27,8 @@ export interface FeedContext {
   readonly keyspaceOf: KeyspaceOf
   /** Called with the progress of a bootstrap after each page. */
   readonly onLoad: (range: KeyRange, report: LoadReport) => void
+  /** The epoch, the compacted revision, or the trust in progress has changed. */
+  readonly onFactsChanged: () => void
   /** Aborted when the mirror is stopped. */
   readonly signal: AbortSignal
 }

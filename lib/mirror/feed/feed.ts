@@ -63,6 +63,10 @@ export class Feed implements StreamTarget {
     return this.#keyspaces.values()
   }
 
+  keyspace(name: string): MirroredKeyspace | undefined {
+    return this.#keyspaces.get(name)
+  }
+
   get trust(): ProgressTrust {
     return this.#stream?.trust ?? 'unknown'
   }
@@ -198,6 +202,7 @@ export class Feed implements StreamTarget {
   streamChanged(): void {
     this.#checkCaughtUp()
     this.wakeReads()
+    this.#context.onFactsChanged()
   }
 
   /** Makes every waiting read check its condition again. */

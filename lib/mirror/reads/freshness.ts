@@ -43,7 +43,9 @@ export class FreshnessGate {
   constructor(options: GateOptions) {
     this.#options = options
     this.#deadlines = new DeadlineList(options.clock, options.limits.readWaitMaxMs, read => {
-      read.fail(this.#refusal(read))
+      // What it waits for, such as a probe, may not be needed any more.
+      this.#look(read)
+      if (!read.isSettled) read.fail(this.#refusal(read))
     })
   }
 

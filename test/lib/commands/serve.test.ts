@@ -57,6 +57,24 @@ t.test('serve says where it serves, what it holds and what to try, and ends in p
   t.equal(await program.stop(), 0)
 })
 
+t.test('serve with two threads answers as with one, and counts as one', async t => {
+  const program = await startProgram(t, ['--generate', 'pods=20', '--threads', '2'])
+  const { port } = program
+  const lists = await Promise.all(
+    Array.from({ length: 12 }, () => ask(port, { path: '/api/v1/pods' })),
+  )
+  for (const { body } of lists) {
+    t.equal((JSON.parse(body.toString()) as { items: unknown[] }).items.length, 20)
+  }
+  const ready = await ask(port, { path: '/readyz?verbose' })
+  t.match(ready.body.toString(), /^readyz check passed$/m)
+  const metrics = (await ask(port, { path: '/metrics' })).body.toString()
+  t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 12$/m)
+  t.equal(metrics.match(/^# TYPE watchglass_requests_total/gm)?.length, 1)
+  t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 20$/m)
+  t.equal(await program.stop(), 0)
+})
+
 t.test('serve mirrors an etcd that is there', async t => {
   const child: ChildProcess = spawn(
     process.execPath,

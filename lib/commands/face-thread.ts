@@ -1,0 +1,140 @@
+/** A face thread: serves clients from copies of what the main thread mirrors. The main thread starts this file. */
+
+import { CacheError } from '../base/errors.ts'
+import type { HealthCheck } from '../base/health-check.ts'
+import type { Logger } from '../base/logger.ts'
+import type { EtcdPlan } from '../compose/etcd/etcd-plan.ts'
+import { Service, type ServiceOptions } from '../compose/service.ts'
+import { OptionValues } from '../config/option-values.ts'
+import { systemClock } from '../ops/system.ts'
+import { FaceThread } from '../mirror/threads/process/face-thread.ts'
+import type { ThreadProgram } from './thread-program.ts'
+import { startPlan } from './serve-plan.ts'
+
+const figuresEveryMs = 1_000
+/** Encoded objects of all threads together: see lib/compose/assemble.ts. */
+const segmentsMaxBytes = 1024 * 1024 * 1024
+
+async function run(thread: FaceThread): Promise<void> {
+  const { number, count, listening, program } = thread.data
+  const values = new OptionValues(new Map((program as ThreadProgram).values))
+  const said = new SaidOnce(thread.logger)
+  const plan = await startPlan({ values, logger: said.logger })
+  said.isStarting = false
+  const checks = new RemoteChecks()
+  const { listen } = plan.options
+  const service = await Service.start({
+    ...plan.options,
+    client: thread.clients.client(0),
+    others: plan.etcd.others.size === 0 ? undefined : othersOf(thread, plan.etcd),
+    listen: {
+      ...listen,
+      port: listening.type === 'port' ? listening.port : listen.port,
+      shared: { descriptor: listening.type === 'descriptor' ? listening.descriptor : undefined },
+    },
+    copies: {
+      createMirrors: parts => thread.createMirrors(parts),
+      allMetrics: () => thread.allMetrics(),
+      checks: checks.all,
+    },
+    adminListen: undefined,
+    // The main thread has them.
+    hasControllers: false,
+    hasSystemNamespaces: false,
+    faults: undefined,
+    etcdDoor: undefined,
+    memoryBudgetBytes: undefined,
+    segmentsMaxBytes: Math.floor(segmentsMaxBytes / count),
+  })
+  thread.onOrder(order => {
+    switch (order.type) {
+      case 'give-metrics':
+        void service.ownMetrics().then(text => thread.tell({ type: 'metrics', id: order.id, text }))
+        return
+      case 'health':
+        checks.take(order.problems)
+        return
+      case 'drop-segments':
+        service.dropSegments(order.bytes)
+        return
+      case 'pass-through':
+        service.readSwitch?.set(order.isOn)
+        return
+      case 'stop':
+        void stop(thread, service, () => plan.stop())
+    }
+  })
+  thread.tell({ type: 'listening', port: service.port })
+  void service.ready.then(() => thread.tell({ type: 'ready' }))
+  tellFigures(thread, service)
+  said.logger.debug('a face thread serves', { number })
+}
+
+/** The other etcds, in the order of the main thread. */
+function othersOf(thread: FaceThread, { others }: EtcdPlan): ServiceOptions['others'] {
+  return [...others.values()].map((prefixes, i) => ({
+    client: thread.clients.client(i + 1),
+    prefixes,
+  }))
+}
+
+function tellFigures(thread: FaceThread, service: Service): void {
+  systemClock.setTimer(figuresEveryMs, () => {
+    const { segmentBytes, openWatches } = service
+    thread.tell({ type: 'figures', figures: { segmentBytes, openWatches } })
+    tellFigures(thread, service)
+  })
+}
+
+async function stop(
+  thread: FaceThread,
+  service: Service,
+  stopPlan: () => Promise<void>,
+): Promise<void> {
+  await service.stop()
+  await stopPlan()
+  thread.tell({ type: 'stopped' })
+  // Only this thread ends. The message is sent before.
+  setImmediate(() => process.exit(0))
+}
+
+/** Checks of the main thread, as it last told. */
+class RemoteChecks {
+  readonly all: HealthCheck[] = []
+  #problems: Readonly<Record<string, string>> = {}
+
+  take(problems: Readonly<Record<string, string>>): void {
+    this.#problems = problems
+    for (const name of Object.keys(problems)) {
+      if (this.all.some(check => check.name === name)) continue
+      this.all.push({ name, problem: () => this.#problems[name] || undefined })
+    }
+  }
+}
+
+/** What the options lead to is said by the main thread already. */
+class SaidOnce {
+  isStarting = true
+  readonly logger: Logger
+
+  constructor(logger: Logger) {
+    this.logger = {
+      debug: (message, fields) => logger.debug(message, fields),
+      info: (message, fields) => {
+        if (!this.isStarting) logger.info(message, fields)
+      },
+      warn: (message, fields) => {
+        if (!this.isStarting) logger.warn(message, fields)
+      },
+      error: (message, fields) => logger.error(message, fields),
+    }
+  }
+}
+
+const thread = FaceThread.here()
+if (thread === undefined) throw new Error('this is a thread of watchglass serve')
+run(thread).catch((error: unknown) => {
+  const { code, message } = CacheError.from(error, 'closed')
+  thread.tell({ type: 'failed', failure: message, isInvalid: code === 'invalid_request' })
+  setImmediate(() => process.exit(1))
+})

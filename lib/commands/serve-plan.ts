@@ -1,0 +1,113 @@
+/** What `serve` serves, and how, read from the options: the same in every thread of the process. */
+
+import { schemaOf } from '../codec/schema/schema.ts'
+import { CacheError } from '../base/errors.ts'
+import { certificateFilesOf } from '../config/files.ts'
+import { listenOf, tlsFilesOf } from '../config/listen.ts'
+import { memoryBudgetOf } from '../config/memory.ts'
+import { faultsOf } from '../compose/faults.ts'
+import { listed } from '../config/upstream.ts'
+import type { OptionValues } from '../config/option-values.ts'
+import { readTokenEncryption } from '../http/api/token-encryption.ts'
+import { readTls } from '../http/server/tls.ts'
+import { startGuarded } from '../compose/access.ts'
+import { auditFile } from '../compose/audit-log.ts'
+import type { Logger } from '../base/logger.ts'
+import { type EtcdPlan, etcdPlanOf } from '../compose/etcd/etcd-plan.ts'
+import { prefixOf } from './generate.ts'
+import { readResources } from '../compose/resources-file.ts'
+import { type ServiceOptions } from '../compose/service.ts'
+import { adminListenOf, keptOf } from '../compose/upstream-options.ts'
+
+/** What is served, and how. */
+export interface ServePlan {
+  readonly etcd: EtcdPlan
+  readonly options: Omit<ServiceOptions, 'client' | 'others'>
+  stop(): Promise<void>
+}
+
+/** Whatever is wrong on the command line, or in what it names, is said before an etcd is filled, which may take a while. */
+export async function startPlan({
+  values,
+  logger,
+}: {
+  readonly values: OptionValues
+  readonly logger: Logger
+}): Promise<ServePlan> {
+  const listen = listenOf(values)
+  const prefix = prefixOf(values)
+  const resourcesFile = values.text('resources')
+  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
+  const schema = schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
+  const etcd = etcdPlanOf(values, { schema, prefix, configured })
+  const keyFile = values.text('continue-key-file')
+  const auditLog = values.text('audit-log')
+  const options = {
+    listen,
+    schema,
+    prefix,
+    configured,
+    excluded: etcd.excluded,
+    isKept: keptOf(etcd),
+    adminListen: adminListenOf(values),
+    tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
+    isWritable: isWritable(values),
+    hasControllers: isWritable(values),
+    hasSystemNamespaces: isOwn(values) && values.text('load') === undefined,
+    hasCbor: values.switch('cbor'),
+    stopDelayMs: stopDelayOf(values) * 1000,
+    memoryBudgetBytes: memoryBudgetOf(values),
+    faults: faultsOf(values),
+    certificateFiles: certificateFilesOf(values),
+    logger,
+  }
+  const tls = tlsFilesOf(values)
+  if (tls !== undefined) await readTls(tls)
+  const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
+  const guarded = await startGuarded(values, listen.host, logger)
+  return {
+    etcd,
+    options: { ...options, ...guarded.options, audit: audit?.open },
+    async stop() {
+      await guarded.stop()
+      await audit?.flush()
+    },
+  }
+}
+
+/** `1.34` of `1.34`, `v1.34` and `34`. */
+export function minorOf(text: string): string {
+  const minor = /^(?:v?1\.)?(\d{1,3})$/.exec(text)?.[1]
+  if (minor === undefined) {
+    throw invalid(`--kubernetes-version "${text}" is not a minor version such as 1.34`)
+  }
+  return `1.${minor}`
+}
+
+/** Whether the API takes writes. */
+function isWritable(values: OptionValues): boolean {
+  const [isAsked, isRefused] = [values.switch('writable'), values.switch('read-only')]
+  if (isAsked && isRefused) throw invalid('--writable and --read-only exclude each other')
+  const hasUpstream = values.text('upstream') !== undefined
+  if (isAsked && hasUpstream) {
+    throw invalid('--writable goes without --upstream: the upstream does the writes')
+  }
+  return isAsked || (!isRefused && !hasUpstream && isOwn(values))
+}
+
+function isOwn(values: OptionValues): boolean {
+  return listed(values, 'etcd').join() === 'embedded'
+}
+
+/** How long to serve on, in seconds. */
+export function stopDelayOf(values: OptionValues): number {
+  const text = values.text('shutdown-delay') ?? ''
+  if (!/^\d{1,4}$/.test(text)) {
+    throw invalid(`--shutdown-delay "${text}" is not a number of seconds from 0 to 9999`)
+  }
+  return Number(text)
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}

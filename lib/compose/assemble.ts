@@ -1,0 +1,228 @@
+/** Builds the parts of a service, from the registry and the mirror up. */
+
+import { type Clock } from '../base/clock.ts'
+import type { Key } from '../base/keys.ts'
+import type { Client } from '../etcd/client.ts'
+import type { Authorizer } from '../http/auth/authorizer.ts'
+import { Fairness } from '../http/limits/fairness.ts'
+import type { Handler, OnFault } from '../http/server/exchange.ts'
+import { createAuditIds } from '../http/audit/audit-ids.ts'
+import { createHandler } from '../http/api/handler.ts'
+import type { MetricsText } from '../http/api/api.ts'
+import { OpenWatches } from '../http/watch/open-watches.ts'
+import { compactRevisionKey } from '../mirror/feed/compaction.ts'
+import { defaultLimits } from '../mirror/limits.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
+import { Metrics } from '../ops/metrics.ts'
+import { systemClock, systemRandom } from '../ops/system.ts'
+import type { Segment } from '../codec/output/segments.ts'
+import type { Keyspace } from '../store/keyspace.ts'
+import { SegmentCache } from '../store/segments.ts'
+import { accessRules, createAuthorizer } from './authorization.ts'
+import { Followers, onAnyChange } from '../upkeep/followers.ts'
+import { ServiceHealth } from './health.ts'
+import { IndexKeeper } from '../upkeep/index-keeper.ts'
+import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
+import { MirrorReads } from '../upkeep/mirror-reads.ts'
+import { etcdKeysOf } from './etcd/etcd-keys.ts'
+import { WatchHubs } from '../upkeep/watch-hubs.ts'
+import { createMirrors } from './mirrors.ts'
+import { createFaults, type FaultsSide } from './faults.ts'
+import { createPage } from './page.ts'
+import { createWriteSide, type WriteSide } from './writes/write-side.ts'
+import type { PageSource } from '../http/page/page-source.ts'
+import type { Recent } from '../ops/recent.ts'
+import {
+  createMemoryKeeper,
+  createRegistry,
+  createUpstreamSide,
+  faultLogger,
+  checksOf,
+  history,
+  snapshotsIn,
+  storeIn,
+  watchAll,
+  withoutDropped,
+} from './service-parts.ts'
+import type { ServiceOptions } from './service-options.ts'
+import { SlabKeeper } from '../upkeep/slab-keeper.ts'
+import { ViewKeeper } from '../upkeep/view-keeper.ts'
+import { Threads } from './threads.ts'
+import type { UpstreamSide } from './upstream-side.ts'
+
+/** Enough for the encoded objects of some hundred thousand pods. Beyond it, the least recently used are evicted. */
+const segmentsMaxBytes = 1024 * 1024 * 1024
+
+/** What a service consists of. */
+export interface ServiceParts {
+  readonly clock: Clock
+  readonly metrics: Metrics
+  readonly registry: LiveRegistry
+  readonly mirrors: Mirrors
+  readonly watches: OpenWatches
+  readonly authorizer: Authorizer | undefined
+  readonly upstreamSide: UpstreamSide | undefined
+  readonly memory: MemoryKeeper | undefined
+  readonly writeSide: WriteSide | undefined
+  readonly faults: FaultsSide | undefined
+  readonly health: ServiceHealth
+  readonly page: PageSource
+  readonly recent: Recent
+  readonly segments: SegmentCache<Segment>
+  readonly threads: Threads | undefined
+  readonly handler: Handler
+  readonly onFault: OnFault
+}
+
+/** Builds everything, from the registry and the mirror up. Nothing is started: what follows the mirror is added to the list of followers
+ *  as it is made. */
+export function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
+  const { logger, clock = systemClock } = options
+  const metrics = new Metrics()
+  const dropped = new Set<Key>()
+  const kept = withoutDropped(options, dropped)
+  const registry = createRegistry(kept, serverAddress)
+  const followers = new Followers()
+  const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry })
+  const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
+  const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
+  const indexes = new IndexKeeper({ storeOf, clock, fits: bytes => memory?.fits(bytes) ?? true })
+  const hubs = new WatchHubs(mirrors, clock)
+  const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
+  const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
+  const common = { clock, logger, registry, mirrors }
+  const upstreamSide = createUpstreamSide(kept, {
+    ...common,
+    metrics: metrics.upstream,
+    etcd: etcdKeysOf(clientsOf(options)),
+    prefix: options.prefix,
+    declared: options.configured ?? [],
+    resumeHeld: keyspace => hubs.resumeHeld(keyspace),
+  })
+  const memory = createMemoryKeeper(options, {
+    segments: threads?.segments ?? segments,
+    indexes,
+    clock,
+    keyspaces: () => mirrors.statuses().map(({ name }) => name as Key),
+    storeOf,
+    drop(keyspace) {
+      dropped.add(keyspace)
+      watches.endAll([keyspace])
+      registry.mirroredChanged()
+    },
+  })
+  const own = checksOf(upstreamSide, memory, threads)
+  const health = new ServiceHealth(mirrors, own, options.copies?.checks)
+  const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
+  const writeSide = createWriteSide(options, { clock, registry, storeOf })
+  followers.add(
+    authorizer && accessRules(options.prefix, authorizer),
+    onAnyChange(keyspace => registry.changed(keyspace)),
+    hubs,
+    // The values of a face thread are in slabs of the main thread.
+    options.copies === undefined ? slabs : undefined,
+    indexes,
+    new ViewKeeper(() => registry.state.registry, storeOf, clock),
+    memory,
+    upstreamSide,
+    health,
+    writeSide?.controllers,
+    threads?.keeper,
+  )
+  registry.onRedefined(keyspaces => indexes.forget(keyspaces))
+  registry.onRedefined(keyspaces => watches.endAll(keyspaces))
+  void health.ready.then(() => memory?.started())
+  const faults = createFaults(options, { clock, counts: metrics.faults })
+  const shown = createPage({ ...common, metrics, health, watches, upstreamSide })
+  const shared = { ...common, metrics, watches, authorizer, health, ...shown }
+  const sides = { upstreamSide, memory, writeSide, faults, segments, threads }
+  const parts = { ...shared, ...sides, onFault: faultLogger(metrics, logger) }
+  watchAll(metrics, parts, options)
+  return { ...parts, handler: handlerOf(options, { ...parts, indexes }) }
+}
+
+/** The first etcd, and then the others. */
+function clientsOf({ client, others = [] }: ServiceOptions): Client[] {
+  return [client, ...others.map(other => other.client)]
+}
+
+interface MirrorsParts {
+  readonly metrics: Metrics
+  readonly followers: Followers
+  readonly registry: LiveRegistry
+}
+
+/** The mirrors; in a face thread copies of them; in front of face threads also what feeds these. */
+function mirrorsOf(
+  options: ServiceOptions,
+  { metrics, followers: sink, registry }: MirrorsParts,
+): { readonly mirrors: Mirrors; readonly threads: Threads | undefined } {
+  const { clock = systemClock, limits = defaultLimits, logger, copies } = options
+  const common = { clock, limits, metrics: metrics.mirror, sink }
+  if (copies !== undefined) {
+    return { mirrors: copies.createMirrors({ ...common, history }), threads: undefined }
+  }
+  let threads: Threads | undefined = undefined
+  const mirrors = createMirrors(options, {
+    ...common,
+    random: systemRandom,
+    logger,
+    keyspaceOf: registry.keyspaceOf,
+    compactRevisionKey,
+    onFactsChanged: () => threads?.keeper.factsChanged(),
+  })
+  if (options.threads !== undefined) {
+    threads = new Threads(options.threads, {
+      mirrors,
+      clients: clientsOf(options),
+      clock,
+      logger,
+      metrics,
+    })
+  }
+  return { mirrors, threads }
+}
+
+interface HandlerParts extends Omit<ServiceParts, 'handler'> {
+  readonly indexes: IndexKeeper
+}
+
+function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
+  const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
+  const { indexes, segments, onFault, page } = parts
+  return createHandler({
+    state: () => registry.state,
+    reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
+    faults: parts.faults?.faults,
+    proxy: upstreamSide?.proxy,
+    comparison: upstreamSide?.comparison,
+    watches,
+    segments,
+    tokenEncryption: options.tokenEncryption,
+    hasCbor: options.hasCbor ?? false,
+    authorizer,
+    fairness: new Fairness({ clock, metrics: metrics.access }),
+    audit: options.audit?.(lines => metrics.access.auditLost(lines)),
+    onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
+    writes: parts.writeSide?.writes,
+    health,
+    requests: metrics.requests,
+    metrics: metricsText(parts, options),
+    page: upstreamSide === undefined && authorizer === undefined ? page : undefined,
+    clock,
+    logger: options.logger,
+    onFault,
+    auditId: createAuditIds(),
+  })
+}
+
+/** The metrics of the whole process, in whichever thread they are asked for. */
+export function metricsText(
+  { metrics, threads }: Pick<ServiceParts, 'metrics' | 'threads'>,
+  { copies }: ServiceOptions,
+): MetricsText {
+  const { contentType } = metrics
+  const text = copies?.allMetrics ?? (() => threads?.allMetrics() ?? metrics.text())
+  return { contentType, text }
+}

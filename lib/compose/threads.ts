@@ -1,0 +1,159 @@
+/** Face threads: what the main thread has in the place of a listener, and what a face thread has in the place of mirrors. */
+
+import type { Clock } from '../base/clock.ts'
+import type { HealthCheck } from '../base/health-check.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import type { Listen } from '../http/server/server.ts'
+import { defaultLimits } from '../mirror/limits.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { sumOfMetrics } from '../ops/metrics/sum.ts'
+import { systemRandom } from '../ops/system.ts'
+import { shareSlabs } from '../store/slab.ts'
+import type { FaceMirrorsOptions } from '../mirror/threads/face-mirrors.ts'
+import { Keeper } from '../mirror/threads/keeper.ts'
+import { sharePort } from '../mirror/threads/process/listening.ts'
+import { ThreadPool } from '../mirror/threads/process/pool.ts'
+
+export interface ThreadsOptions {
+  readonly count: number
+  /** What a thread runs, and what it is given. */
+  readonly script: URL
+  readonly program: unknown
+}
+
+/** For a process with face threads: to be called before the first value is stored. */
+export function prepareThreads(options: ThreadsOptions): ThreadsOptions {
+  shareSlabs()
+  return options
+}
+
+/** In a face thread: where its contents come from, and what else it knows of the process. */
+export interface CopiesOptions {
+  readonly createMirrors: (
+    parts: Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
+  ) => Mirrors
+  /** The metrics of the whole process. */
+  readonly allMetrics: () => Promise<string>
+  /** Checks of the main thread. */
+  readonly checks: readonly HealthCheck[]
+}
+
+/** What accepts connections: a listener, or threads that each have one. */
+export interface Front {
+  readonly port: number
+  /** Requests under way. */
+  readonly exchanges: number
+  drain(): Promise<void>
+  close(): void
+}
+
+export interface ThreadsParts {
+  readonly mirrors: MirrorSet
+  readonly clients: readonly Client[]
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly metrics: Metrics
+}
+
+export class Threads implements Front {
+  readonly keeper: Keeper
+  readonly #options: ThreadsOptions
+  readonly #parts: ThreadsParts
+  #pool: ThreadPool | undefined = undefined
+  #onStarted: () => void = () => {}
+  /** Resolves when every thread has everything that is mirrored. */
+  readonly ready: Promise<void>
+
+  constructor(options: ThreadsOptions, parts: ThreadsParts) {
+    const { mirrors, clients, clock } = parts
+    this.#options = options
+    this.#parts = parts
+    this.keeper = new Keeper({
+      mirrors,
+      clients,
+      clock,
+      readWaitMaxMs: defaultLimits.readWaitMaxMs,
+    })
+    const started = new Promise<void>(resolve => (this.#onStarted = resolve))
+    this.ready = started.then(() => this.#pool?.ready)
+  }
+
+  /** Resolves when all threads listen. */
+  async start({ host, port }: Listen, checks: () => readonly HealthCheck[]): Promise<void> {
+    const { clock, logger, metrics } = this.#parts
+    this.#pool = await ThreadPool.start({
+      ...this.#options,
+      keeper: this.keeper,
+      port: await sharePort(host, port),
+      clock,
+      random: systemRandom,
+      logger,
+      metricsOf: async texts => sumOfMetrics([await metrics.text(), ...texts]),
+      problems: () =>
+        Object.fromEntries(checks().map(({ name, problem }) => [name, problem() ?? ''])),
+    })
+    this.#onStarted()
+  }
+
+  /** Of the encoded objects that all threads keep. */
+  readonly segments: {
+    readonly bytes: number
+    readonly count: number
+    dropTo(bytes: number): void
+  } = this.#segments()
+
+  /** The process is ready as long as one thread accepts connections. */
+  readonly check: HealthCheck = {
+    name: 'threads',
+    problem: () =>
+      this.#pool !== undefined && this.#pool.listening === 0 ? 'no face thread listens' : undefined,
+  }
+
+  get port(): number {
+    return this.#pool?.port ?? 0
+  }
+
+  /** They are counted by the threads. */
+  get exchanges(): number {
+    return 0
+  }
+
+  get openWatches(): number {
+    return this.#pool?.figures.openWatches ?? 0
+  }
+
+  /** The metrics of the process. */
+  async allMetrics(): Promise<string> {
+    const texts = (await this.#pool?.metrics()) ?? []
+    return sumOfMetrics([await this.#parts.metrics.text(), ...texts])
+  }
+
+  /** All reads pass to the upstream, or not. */
+  passThrough(isOn: boolean): void {
+    this.#pool?.tell({ type: 'pass-through', isOn })
+  }
+
+  async drain(): Promise<void> {
+    await this.#pool?.stop()
+  }
+
+  /** Threads end their requests by themselves, and none lasts longer than they allow. */
+  close(): void {}
+
+  #segments(): Threads['segments'] {
+    const bytes = (): number => this.#pool?.figures.segmentBytes ?? 0
+    return {
+      count: 0,
+      get bytes() {
+        return bytes()
+      },
+      dropTo: left => {
+        const share = Math.floor(left / this.#options.count)
+        this.#pool?.tell({ type: 'drop-segments', bytes: share })
+      },
+    }
+  }
+}

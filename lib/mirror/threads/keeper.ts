@@ -1,0 +1,322 @@
+/** The side of the mirrors: feeds the face threads, and answers what they ask. It never waits for a thread. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Client } from '../../etcd/client.ts'
+import { Slice } from '../../base/slice.ts'
+import type { RangePage } from '../feed/pages.ts'
+import type { ProgressWaiter } from '../feed/progress.ts'
+import type { Mirror } from '../mirror.ts'
+import type { MirrorSet } from '../mirror-set.ts'
+import type { RevisionAsker } from '../reads/revision-probe.ts'
+import { Calls, messageOfEntries } from './calls.ts'
+import { Encoder } from './encoder.ts'
+import type { MirrorLayout } from './facts.ts'
+import { Feeder, type NumberedFeed, type ThreadLink } from './feeder.ts'
+import { type Answer, messageOfFailure, type PageMessage, type Question } from './messages.ts'
+import { createShown, Shown } from './shown.ts'
+import { SlabNames } from './slabs.ts'
+
+export interface KeeperOptions {
+  readonly mirrors: MirrorSet
+  /** The etcds, which threads call by their numbers. */
+  readonly clients: readonly Client[]
+  readonly clock: Clock
+  /** How long a read may wait for the mirror. */
+  readonly readWaitMaxMs: number
+}
+
+/** The way to a thread and back. */
+export interface FaceLink extends ThreadLink {
+  send(answer: Answer): void
+}
+
+/** A thread that is fed. */
+export interface FedThread {
+  ask(question: Question): void
+  /** The thread has ended. */
+  end(): void
+}
+
+/** The thread is fed for so long before other work has its turn. */
+const sliceMs = 3
+
+export class Keeper {
+  /** What a thread needs to know of the mirrors from the start. */
+  readonly layout: MirrorLayout
+  readonly shown: SharedArrayBuffer
+  readonly #options: KeeperOptions
+  readonly #mirrors: readonly Mirror[]
+  readonly #feeds: readonly NumberedFeed[]
+  readonly #encoder: Encoder
+  readonly #names: SlabNames
+  readonly #epochs: Shown
+  readonly #threads = new Set<Thread>()
+  #isDue = false
+
+  constructor(options: KeeperOptions) {
+    this.#options = options
+    this.#mirrors = options.mirrors.mirrors
+    this.#feeds = this.#mirrors
+      .flatMap(mirror => mirror.feeds.map(feed => ({ feed, mirror })))
+      .map((one, id) => ({ ...one, id }))
+    this.layout = this.#mirrors.map(({ feeds }) => feeds.map(({ range }) => range))
+    this.shown = createShown(this.layout)
+    this.#epochs = new Shown(this.shown, this.layout)
+    this.#names = new SlabNames(id => {
+      for (const { feeder } of this.#threads) feeder.retired(id)
+    })
+    this.#encoder = new Encoder(this.#names)
+    this.factsChanged()
+  }
+
+  /** Feeds a thread from now on. */
+  attach(link: FaceLink): FedThread {
+    const feeder = new Feeder({
+      link,
+      encoder: this.#encoder,
+      names: this.#names,
+      mirrors: this.#mirrors,
+      feeds: this.#feeds,
+    })
+    const thread = new Thread({
+      ...this.#options,
+      link,
+      feeder,
+      all: this.#mirrors,
+      feeds: this.#feeds,
+    })
+    this.#threads.add(thread)
+    this.#feedSoon()
+    return {
+      ask: question => thread.take(question),
+      end: () => {
+        this.#threads.delete(thread)
+        thread.end()
+      },
+    }
+  }
+
+  applied(keyspace: string): void {
+    this.#changed(keyspace)
+  }
+
+  reset(keyspace: string): void {
+    this.#changed(keyspace)
+  }
+
+  stateChanged(keyspace: string): void {
+    this.#changed(keyspace)
+  }
+
+  progressed(): void {
+    this.#feedSoon()
+  }
+
+  /** The epoch, the compacted revision, or whether progress can be trusted has changed. */
+  factsChanged(): void {
+    for (const [i, mirror] of this.#mirrors.entries()) {
+      const { number } = mirror.epochs
+      if (this.#epochs.epoch(i) === number) continue
+      const feeds = this.#feeds.filter(feed => feed.mirror === mirror).map(({ id }) => id)
+      this.#epochs.startEpoch(i, number, feeds)
+    }
+    this.#feedSoon()
+  }
+
+  #changed(keyspace: string): void {
+    for (const { feeder } of this.#threads) feeder.changed(keyspace)
+    this.#feedSoon()
+  }
+
+  /** At the end of this turn, so that all changes of one response of etcd are told at once. */
+  #feedSoon(): void {
+    if (this.#isDue || this.#threads.size === 0) return
+    this.#isDue = true
+    queueMicrotask(() => {
+      this.#isDue = false
+      for (const thread of this.#threads) thread.feed()
+      this.#encoder.forgetBatches()
+    })
+  }
+}
+
+interface ThreadOptions extends KeeperOptions {
+  readonly link: FaceLink
+  readonly feeder: Feeder
+  readonly all: readonly Mirror[]
+  readonly feeds: readonly NumberedFeed[]
+}
+
+class Thread {
+  readonly feeder: Feeder
+  readonly #link: FaceLink
+  readonly #options: ThreadOptions
+  readonly #asking = new Set<{ isSettled: boolean }>()
+  readonly #reads = new Map<number, DirectRead>()
+  readonly #calls: Calls
+  #isFeeding = false
+  #isEnded = false
+
+  constructor(options: ThreadOptions) {
+    this.feeder = options.feeder
+    this.#link = options.link
+    this.#options = options
+    this.#calls = new Calls(options.clients, answer => options.link.send(answer))
+  }
+
+  /** Tells what there is to tell, in slices. */
+  feed(): void {
+    if (this.#isFeeding || this.#isEnded) return
+    const slice = new Slice(this.#options.clock, sliceMs)
+    if (this.feeder.run(() => slice.isOver) !== 'more') return
+    this.#isFeeding = true
+    void this.#options.clock.yield('first').then(() => {
+      this.#isFeeding = false
+      this.feed()
+    })
+  }
+
+  end(): void {
+    this.#isEnded = true
+    for (const one of this.#asking) one.isSettled = true
+    for (const read of this.#reads.values()) read.end()
+    this.#reads.clear()
+    this.#calls.end()
+  }
+
+  take(question: Question): void {
+    if (this.#isEnded) return
+    switch (question.type) {
+      case 'probe':
+        this.#probe(question.mirror, question.id)
+        return
+      case 'need':
+        this.#need(question.feed, question.revision as Revision)
+        return
+      case 'refresh': {
+        const { mirrors } = this.#options
+        mirrors.refresh(question.keyspaces.filter(name => mirrors.has(name)))
+        return
+      }
+      case 'room':
+        this.feed()
+        return
+      case 'read':
+        this.#reads.set(question.id, new DirectRead(this.#options.mirrors, question))
+        return
+      case 'next-page':
+        void this.#page(question.id)
+        return
+      case 'end-read':
+        this.#reads.get(question.id)?.end()
+        this.#reads.delete(question.id)
+        return
+      case 'call':
+        void this.#calls.begin(question.id, question.client, question.call)
+        return
+      case 'abandon-call':
+        this.#calls.abandon(question.id)
+    }
+  }
+
+  /** Asks for as long as reads may wait. */
+  #probe(mirror: number, id: number): void {
+    const { all, feeds, clock, readWaitMaxMs } = this.#options
+    const one = all[mirror]
+    if (one === undefined) return
+    const failed = (isOver: boolean): void => {
+      const { lastFailure } = one.probe
+      const failure = lastFailure && messageOfFailure(lastFailure)
+      this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
+    }
+    const cancel = clock.setTimer(readWaitMaxMs, () => {
+      if (!this.#asking.delete(asker)) return
+      asker.isSettled = true
+      failed(true)
+    })
+    const asker: RevisionAsker & { isSettled: boolean } = {
+      isSettled: false,
+      delayed: () => failed(false),
+      probed: revision => {
+        cancel()
+        this.#asking.delete(asker)
+        this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
+        for (const feed of feeds) if (feed.mirror === one) this.#need(feed.id, revision)
+      },
+    }
+    this.#asking.add(asker)
+    one.probe.ask(asker)
+  }
+
+  /** Waits in place of the reads of the thread, so that progress is asked for until it comes. */
+  #need(id: number, revision: Revision): void {
+    const feed = this.#options.feeds[id]?.feed
+    if (feed === undefined || feed.progress.revision >= revision) return
+    let cancel: CancelTimer = () => {}
+    const waiter: ProgressWaiter & { isSettled: boolean } = {
+      awaited: revision,
+      sequence: 0,
+      isSettled: false,
+      reached: () => {
+        if (waiter.isSettled) return
+        if (feed.progress.revision < revision) {
+          feed.progress.wait(waiter)
+          return
+        }
+        this.#asking.delete(waiter)
+        waiter.isSettled = true
+        cancel()
+      },
+    }
+    cancel = this.#options.clock.setTimer(this.#options.readWaitMaxMs, () => {
+      this.#asking.delete(waiter)
+      waiter.isSettled = true
+      feed.progress.abandoned()
+    })
+    this.#asking.add(waiter)
+    feed.progress.wait(waiter)
+    feed.need(revision)
+  }
+
+  async #page(id: number): Promise<void> {
+    try {
+      const page = await this.#reads.get(id)?.next()
+      if (page === undefined) this.#reads.delete(id)
+      if (!this.#isEnded) this.#link.send({ type: 'page', id, page })
+    } catch (error) {
+      this.#reads.delete(id)
+      const failure = messageOfFailure(CacheError.from(error, 'source_failed'))
+      if (!this.#isEnded) this.#link.send({ type: 'read-failed', id, failure })
+    }
+  }
+}
+
+/** A read of etcd itself for a thread, under the bounds that all threads share. */
+class DirectRead {
+  readonly #abandoned = new AbortController()
+  readonly #pages: () => AsyncIterator<RangePage>
+  #open: AsyncIterator<RangePage> | undefined = undefined
+
+  constructor(mirrors: MirrorSet, question: Extract<Question, { type: 'read' }>) {
+    const { signal } = this.#abandoned
+    this.#pages = () =>
+      mirrors.readDirectly(question.keyspace, { ...question, signal })[Symbol.asyncIterator]()
+  }
+
+  async next(): Promise<PageMessage | undefined> {
+    this.#open ??= this.#pages()
+    const { done, value } = await this.#open.next()
+    return done === true ? undefined : messageOfPage(value)
+  }
+
+  end(): void {
+    this.#abandoned.abort()
+    void this.#open?.return?.().catch(() => {})
+  }
+}
+
+function messageOfPage({ entries, ...page }: RangePage): PageMessage {
+  return { ...page, entries: messageOfEntries(entries) }
+}

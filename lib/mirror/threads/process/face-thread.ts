@@ -1,0 +1,108 @@
+/** A face thread from inside: what it was given, and the way to the main thread. */
+
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { Logger } from '../../../base/logger.ts'
+import { FaceMirrors, type FaceMirrorsOptions } from '../face-mirrors.ts'
+import { RemoteClients } from '../remote-client.ts'
+import { RingReader } from '../ring.ts'
+import { SlabShelf } from '../slabs.ts'
+import {
+  isAnswer,
+  type Order,
+  type SlabMessage,
+  type ThreadData,
+  type ToFace,
+  type ToMain,
+} from './thread-messages.ts'
+
+type Parts = Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
+
+/** What the main thread has a face thread do. */
+export type FaceOrder = Exclude<Order, { type: 'all-metrics' }>
+
+export class FaceThread {
+  readonly data: ThreadData
+  readonly #port: MessagePort
+  readonly #records = new Map<number, SharedArrayBuffer>()
+  /** The etcds, by way of the main thread. */
+  readonly clients: RemoteClients = new RemoteClients(question => this.tell(question))
+  #mirrors: FaceMirrors | undefined = undefined
+  #lastMetrics = 0
+  readonly #metrics = new Map<number, (text: string) => void>()
+
+  private constructor(data: ThreadData, port: MessagePort) {
+    this.data = data
+    this.#port = port
+  }
+
+  /** This thread; undefined in the main one. */
+  static here(): FaceThread | undefined {
+    return parentPort === null ? undefined : new FaceThread(workerData as ThreadData, parentPort)
+  }
+
+  tell(message: ToMain): void {
+    this.#port.postMessage(message)
+  }
+
+  /** Calls `task` with each order of the main thread. */
+  onOrder(task: (order: FaceOrder) => void): void {
+    this.#port.on('message', (message: ToFace) => {
+      if (isAnswer(message)) this.#mirrors?.answered(message)
+      else if (message.type !== 'all-metrics') task(message)
+      else {
+        this.#metrics.get(message.id)?.(message.text)
+        this.#metrics.delete(message.id)
+      }
+    })
+  }
+
+  /** The log is written by the main thread. */
+  readonly logger: Logger = {
+    debug: (message, fields = {}) => this.tell({ type: 'log', level: 'debug', message, fields }),
+    info: (message, fields = {}) => this.tell({ type: 'log', level: 'info', message, fields }),
+    warn: (message, fields = {}) => this.tell({ type: 'log', level: 'warn', message, fields }),
+    error: (message, fields = {}) => this.tell({ type: 'log', level: 'error', message, fields }),
+  }
+
+  /** The metrics of the whole process. */
+  allMetrics(): Promise<string> {
+    const id = ++this.#lastMetrics
+    return new Promise(resolve => {
+      this.#metrics.set(id, resolve)
+      this.tell({ type: 'ask-metrics', id })
+    })
+  }
+
+  /** Copies of the mirrors. */
+  createMirrors(parts: Parts): FaceMirrors {
+    const { layout, shown, ring } = this.data
+    const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
+    this.#mirrors = new FaceMirrors({
+      ...parts,
+      layout,
+      shown,
+      shelf,
+      ring: new RingReader(ring),
+      takeRecord: id => {
+        this.#receiveSlabs(shelf)
+        const record = this.#records.get(id)
+        if (record === undefined) throw new Error(`record ${id} was not sent`)
+        this.#records.delete(id)
+        return record
+      },
+      ask: question => this.tell(question),
+      clients: this.clients,
+    })
+    return this.#mirrors
+  }
+
+  #receiveSlabs(shelf: SlabShelf): void {
+    for (;;) {
+      const received = receiveMessageOnPort(this.data.slabs)
+      if (received === undefined) return
+      const { type, id, memory } = received.message as SlabMessage
+      if (type === 'slab') shelf.add(id, memory)
+      else this.#records.set(id, memory)
+    }
+  }
+}

@@ -1,0 +1,345 @@
+/** The face threads of a process: started, fed, started again when one dies, and stopped. */
+
+import { MessageChannel, Worker } from 'node:worker_threads'
+import { Backoff } from '../../../base/backoff.ts'
+import { type CancelTimer, type Clock, sleep } from '../../../base/clock.ts'
+import { CacheError } from '../../../base/errors.ts'
+import type { Logger } from '../../../base/logger.ts'
+import type { Random } from '../../../base/random.ts'
+import type { FedThread, Keeper } from '../keeper.ts'
+import { createRingMemory, RingWriter } from '../ring.ts'
+import type { SharedPort } from './listening.ts'
+import {
+  isQuestion,
+  type Report,
+  type SlabMessage,
+  type ThreadData,
+  type ThreadFigures,
+  type ToFace,
+  type ToMain,
+} from './thread-messages.ts'
+
+export interface PoolOptions {
+  readonly count: number
+  readonly keeper: Keeper
+  readonly port: SharedPort
+  /** What a thread runs, and what it is given. */
+  readonly script: URL
+  readonly program: unknown
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** The metrics of this process, made of those of its threads. */
+  readonly metricsOf: (threads: readonly string[]) => Promise<string>
+  /** What each check of the main thread says; empty if all is well. */
+  readonly problems: () => Readonly<Record<string, string>>
+}
+
+/** Changes of some thousand objects, and a second or two of a busy cluster: a thread that is further behind is told of the newest state from
+ *  the history, or gets a snapshot. */
+const ringBytes = 4 * 1024 * 1024
+
+/** A thread that reads nothing for so long, although there is something to read, is ended. */
+const stalledMaxMs = 15_000
+const checkEveryMs = 1_000
+/** Metrics are those of the threads that answer in this time. */
+const metricsMaxMs = 2_000
+const restarts = { firstMs: 100, maxMs: 10_000 }
+
+export class ThreadPool {
+  readonly #options: PoolOptions
+  readonly #threads = new Map<number, PoolThread>()
+  readonly #backoff: Backoff
+  #isStopping = false
+  #cancelCheck: CancelTimer = () => {}
+  #problems: Readonly<Record<string, string>> = {}
+  #lastCollection = 0
+  readonly #collections = new Map<number, Map<number, string>>()
+  #onReady: () => void = () => {}
+  /** Resolves when every thread has everything that is mirrored. */
+  readonly ready: Promise<void>
+  #port = 0
+
+  private constructor(options: PoolOptions) {
+    this.#options = options
+    this.#backoff = new Backoff(restarts, options.random)
+    this.ready = new Promise(resolve => (this.#onReady = resolve))
+  }
+
+  /** Starts all, and resolves when all listen. */
+  static async start(options: PoolOptions): Promise<ThreadPool> {
+    const pool = new ThreadPool(options)
+    const numbers = Array.from({ length: options.count }, (_, i) => i + 1)
+    try {
+      await Promise.all(numbers.map(number => pool.#start(number)))
+    } catch (error) {
+      pool.#isStopping = true
+      for (const thread of pool.#threads.values()) thread.terminate()
+      throw error
+    }
+    pool.#check()
+    return pool
+  }
+
+  get port(): number {
+    return this.#port
+  }
+
+  /** How many threads accept connections. */
+  get listening(): number {
+    return [...this.#threads.values()].filter(({ isListening }) => isListening).length
+  }
+
+  get figures(): ThreadFigures {
+    const all = [...this.#threads.values()].map(({ figures }) => figures)
+    return {
+      segmentBytes: all.reduce((sum, { segmentBytes }) => sum + segmentBytes, 0),
+      openWatches: all.reduce((sum, { openWatches }) => sum + openWatches, 0),
+    }
+  }
+
+  tell(message: ToFace): void {
+    for (const thread of this.#threads.values()) thread.tell(message)
+  }
+
+  /** Tells threads what is wrong, when that has changed. */
+  #tellProblems(): void {
+    const problems = this.#options.problems()
+    if (JSON.stringify(problems) === JSON.stringify(this.#problems)) return
+    this.#problems = problems
+    this.tell({ type: 'health', problems })
+  }
+
+  /** The metrics of each thread that answers in time. */
+  async metrics(): Promise<string[]> {
+    const id = ++this.#lastCollection
+    const texts = new Map<number, string>()
+    this.#collections.set(id, texts)
+    this.tell({ type: 'give-metrics', id })
+    const untilMs = this.#options.clock.monotonicMs() + metricsMaxMs
+    while (texts.size < this.#threads.size && this.#options.clock.monotonicMs() < untilMs) {
+      await sleep(this.#options.clock, 2)
+    }
+    this.#collections.delete(id)
+    return [...texts.values()]
+  }
+
+  /** Lets every thread finish its requests. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    this.#cancelCheck()
+    const ends = [...this.#threads.values()].map(thread => thread.stop())
+    await Promise.all(ends)
+    this.#options.port.close()
+  }
+
+  async #start(number: number): Promise<void> {
+    const { port, logger } = this.#options
+    const thread = new PoolThread(number, await port.next(), {
+      ...this.#options,
+      onMessage: message => this.#take(number, thread, message),
+      onEnd: reason => this.#ended(number, thread, reason),
+    })
+    if (this.#isStopping) {
+      thread.terminate()
+      return
+    }
+    this.#threads.set(number, thread)
+    thread.tell({ type: 'health', problems: this.#problems })
+    this.#port = await thread.listening
+    port.taken(this.#port)
+    logger.debug('a face thread listens', { thread: number })
+  }
+
+  #take(number: number, thread: PoolThread, message: ThreadNews): void {
+    switch (message.type) {
+      case 'ready':
+        this.#backoff.reset()
+        if ([...this.#threads.values()].every(({ isReady }) => isReady)) this.#onReady()
+        return
+      case 'metrics':
+        this.#collections.get(message.id)?.set(number, message.text)
+        return
+      case 'ask-metrics':
+        void this.metrics()
+          .then(texts => this.#options.metricsOf(texts))
+          .then(text => thread.tell({ type: 'all-metrics', id: message.id, text }))
+    }
+  }
+
+  /** Another takes the place of a thread that has died. */
+  #ended(number: number, thread: PoolThread, reason: string): void {
+    if (this.#threads.get(number) === thread) this.#threads.delete(number)
+    if (this.#isStopping) return
+    this.#options.logger.error(
+      'a face thread has died: its connections are closed, another starts',
+      {
+        thread: number,
+        reason,
+      },
+    )
+    void this.#startAgain(number)
+  }
+
+  async #startAgain(number: number): Promise<void> {
+    await sleep(this.#options.clock, this.#backoff.nextMs())
+    if (this.#isStopping) return
+    try {
+      await this.#start(number)
+    } catch (error) {
+      // A thread that has begun has said so by ending.
+      const { message } = CacheError.from(error, 'closed')
+      if (!this.#threads.has(number)) return
+      this.#options.logger.error('a face thread cannot start', { thread: number, reason: message })
+    }
+  }
+
+  /** Ends threads that are stuck, whose connections wait for nothing, and tells the others what is wrong. */
+  #check(): void {
+    this.#cancelCheck = this.#options.clock.setTimer(checkEveryMs, () => {
+      const nowMs = this.#options.clock.monotonicMs()
+      for (const thread of this.#threads.values()) {
+        if (thread.stalledMs(nowMs) > stalledMaxMs) thread.terminate('it has not read its ring')
+      }
+      this.#tellProblems()
+      this.#check()
+    })
+  }
+}
+
+/** What concerns all threads. */
+type ThreadNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask-metrics' }>
+
+interface PoolThreadOptions extends PoolOptions {
+  readonly onMessage: (message: ThreadNews) => void
+  readonly onEnd: (reason: string) => void
+}
+
+class PoolThread {
+  readonly listening: Promise<number>
+  isListening = false
+  isReady = false
+  figures: ThreadFigures = { segmentBytes: 0, openWatches: 0 }
+  readonly #worker: Worker
+  readonly #ring: RingWriter
+  readonly #fed: FedThread
+  readonly #options: PoolThreadOptions
+  readonly #number: number
+  readonly #ended: Promise<void>
+  #reason = 'it has ended by itself'
+  #readUpTo = 0
+  #readAtMs: number
+  #onListening: (port: number) => void = () => {}
+  #onFailure: (failure: Error) => void = () => {}
+
+  constructor(number: number, listening: ThreadData['listening'], options: PoolThreadOptions) {
+    const { keeper, count, script, program, clock } = options
+    this.#number = number
+    this.#options = options
+    this.#readAtMs = clock.monotonicMs()
+    const ring = createRingMemory(ringBytes)
+    this.#ring = new RingWriter(ring)
+    const slabs = new MessageChannel()
+    const { layout, shown } = keeper
+    const data: ThreadData = {
+      layout,
+      shown,
+      number,
+      count,
+      ring,
+      slabs: slabs.port2,
+      listening,
+      program,
+    }
+    this.#worker = new Worker(script, { workerData: data, transferList: [slabs.port2] })
+    this.listening = new Promise((resolve, reject) => {
+      this.#onListening = resolve
+      this.#onFailure = reject
+    })
+    const sendSlab = (type: SlabMessage['type'], id: number, memory: SharedArrayBuffer): void =>
+      slabs.port1.postMessage({ type, id, memory })
+    this.#fed = keeper.attach({
+      ring: this.#ring,
+      sendSlab: (id, memory) => sendSlab('slab', id, memory),
+      sendRecord: (id, memory) => sendSlab('record', id, memory),
+      wake: () => this.tell({ type: 'wake' }),
+      send: answer => this.tell(answer),
+    })
+    this.#worker.on('message', (message: ToMain) => {
+      if (isQuestion(message)) this.#fed.ask(message)
+      else this.#take(message)
+    })
+    this.#worker.on('error', (error: Error) => (this.#reason = error.stack ?? error.message))
+    this.#ended = new Promise(resolve => {
+      this.#worker.once('exit', () => {
+        this.isListening = false
+        this.#fed.end()
+        slabs.port1.close()
+        this.#onFailure(
+          new CacheError('closed', `face thread ${number} has ended: ${this.#reason}`),
+        )
+        resolve()
+        options.onEnd(this.#reason)
+      })
+    })
+    // Whoever waits for it is told; nobody needs to.
+    this.listening.catch(() => {})
+  }
+
+  tell(message: ToFace): void {
+    this.#worker.postMessage(message)
+  }
+
+  /** For how long it has not read what there is to read. */
+  stalledMs(nowMs: number): number {
+    const { readUpTo, isPending } = this.#ring
+    if (!isPending || readUpTo !== this.#readUpTo) {
+      this.#readUpTo = readUpTo
+      this.#readAtMs = nowMs
+    }
+    return nowMs - this.#readAtMs
+  }
+
+  terminate(reason = 'the process stops'): void {
+    this.#reason = reason
+    void this.#worker.terminate()
+  }
+
+  stop(): Promise<void> {
+    this.tell({ type: 'stop' })
+    return this.#ended
+  }
+
+  #take(message: Report): void {
+    switch (message.type) {
+      case 'log':
+        this.#options.logger[message.level](message.message, {
+          ...message.fields,
+          thread: this.#number,
+        })
+        return
+      case 'listening':
+        this.isListening = true
+        this.#onListening(message.port)
+        return
+      case 'failed':
+        this.#onFailure(
+          new CacheError(message.isInvalid ? 'invalid_request' : 'closed', message.failure),
+        )
+        return
+      case 'ready':
+        this.isReady = true
+        this.#options.onMessage(message)
+        return
+      case 'figures':
+        this.figures = message.figures
+        return
+      case 'ask-metrics':
+      case 'metrics':
+        this.#options.onMessage(message)
+        return
+      case 'stopped':
+        this.#reason = 'it was stopped'
+    }
+  }
+}

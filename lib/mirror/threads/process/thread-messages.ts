@@ -1,0 +1,105 @@
+/** What passes between the main thread and a face thread, beside records and what reads ask (../messages.ts). */
+
+import type { MessagePort } from 'node:worker_threads'
+import type { LogFields } from '../../../base/logger.ts'
+import type { SharedMemory } from '../facts.ts'
+import type { Answer, Question } from '../messages.ts'
+
+/** What a face thread is given at its start. */
+export interface ThreadData extends SharedMemory {
+  /** From 1 on. */
+  readonly number: number
+  readonly count: number
+  readonly ring: SharedArrayBuffer
+  /** Where slabs come from. */
+  readonly slabs: MessagePort
+  readonly listening: Listening
+  /** What the program passes to its threads. */
+  readonly program: unknown
+}
+
+/** How a thread listens: beside others on one port, or on a descriptor of the one socket. */
+export type Listening =
+  | { readonly type: 'port'; readonly port: number }
+  | { readonly type: 'descriptor'; readonly descriptor: number }
+
+/** A slab, or a record that is too long for the ring. */
+export interface SlabMessage {
+  readonly type: 'slab' | 'record'
+  readonly id: number
+  readonly memory: SharedArrayBuffer
+}
+
+export interface ThreadFigures {
+  /** Of encoded objects that are kept. */
+  readonly segmentBytes: number
+  readonly openWatches: number
+}
+
+export type ToMain =
+  | Question
+  | {
+      readonly type: 'log'
+      readonly level: 'debug' | 'info' | 'warn' | 'error'
+      readonly message: string
+      readonly fields: LogFields
+    }
+  /** It accepts connections. */
+  | { readonly type: 'listening'; readonly port: number }
+  | { readonly type: 'failed'; readonly failure: string; readonly isInvalid: boolean }
+  /** It has everything that is mirrored. */
+  | { readonly type: 'ready' }
+  | { readonly type: 'figures'; readonly figures: ThreadFigures }
+  /** A client asks for the metrics of the process. */
+  | { readonly type: 'ask-metrics'; readonly id: number }
+  /** The metrics of this thread. */
+  | { readonly type: 'metrics'; readonly id: number; readonly text: string }
+  | { readonly type: 'stopped' }
+
+/** What the mirrors do not ask. */
+export type Report = Exclude<ToMain, Question>
+
+export function isQuestion(message: ToMain): message is Question {
+  return questions.has(message.type)
+}
+
+export function isAnswer(message: ToFace): message is Answer {
+  return answers.has(message.type)
+}
+
+/** What is no answer to the mirrors. */
+export type Order = Exclude<ToFace, Answer>
+
+export type ToFace =
+  | Answer
+  | { readonly type: 'give-metrics'; readonly id: number }
+  | { readonly type: 'all-metrics'; readonly id: number; readonly text: string }
+  /** What each check of the main thread says; empty if all is well. */
+  | { readonly type: 'health'; readonly problems: Readonly<Record<string, string>> }
+  /** Encoded objects are dropped until so many bytes are left. */
+  | { readonly type: 'drop-segments'; readonly bytes: number }
+  /** All reads pass to the upstream, or not. */
+  | { readonly type: 'pass-through'; readonly isOn: boolean }
+  | { readonly type: 'stop' }
+
+const questions: ReadonlySet<string> = new Set<Question['type']>([
+  'probe',
+  'need',
+  'refresh',
+  'room',
+  'read',
+  'next-page',
+  'end-read',
+  'call',
+  'abandon-call',
+])
+
+const answers: ReadonlySet<string> = new Set<Answer['type']>([
+  'wake',
+  'probed',
+  'probe-failed',
+  'page',
+  'read-failed',
+  'called',
+  'call-failed',
+])

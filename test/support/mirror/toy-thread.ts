@@ -1,0 +1,59 @@
+/** A face thread that says what it has of keyspace `/r/a/`, and dies when it is asked to. */
+
+import { createServer } from 'node:http'
+import { noMetrics } from '../../../lib/mirror/metrics.ts'
+import { defaultLimits } from '../../../lib/mirror/limits.ts'
+import { allKeys } from '../../../lib/base/keys.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { FaceThread } from '../../../lib/mirror/threads/process/face-thread.ts'
+import { historyBounds } from './mirror-builders.ts'
+
+const thread = FaceThread.here()!
+const { number, listening } = thread.data
+let isReady = false
+const mirrors = thread.createMirrors({
+  clock: systemClock,
+  limits: defaultLimits,
+  metrics: noMetrics,
+  history: historyBounds,
+  sink: {
+    applied: () => {},
+    progressed: () => {},
+    reset: () => {},
+    stateChanged: (_, state) => {
+      if (state !== 'ready' || isReady) return
+      isReady = true
+      thread.tell({ type: 'ready' })
+    },
+  },
+})
+mirrors.start()
+
+const server = createServer((request, response) => {
+  if (request.url === '/die') throw new Error('a bug')
+  void mirrors
+    .read('/r/a/', { freshness: { type: 'consistent' }, canGoElsewhere: false })
+    .then(outcome => {
+      if (outcome.from !== 'mirror') throw new Error(outcome.reason)
+      const entries = outcome.snapshot.range(allKeys)
+      const isShared = entries.every(({ bytes }) => bytes.buffer instanceof SharedArrayBuffer)
+      const values = entries.map(({ value }) => Buffer.from(value).toString())
+      response.setHeader('connection', 'close')
+      response.end(JSON.stringify({ number, values, isShared }))
+    })
+})
+const options =
+  listening.type === 'descriptor'
+    ? { fd: listening.descriptor }
+    : { port: listening.port, host: '127.0.0.1', reusePort: true }
+server.listen(options, () => {
+  const address = server.address()
+  thread.tell({ type: 'listening', port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
+})
+
+thread.onOrder(order => {
+  if (order.type === 'give-metrics') {
+    const text = `# HELP toys_total Toys.\n# TYPE toys_total counter\ntoys_total ${number}\n`
+    thread.tell({ type: 'metrics', id: order.id, text })
+  } else if (order.type === 'stop') process.exit(0)
+})
