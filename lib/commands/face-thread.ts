@@ -33,6 +33,7 @@ async function run(thread: FaceThread): Promise<void> {
       shared: { descriptor: listening.type === 'descriptor' ? listening.descriptor : undefined },
     },
     copies: {
+      count,
       createMirrors: parts => thread.createMirrors(parts),
       allMetrics: () => thread.allMetrics(),
       checks: checks.all,

@@ -4,7 +4,7 @@ import { type Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Client } from '../etcd/client.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
-import { Fairness } from '../http/limits/fairness.ts'
+import { defaultFairnessLimits, Fairness, shareOf } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/api/handler.ts'
@@ -202,7 +202,11 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     tokenEncryption: options.tokenEncryption,
     hasCbor: options.hasCbor ?? false,
     authorizer,
-    fairness: new Fairness({ clock, metrics: metrics.access }),
+    fairness: new Fairness({
+      clock,
+      metrics: metrics.access,
+      limits: shareOf(defaultFairnessLimits, options.copies?.count ?? 1),
+    }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     writes: parts.writeSide?.writes,

@@ -2,6 +2,7 @@
 
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Health } from '../http/admin/health.ts'
+import { type LoadReport, secondsLeft } from '../mirror/feed/bootstrap.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Follower } from '../upkeep/followers.ts'
 
@@ -64,7 +65,13 @@ function problemOf(mirrors: Mirrors): string | undefined {
   const behind = mirrors.statuses().filter(({ state }) => state !== 'ready')
   const [first] = behind
   if (first === undefined) return undefined
-  const { name, state } = first
+  const { name, state, load } = first
   const others = behind.length === 1 ? '' : ` and ${behind.length - 1} others`
-  return `${name} is ${state}${others}`
+  return `${name} is ${state}${others}${load === undefined || load.isDone ? '' : progressOf(load)}`
+}
+
+/** How far the first read is. */
+function progressOf(load: LoadReport): string {
+  const all = load.entries + load.remaining
+  return `: ${load.entries} of ${all} objects are read, about ${secondsLeft(load)} s are left`
 }

@@ -35,6 +35,8 @@ export interface CopiesOptions {
   readonly createMirrors: (
     parts: Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
   ) => Mirrors
+  /** How many threads share the limits of the process. */
+  readonly count: number
   /** The metrics of the whole process. */
   readonly allMetrics: () => Promise<string>
   /** Checks of the main thread. */

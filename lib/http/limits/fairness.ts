@@ -72,6 +72,30 @@ export const defaultFairnessLimits: FairnessLimits = {
   passedMax: { short: 4_000, long: 10_000, upgrade: 4_000 },
 }
 
+/** The part of one of several threads, so that together they keep to the limits. Slots for long work are each thread's own: they protect its
+ *  event loop. */
+export function shareOf(limits: FairnessLimits, threads: number): FairnessLimits {
+  const part = (limit: number): number => Math.ceil(limit / threads)
+  const parts = (all: Readonly<Record<PassedKind, number>>): Record<PassedKind, number> => ({
+    short: part(all.short),
+    long: part(all.long),
+    upgrade: part(all.upgrade),
+  })
+  return {
+    ...limits,
+    requestsPerUser: part(limits.requestsPerUser),
+    requestsMax: part(limits.requestsMax),
+    bytesPerUser: part(limits.bytesPerUser),
+    bytesMax: part(limits.bytesMax),
+    watchesPerUser: part(limits.watchesPerUser),
+    watchesMax: part(limits.watchesMax),
+    selectorBytesPerUser: part(limits.selectorBytesPerUser),
+    selectorBytesMax: part(limits.selectorBytesMax),
+    passedPerUser: parts(limits.passedPerUser),
+    passedMax: parts(limits.passedMax),
+  }
+}
+
 export interface FairnessOptions {
   readonly clock: Clock
   readonly metrics: FairnessMetrics

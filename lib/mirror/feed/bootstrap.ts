@@ -23,6 +23,8 @@ import type { RevisionProbe } from '../reads/revision-probe.ts'
 /** How far a bootstrap is. */
 export interface LoadReport {
   readonly entries: number
+  /** How many there are still to read. */
+  readonly remaining: number
   readonly bytes: number
   readonly elapsedMs: number
   readonly isDone: boolean
@@ -110,7 +112,7 @@ class Load {
     for (const name of request.keyspaces.keys()) this.#builders.set(name, new BTreeBuilder())
   }
 
-  async take({ entries, isLast }: RangePage): Promise<void> {
+  async take({ entries, remaining, isLast }: RangePage): Promise<void> {
     const { clock, limits, metrics, signal } = this.#options
     let bytes = 0
     const slice = new Slice(clock, limits.sliceMaxMs)
@@ -126,7 +128,7 @@ class Load {
     this.#entries += entries.length
     this.#bytes += bytes
     metrics.loaded(entries.length, bytes)
-    this.#report(isLast)
+    this.#report(isLast, remaining)
   }
 
   finish(revision: Revision): Loaded {
@@ -147,18 +149,26 @@ class Load {
     builder.add(isUnchanged ? known : entry)
   }
 
-  #report(isDone: boolean): void {
+  #report(isDone: boolean, remaining: number): void {
     const { clock, logger, onReport } = this.#options
     const nowMs = clock.monotonicMs()
     const elapsedMs = nowMs - this.#startMs
-    onReport({ entries: this.#entries, bytes: this.#bytes, elapsedMs, isDone })
+    const report = { entries: this.#entries, remaining, bytes: this.#bytes, elapsedMs, isDone }
+    onReport(report)
     if (!isDone && nowMs - this.#loggedAtMs < logIntervalMs) return
     this.#loggedAtMs = nowMs
     logger.info(isDone ? 'read all keys of a range' : 'reading the keys of a range', {
       objects: this.#entries,
+      remaining: isDone ? undefined : remaining,
+      secondsLeft: isDone ? undefined : secondsLeft(report),
       bytes: this.#bytes,
       elapsedMs: Math.round(elapsedMs),
       objectsPerSecond: Math.round((this.#entries * 1000) / Math.max(1, elapsedMs)),
     })
   }
+}
+
+/** About how long it still takes, if it goes on as it did. */
+export function secondsLeft({ entries, remaining, elapsedMs }: LoadReport): number {
+  return Math.ceil((elapsedMs * remaining) / Math.max(1, entries) / 1000)
 }
