@@ -24,6 +24,7 @@ const byType: Readonly<Record<string, Apply>> = {
   'apps/v1.DaemonSetUpdateStrategy': keepOtherStrategy,
   'apps/v1.DeploymentStrategy': keepOtherStrategy,
   'apps/v1.StatefulSetUpdateStrategy': addRollingUpdate,
+  'batch/v1.Job': shareTemplateLabels,
   'batch/v1.JobSpec': completeJob,
   'core/v1.Container': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
   'core/v1.EphemeralContainerCommon': object => addPullPolicy(object, 'imagePullPolicy', 'image'),
@@ -282,6 +283,14 @@ function keepOtherStrategy(strategy: JsonObject): void {
   for (const name of ['maxUnavailable', 'maxSurge']) {
     if (isAbsent(update.get(name))) update.set(name, new JsonNumber('0'))
   }
+}
+
+/** The labels are the very map of the template: what a create adds to one is in the other. */
+function shareTemplateLabels(job: JsonObject): void {
+  const labels = memberOf(memberOf(memberOf(job.get('spec'), 'template'), 'metadata'), 'labels')
+  if (!(labels instanceof Map)) return
+  const metadata = objectIn(job, 'metadata')
+  if (isEmptyMap(metadata.get('labels'))) metadata.set('labels', labels)
 }
 
 /** Only of jobs, not of the templates of cron jobs. */

@@ -196,7 +196,10 @@ function selectPods(object: JsonObject): void {
   ] as const) {
     if (!labels.has(label)) labels.set(label, value)
   }
-  metadata.set('labels', new Map([...labels].sort(([a], [b]) => (a < b ? -1 : 1))))
+  const sorted = new Map([...labels].sort(([a], [b]) => (a < b ? -1 : 1)))
+  metadata.set('labels', sorted)
+  const own = metadataOf(object)
+  if (known !== undefined && own.get('labels') === known) own.set('labels', sorted)
   const selector = job.get('selector')
   const chosen: JsonObject = selector instanceof Map ? new Map(selector) : new Map()
   const matched = chosen.get('matchLabels')

@@ -54,9 +54,9 @@ export function checkObjectMeta(metadata: Place, { isNamespaced, name }: Metadat
   checkManagedFields(metadata.in('managedFields'))
 }
 
-/** Metadata of an object in a namespace whose name is a DNS subdomain: most kinds check it as new on every update. */
-export function checkNewMeta(object: Place): void {
-  checkObjectMeta(object.in('metadata'), { isNamespaced: true, name: dnsSubdomain })
+/** Metadata of an object whose name is a DNS subdomain: most kinds check it as new on every update. */
+export function checkNewMeta(object: Place, isNamespaced = true): void {
+  checkObjectMeta(object.in('metadata'), { isNamespaced, name: dnsSubdomain })
   checkFinalizerDomains(object.in('metadata'))
 }
 

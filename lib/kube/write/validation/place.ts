@@ -111,7 +111,13 @@ export class Place {
   }
 
   invalid(detail: string, value: BadValue = this.value ?? ''): void {
-    this.errors.push(invalid(this.path, value, detail))
+    this.errors.push(invalid(this.path, inGoOrder(value, /\.?[^.]*$/.exec(this.path)?.[0]), detail))
+  }
+
+  /** Without the value. */
+  invalidPlainly(detail: string): void {
+    const { path: field } = this
+    this.errors.push({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${detail}` })
   }
 
   /** One error for each detail. */
@@ -134,6 +140,12 @@ export class Place {
 
   duplicate(value: BadValue = this.value ?? ''): void {
     this.errors.push(duplicate(this.path, value))
+  }
+
+  /** With more to say. */
+  duplicateOf(detail: string, value: BadValue): void {
+    const error = duplicate(this.path, value)
+    this.errors.push({ ...error, message: `${error.message}: ${detail}` })
   }
 
   notFound(value: BadValue = this.value ?? ''): void {
@@ -165,4 +177,18 @@ export class Place {
     }
     if (!values.includes(this.text)) this.notSupported(values, this.text)
   }
+}
+
+/** Members that are maps in Go, which shows them in the order of their keys. */
+const goMaps = new Set(['annotations', 'labels', 'matchLabels', 'nodeSelector', 'parameters'])
+
+function inGoOrder(value: BadValue, name: string | undefined): BadValue {
+  if (Array.isArray(value)) return value.map(item => inGoOrder(item, undefined) as JsonValue)
+  if (!(value instanceof Map)) return value
+  const members = [...value].map(([key, member]): [string, JsonValue] => [
+    key,
+    inGoOrder(member, key) as JsonValue,
+  ])
+  const isMap = goMaps.has(name?.replace(/^\./, '') ?? '')
+  return new Map(isMap ? members.sort(([a], [b]) => (a < b ? -1 : 1)) : members)
 }

@@ -13,26 +13,40 @@ import {
 } from './object-meta.ts'
 import { dnsSubdomain, pathSegment } from './formats.ts'
 import { Place } from './place.ts'
+import { autoscalingRules } from './kinds/autoscaling.ts'
+import { eventRules } from './kinds/events.ts'
+import { nodeRules } from './kinds/nodes.ts'
+import { quotaRules } from './kinds/quotas.ts'
 import { definitionRules } from '../custom/definition/definition-rules.ts'
 import { contentRules } from './kinds/content.ts'
+import { jobRules } from './kinds/jobs.ts'
 import { networkingRules } from './kinds/networking.ts'
 import { podRules } from './kinds/pods.ts'
 import { policyRules } from './kinds/policies.ts'
 import { rbacRules } from './kinds/rbac.ts'
 import { serviceRangeRules } from './kinds/service-ranges.ts'
 import { serviceRules } from './kinds/services.ts'
+import { storageRules } from './kinds/storage.ts'
+import { volumeRules } from './kinds/volumes.ts'
 import { workloadRules } from './kinds/workloads.ts'
 
 /** By `kind` or `kind.group`. */
 const rulesByKind: Readonly<Record<string, KindRules>> = {
+  ...autoscalingRules,
   ...contentRules,
   ...definitionRules,
+  ...eventRules,
+  ...jobRules,
   ...networkingRules,
+  ...nodeRules,
   ...podRules,
   ...policyRules,
+  ...quotaRules,
   ...rbacRules,
   ...serviceRangeRules,
   ...serviceRules,
+  ...storageRules,
+  ...volumeRules,
   ...workloadRules,
 }
 

@@ -40,7 +40,7 @@ export const contentRules: Readonly<Record<string, KindRules>> = {
       },
     },
   },
-  ServiceAccount: { update: checkNewMeta },
+  ServiceAccount: { update: object => checkNewMeta(object) },
 }
 
 function checkConfigMap(object: Place): void {

@@ -14,6 +14,7 @@ const standardResources: ReadonlySet<string> = new Set([
   'ephemeral-storage',
   'requests.cpu',
   'requests.memory',
+  'requests.storage',
   'requests.ephemeral-storage',
   'limits.cpu',
   'limits.memory',
@@ -80,7 +81,7 @@ function isQuotaHugePages(name: string): boolean {
   return isHugePages(name) || name.startsWith('requests.hugepages-')
 }
 
-function checkContainerResourceName(place: Place, name: string): void {
+export function checkContainerResourceName(place: Place, name: string): void {
   checkResourceName(place, name)
   if (!name.includes('/')) {
     if (!containerResources.has(name) && !isHugePages(name)) {

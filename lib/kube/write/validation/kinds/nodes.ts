@@ -1,0 +1,144 @@
+/** Nodes, and the classes of runtimes on them. */
+
+import { parsePrefix } from '../addresses.ts'
+import { dnsLabel, labelValue, qualifiedName } from '../formats.ts'
+import { internalValue } from '../internal-types.ts'
+import { checkLegacyPrefix } from '../ip-fields.ts'
+import type { KindRules } from '../kind-rules.ts'
+import {
+  checkImmutable,
+  checkLabels,
+  checkNewMeta,
+  checkObjectMetaUpdate,
+  isSame,
+} from '../object-meta.ts'
+import type { Place } from '../place.ts'
+import { checkQuantity, checkRequirements } from '../pods/resources.ts'
+import { checkTolerations, taintEffects } from '../pods/scheduling.ts'
+
+export const nodeRules: Readonly<Record<string, KindRules>> = {
+  Node: {
+    hasOwnMetadata: true,
+    create: checkNode,
+    update: checkNodeUpdate,
+    subresources: { status: checkNodeUpdate },
+  },
+  'RuntimeClass.node.k8s.io': {
+    create: checkRuntimeClass,
+    update: (object, old) => {
+      checkNewMeta(object, false)
+      checkRuntimeClass(object)
+      checkImmutable(object.in('handler'), old.in('handler'))
+    },
+  },
+}
+
+function checkNode(object: Place): void {
+  checkNewMeta(object, false)
+  checkTaints(object)
+  checkNodeAmounts(object)
+  checkPodRanges(object.in('spec', 'podCIDRs'))
+}
+
+/** Taints lie in the spec, and are told of as if they lay in the metadata. */
+function checkTaints(object: Place): void {
+  const list = object.in('spec', 'taints').as('metadata.taints')
+  const seen = new Set<string>()
+  for (const taint of list.items) {
+    const [key, value, effect] = [taint.in('key'), taint.in('value'), taint.in('effect')]
+    key.mustBe(qualifiedName)
+    const problems = labelValue(value.text)
+    if (problems.length > 0) value.invalid(problems.join(';'))
+    if (effect.text === '') effect.required()
+    else effect.oneOf(taintEffects, 'unsupported')
+    const name = `${effect.text} ${key.text}`
+    if (seen.has(name))
+      {taint.duplicateOf('taints must be unique by key and effect pair', shown(taint))}
+    seen.add(name)
+  }
+}
+
+function shown(taint: Place): Map<string, string | null> {
+  return new Map([
+    ['Key', taint.in('key').text],
+    ['Value', taint.in('value').text],
+    ['Effect', taint.in('effect').text],
+    ['TimeAdded', taint.in('timeAdded').text || null],
+  ])
+}
+
+function checkNodeAmounts(object: Place): void {
+  for (const name of ['capacity', 'allocatable']) {
+    const amounts = object.in('status', name)
+    for (const [key, amount] of amounts.entries) {
+      checkQuantity(amount.as(`${amounts.path}.${key}`), key)
+    }
+  }
+}
+
+function checkPodRanges(ranges: Place): void {
+  for (const range of ranges.items) checkLegacyPrefix(range)
+  if (ranges.size < 2) return
+  const families = ranges.texts.map(text => parsePrefix(text)?.address.isV4)
+  const areTwo = families.includes(true) && families.includes(false)
+  if (!areTwo || ranges.size > 2) {
+    ranges.invalid('may specify no more than one CIDR for each IP family')
+  }
+}
+
+function checkNodeUpdate(object: Place, old: Place): void {
+  checkNode(object)
+  checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
+  checkNodeAmounts(object)
+  const seen: Place[] = []
+  for (const address of object.in('status', 'addresses').items) {
+    if (seen.some(other => isSame(other.value, address.value))) {
+      const members = ['type', 'address'] as const
+      const names = members.map((name): [string, string] => [
+        name.replace(/^./, first => first.toUpperCase()),
+        address.in(name).text,
+      ])
+      address.duplicate(new Map(names))
+    }
+    seen.push(address)
+  }
+  const [ranges, before] = [object.in('spec', 'podCIDRs'), old.in('spec', 'podCIDRs')]
+  const words = 'except from "" to valid'
+  if (before.size > 0) {
+    const changed = before.texts.filter((text, i) => ranges.texts[i] !== text).length
+    const errors = ranges.size === before.size ? changed : 1
+    for (let i = 0; i < errors; i++)
+      {ranges.forbidden(`node updates may not change podCIDR ${words}`)}
+  }
+  const [id, oldId] = [object.in('spec', 'providerID'), old.in('spec', 'providerID')]
+  if (oldId.text !== '' && id.text !== oldId.text) {
+    id.forbidden(`node updates may not change providerID ${words}`)
+  }
+  checkTaints(object)
+  if (object.in('spec', 'externalID').text !== old.in('spec', 'externalID').text) {
+    object.in('spec', 'externalID').forbidden('may not be updated')
+  }
+}
+
+function checkRuntimeClass(object: Place): void {
+  const handler = object.in('handler')
+  if (handler.text === '') handler.required()
+  else handler.mustBe(dnsLabel)
+  const overhead = object.in('overhead')
+  if (overhead.isSet) {
+    const limits = overhead.in('podFixed').value ?? null
+    checkRequirements(overhead.as(overhead.path, new Map([['limits', limits]])), new Set())
+  }
+  const scheduling = object.in('scheduling')
+  if (!scheduling.isSet) return
+  checkLabels(scheduling.in('nodeSelector'))
+  const tolerations = scheduling.in('tolerations')
+  checkTolerations(tolerations)
+  const seen = new Set<string>()
+  for (const toleration of tolerations.items) {
+    const names = ['key', 'operator', 'value', 'effect']
+    const key = names.map(name => toleration.in(name).text).join('\n')
+    if (seen.has(key)) toleration.duplicate(internalValue('Toleration', toleration.value))
+    seen.add(key)
+  }
+}

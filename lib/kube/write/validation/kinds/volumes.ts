@@ -1,0 +1,305 @@
+/** PersistentVolumes and PersistentVolumeClaims. */
+
+import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
+import { quantityNanos } from '../../../../go/quantity.ts'
+import { dnsLabel, dnsSubdomain } from '../formats.ts'
+import { internalDiff, internalValue } from '../internal-types.ts'
+import type { KindRules } from '../kind-rules.ts'
+import { checkNewMeta, isSame } from '../object-meta.ts'
+import type { Place } from '../place.ts'
+import { checkAccessModes, checkClaimSpec } from '../pods/claims.ts'
+import { checkNoBacksteps } from '../pods/paths.ts'
+import { checkResourceName } from '../pods/resources.ts'
+import { checkNodeSelector } from '../pods/scheduling.ts'
+import { checkDriverName, checkHostPath, checkNfs, requireText } from '../pods/volumes.ts'
+
+export const volumeRules: Readonly<Record<string, KindRules>> = {
+  PersistentVolume: {
+    hasOwnMetadata: true,
+    create: checkVolume,
+    update: (object, old) => {
+      checkVolume(object)
+      checkVolume(object)
+      checkVolumeUpdate(object.in('spec'), old.in('spec'))
+    },
+  },
+  PersistentVolumeClaim: {
+    create: object => checkClaimSpec(object.in('spec')),
+    update: (object, old) => {
+      checkNewMeta(object)
+      checkClaimSpec(object.in('spec'))
+      checkClaimUpdate(object, old)
+    },
+  },
+}
+
+function checkVolume(object: Place): void {
+  checkNewMeta(object, false)
+  checkVolumeSpec(object.in('spec'))
+}
+
+/** A volume, or one that lies in another object. */
+export function checkVolumeSpec(spec: Place, isInline = false): void {
+  const inline = 'may not be specified in the context of inline volumes'
+  if (isInline) {
+    for (const name of ['claimRef', 'capacity']) {
+      if (spec.in(name).isSet) spec.in(name).forbidden(inline)
+    }
+    if (!spec.in('csi').isSet) {
+      spec.in('csi').required('has to be specified in the context of inline volumes')
+    }
+  }
+  const modes = spec.in('accessModes')
+  if (modes.size === 0) modes.required()
+  checkAccessModes(modes)
+  if (!isInline) checkCapacity(spec.in('capacity'))
+  const policy = spec.in('persistentVolumeReclaimPolicy')
+  if (!isInline) policy.oneOf(['Delete', 'Recycle', 'Retain'], 'fine')
+  else if (policy.text !== '' && policy.text !== 'Retain') {
+    policy.forbidden('may only be Retain in the context of inline volumes')
+  }
+  const affinity = spec.in('nodeAffinity')
+  if (affinity.isSet && isInline) affinity.forbidden(inline)
+  else if (affinity.isSet) {
+    const required = affinity.in('required')
+    if (required.isSet) checkNodeSelector(required)
+    else required.required('must specify required node constraints')
+  }
+  checkSource(spec)
+  const path = spec.in('hostPath', 'path').text
+  if (/^\/+$/.test(path) && policy.text === 'Recycle') {
+    policy.forbidden("may not be 'recycle' for a hostPath mount of '/'")
+  }
+  checkClasses(spec, isInline)
+}
+
+function checkClasses(spec: Place, isInline: boolean): void {
+  const [storageClass, mode, attributes] = [
+    spec.in('storageClassName'),
+    spec.in('volumeMode'),
+    spec.in('volumeAttributesClassName'),
+  ]
+  if (storageClass.text !== '') {
+    if (isInline) {
+      storageClass.forbidden('may not be specified in the context of inline volumes')
+    } else storageClass.mustBe(dnsSubdomain)
+  }
+  if (mode.isSet && !isInline) mode.oneOf(['Block', 'Filesystem'], 'unsupported')
+  if (mode.isSet && isInline && mode.text !== 'Filesystem') {
+    mode.forbidden(
+      'may not specify volumeMode other than Filesystem in the context of inline volumes',
+    )
+  }
+  if (!attributes.isSet) return
+  if (attributes.text === '') attributes.required('an empty string is disallowed')
+  else attributes.mustBe(dnsSubdomain)
+  if (!spec.in('csi').isSet) {
+    spec.in('csi').required('has to be specified when using volumeAttributesClassName')
+  }
+}
+
+function checkCapacity(capacity: Place): void {
+  if (capacity.size === 0) capacity.required()
+  if (!capacity.in('storage').isSet || capacity.size > 1) {
+    capacity.notSupported(['storage'], capacity.value ?? null)
+  }
+  for (const [name, amount] of capacity.entries) {
+    const nanos = quantityNanos(amount.text)
+    if (nanos < 0n) {
+      const digits = BigInt(nanos / 1_000_000_000n)
+      amount.invalid('must be a valid resource quantity', Number(digits))
+    }
+    if (nanos <= 0n) amount.invalid('must be greater than zero')
+    if (name !== 'storage') checkResourceName(amount.with([]), name)
+  }
+}
+
+type Check = (source: Place) => void
+
+function requireAll(...names: readonly string[]): Check {
+  return source => {
+    for (const name of names) {
+      if (source.in(name).size === 0) source.in(name).required()
+    }
+  }
+}
+
+/** By the name of the source, in the order in which they are looked at. */
+const sourceChecks: Readonly<Record<string, Check>> = {
+  hostPath: checkHostPath,
+  gcePersistentDisk: requireAll('pdName'),
+  awsElasticBlockStore: requireAll('volumeID'),
+  glusterfs: requireAll('endpoints', 'path'),
+  flocker: () => {},
+  nfs: checkNfs,
+  rbd: requireAll('monitors', 'image'),
+  quobyte: requireAll('registry', 'volume'),
+  cephfs: requireAll('monitors'),
+  iscsi: requireAll('targetPortal', 'iqn'),
+  cinder: requireAll('volumeID'),
+  fc: source => {
+    if (source.in('targetWWNs').size > 0 || source.in('wwids').size > 0) return
+    source.in('targetWWNs').required('must specify either targetWWNs or wwids, but not both')
+  },
+  flexVolume: requireAll('driver'),
+  azureFile: requireAll('secretName', 'shareName'),
+  vsphereVolume: requireAll('volumePath'),
+  photonPersistentDisk: requireAll('pdID'),
+  portworxVolume: requireAll('volumeID'),
+  azureDisk: requireAll('diskName', 'diskURI'),
+  scaleIO: requireAll('gateway', 'system', 'volumeName'),
+  local: source => {
+    if (source.in('path').text === '') source.in('path').required()
+    else checkNoBacksteps(source.in('path'))
+  },
+  storageos: () => {},
+  csi: checkCsi,
+}
+
+function checkSource(spec: Place): void {
+  let count = 0
+  for (const [name, check] of Object.entries(sourceChecks)) {
+    const source = spec.in(name)
+    if (!source.isSet) continue
+    if (count++ > 0) {
+      source.forbidden('may not specify more than 1 volume type')
+      continue
+    }
+    check(source)
+    if (name === 'local' && !spec.in('nodeAffinity').isSet) {
+      spec.in('nodeAffinity').required('Local volume requires node affinity')
+    }
+  }
+  if (count === 0) spec.required('must specify a volume type')
+}
+
+const secretNames = [
+  'controllerPublishSecretRef',
+  'controllerExpandSecretRef',
+  'nodePublishSecretRef',
+  'nodeExpandSecretRef',
+]
+
+function checkCsi(source: Place): void {
+  checkDriverName(source.in('driver'))
+  requireText(source, 'volumeHandle')
+  for (const name of secretNames) {
+    const secret = source.in(name)
+    if (!secret.isSet) continue
+    const [secretName, namespace] = [secret.in('name'), secret.in('namespace')]
+    if (secretName.text === '') secretName.required()
+    else secretName.mustBe(dnsSubdomain)
+    if (namespace.text === '') namespace.required()
+    else namespace.mustBe(dnsLabel)
+  }
+}
+
+/** Where the data of a volume lies does not change. */
+function checkVolumeUpdate(spec: Place, old: Place): void {
+  const sourceOf = (place: Place): JsonObject => {
+    const names = [...(place.object?.keys() ?? [])].filter(name =>
+      Object.hasOwn(sourceChecks, name),
+    )
+    return new Map(names.map((name): [string, JsonValue] => [name, place.in(name).value ?? null]))
+  }
+  const [now, before] = [sourceOf(spec), sourceOf(old)]
+  const expand = 'controllerExpandSecretRef'
+  if (old.in('csi').isSet && !old.in('csi', expand).isSet && spec.in('csi', expand).isSet) {
+    const csi: JsonObject = new Map(spec.in('csi').object)
+    csi.delete(expand)
+    now.set('csi', csi)
+  }
+  if (!isSame(now, before)) {
+    const difference = internalDiff('PersistentVolumeSource', before, now)
+    spec
+      .as('spec.persistentvolumesource')
+      .forbidden(`spec.persistentvolumesource is immutable after creation\n${difference}`)
+  }
+  checkModeUpdate(spec, old)
+  const affinity = spec.in('nodeAffinity')
+  if (old.in('nodeAffinity').isSet && !isSame(affinity.value, old.in('nodeAffinity').value)) {
+    const shown = internalValue('*VolumeNodeAffinity', affinity.value)
+    affinity
+      .as('nodeAffinity')
+      .invalid('field is immutable, except for updating from beta label to GA', shown)
+  }
+  const attributes = 'volumeAttributesClassName'
+  if (old.in(attributes).isSet && !spec.in(attributes).isSet) {
+    spec.in(attributes).forbidden('update from non-nil value to nil is forbidden')
+  }
+}
+
+function checkModeUpdate(spec: Place, old: Place): void {
+  const mode = spec.in('volumeMode')
+  if (isSame(mode.value, old.in('volumeMode').value)) return
+  mode.as('volumeMode').invalid('field is immutable', mode.value ?? null)
+}
+
+const className = 'volume.beta.kubernetes.io/storage-class'
+
+function checkClaimUpdate(object: Place, old: Place): void {
+  const [spec, before] = [object.in('spec'), old.in('spec')]
+  const [annotation, oldAnnotation] = [
+    object.in('metadata', 'annotations', className),
+    old.in('metadata', 'annotations', className),
+  ]
+  if (annotation.text !== oldAnnotation.text) {
+    annotation
+      .as(`metadata.annotations[${className}]`)
+      .invalid('field is immutable', annotation.text)
+  }
+  checkClaimRest(object, old)
+  const storage = spec.in('resources', 'requests', 'storage')
+  const size = sizeOf(storage)
+  const granted = sizeOf(old.in('status', 'capacity', 'storage'))
+  if (size < sizeOf(before.in('resources', 'requests', 'storage')) && size <= granted) {
+    storage.forbidden('field can not be less than status.capacity')
+  }
+  checkModeUpdate(spec, before)
+  const attributes = spec.in('volumeAttributesClassName')
+  if (!old.in('status', 'currentVolumeAttributesClassName').isSet) return
+  if (isSame(attributes.value, before.in('volumeAttributesClassName').value)) return
+  const suffix = 'is forbidden when status.currentVolumeAttributesClassName is not nil'
+  if (!attributes.isSet) attributes.forbidden(`update to nil ${suffix}`)
+  else if (attributes.text === '') attributes.forbidden(`update to empty string ${suffix}`)
+}
+
+function sizeOf(amount: Place): bigint {
+  return amount.isSet ? quantityNanos(amount.text) : 0n
+}
+
+/** Of a claim that has its volume only the size and the class of attributes may change; one without may get its volume. */
+function checkClaimRest(object: Place, old: Place): void {
+  const spec: JsonObject = new Map(object.in('spec').object)
+  const was: JsonObject = new Map(old.in('spec').object)
+  if (old.in('spec', 'volumeName').text === '') keep(was, spec, 'volumeName')
+  const isBound = object.in('status', 'phase').text === 'Bound'
+  if (isBound) {
+    keep(spec, was, 'volumeAttributesClassName')
+    const requests = object.in('spec', 'resources', 'requests').object
+    if (requests !== undefined) {
+      const resources: JsonObject = new Map(object.in('spec', 'resources').object)
+      const kept = old.in('spec', 'resources', 'requests', 'storage').value ?? '0'
+      resources.set('requests', new Map([...requests, ['storage', kept]]))
+      spec.set('resources', resources)
+    }
+  }
+  const oldClass = old.in('metadata', 'annotations', className).text
+  if (!was.has('storageClassName') && oldClass === '') {
+    // A claim may get the class that is the default.
+    if (spec.has('storageClassName')) keep(spec, was, 'storageClassName')
+  }
+  if (isSame(spec, was)) return
+  const difference = internalDiff('PersistentVolumeClaimSpec', was, spec)
+  object
+    .in('spec')
+    .forbidden(
+      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${difference}`,
+    )
+}
+
+function keep(object: JsonObject, from: JsonObject, name: string): void {
+  const value = from.get(name)
+  if (value === undefined) object.delete(name)
+  else object.set(name, value)
+}
