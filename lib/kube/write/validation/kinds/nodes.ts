@@ -52,8 +52,9 @@ function checkTaints(object: Place): void {
     if (effect.text === '') effect.required()
     else effect.oneOf(taintEffects, 'unsupported')
     const name = `${effect.text} ${key.text}`
-    if (seen.has(name))
-      {taint.duplicateOf('taints must be unique by key and effect pair', shown(taint))}
+    if (seen.has(name)) {
+      taint.duplicateOf('taints must be unique by key and effect pair', shown(taint))
+    }
     seen.add(name)
   }
 }
@@ -107,8 +108,9 @@ function checkNodeUpdate(object: Place, old: Place): void {
   if (before.size > 0) {
     const changed = before.texts.filter((text, i) => ranges.texts[i] !== text).length
     const errors = ranges.size === before.size ? changed : 1
-    for (let i = 0; i < errors; i++)
-      {ranges.forbidden(`node updates may not change podCIDR ${words}`)}
+    for (let i = 0; i < errors; i++) {
+      ranges.forbidden(`node updates may not change podCIDR ${words}`)
+    }
   }
   const [id, oldId] = [object.in('spec', 'providerID'), old.in('spec', 'providerID')]
   if (oldId.text !== '' && id.text !== oldId.text) {
