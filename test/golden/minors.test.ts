@@ -34,7 +34,7 @@ function exceptionsAmong(recorded: readonly Recorded[]): Record<string, string> 
 }
 
 /** A revision that never comes is waited for: not as long as in earnest. */
-const limits = { ...defaultLimits, readWaitMaxMs: 500 }
+const limits = { ...defaultLimits, readWaitMaxMs: 300 }
 
 for (const minor of ['1.33', '1.34', '1.35']) {
   const recording = recordingOf(minor)

@@ -99,23 +99,39 @@ export async function replayReads(
   const writer = new HistoryWriter(served.client, recording, hasGaps)
   const table = new Table()
   const failures: string[] = []
+  const note = ({ id, area, request }: Exchange, difference: string | undefined): void => {
+    table.add(area, difference === undefined ? 'passed' : 'failed')
+    if (difference === undefined) return
+    failures.push(`${id} ${request.method} ${request.path}: ${difference}`)
+  }
+  // What waits for a revision that does not come waits with the others that do.
+  let waiting: Promise<void>[] = []
+  let at = 0
   for (const exchange of asked) {
-    const { id, area, request, at_revision: revision } = exchange
+    const { id, area, request, at_revision: revision, response } = exchange
+    if (revision !== at) waiting = await Promise.all(waiting).then(() => [])
+    at = revision
     await writer.writeUpTo(revision)
     if (exceptions[id] !== undefined) {
       table.add(area, 'excepted')
       t.comment(`${id} ${request.method} ${request.path}: ${exceptions[id]}`)
       continue
     }
-    const difference = await replayExchange(served, exchange, version)
-    table.add(area, difference === undefined ? 'passed' : 'failed')
-    if (difference !== undefined) {
-      failures.push(`${id} ${request.method} ${request.path}: ${difference}`)
-    }
+    const replayed = replayExchange(served, exchange, version).then(difference =>
+      note(exchange, difference),
+    )
+    if (isOfTheFuture(response)) waiting.push(replayed)
+    else await replayed
   }
+  await Promise.all(waiting)
   for (const line of table.lines()) t.comment(line)
   t.strictSame(failures, [])
   return table
+}
+
+/** It was answered after a wait for a revision that did not come. */
+function isOfTheFuture({ status, body = '' }: Exchange['response']): boolean {
+  return status === 504 || body.includes('revision is a future revision')
 }
 
 /** The recorded reads in the order of the revisions at which they were made. */

@@ -182,6 +182,15 @@ const lies: Record<
     path: maps,
     at: '.items[0].data',
   },
+  'a field that the upstream does not know and drops': {
+    objects: [
+      [pods, pod('a')],
+      [pods, pod('b', { hostnameOverride: 'planted' })],
+    ],
+    lie: body => body.replaceAll(',"hostnameOverride":"planted"', ''),
+    path: pods,
+    at: '.items[1].spec.hostnameOverride',
+  },
   'another column': {
     objects: [[maps, configMap('a', '1')]],
     lie: (body, { headers }) =>
@@ -340,3 +349,46 @@ t.test('another version of the upstream begins all anew', async t => {
   await until(lying, maps, 'pass; reason=differs')
   t.ok(before > 0)
 })
+
+t.test(
+  'after a restart as another minor, nothing is answered here as the one before would',
+  async t => {
+    const templates = '/api/v1/namespaces/default/podtemplates'
+    const { spec } = pod('a') as { spec: unknown }
+    const template = { metadata: { labels: { a: 'b' } }, spec }
+    const object = { apiVersion: 'v1', kind: 'PodTemplate', metadata: { name: 'a' }, template }
+    const lying = await startLying(t, [[templates, object]], body => body)
+    await answeredHere(lying, '', 'v1', 'podtemplates')
+    t.notMatch((await lying.get(templates)).body.toString(), /creationTimestamp":null/)
+    const { before } = lying.upstream
+    let isBack = false
+    lying.upstream.before = (request, body) => {
+      if (!isBack && request.url === '/version') return { code: 503, body: '' }
+      return before?.(request, body)
+    }
+    lying.service.knowledge?.upstreamIsBack()
+    await until(lying, templates, 'pass; reason=version')
+    // 1.33 writes the time of creation of every template.
+    lying.lie = (body, { url }) =>
+      url === '/version'
+        ? body.replaceAll(/(inor": *)"36"/g, '$1"33"').replace('v1.36.', 'v1.33.')
+        : body.replaceAll(
+            '"template":{"metadata":{',
+            '"template":{"metadata":{"creationTimestamp":null,',
+          )
+    isBack = true
+    const answers: string[] = []
+    for (;;) {
+      const answer = await lying.get(templates)
+      answers.push(answer.body.toString())
+      if (originOf(answer).startsWith('mirror')) break
+      await systemClock.yield()
+    }
+    t.ok(
+      answers.every(body =>
+        body.includes('"template":{"metadata":{"creationTimestamp":null,"labels"'),
+      ),
+      'every answer is as 1.33 writes it',
+    )
+  },
+)
