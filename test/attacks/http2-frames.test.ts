@@ -14,7 +14,7 @@ import {
   request,
   settings,
 } from '../support/attacks/raw-http2.ts'
-import { calm, staysCalm } from '../support/attacks/works.ts'
+import { calm, staysCalm, worksAtOnce } from '../support/attacks/works.ts'
 
 type Line = readonly [string, string]
 const plain: readonly Line[] = [
@@ -69,7 +69,7 @@ const oddHeaders: readonly (readonly Line[])[] = [
 ]
 
 async function attacks(door: Door): Promise<void> {
-  for (const lines of oddHeaders) await send(await openRaw(door), request(1, lines))
+  await Promise.all(oddHeaders.map(async lines => send(await openRaw(door), request(1, lines))))
   const block = headerBlock([...known, ['x', 'y'.repeat(200)]])
   const first = frame(frameTypes.headers, 1, 1, block.subarray(0, 10))
   const more = frame(frameTypes.continuation, 0, 1, headerBlock([['a', 'b']]))
@@ -97,11 +97,43 @@ async function attacks(door: Door): Promise<void> {
     request(1, [...known.slice(0, 0), ...known], true),
     frame(frameTypes.headers, endHeaders, 1, headerBlock([[':path', '/x']])),
   )
-  for (let i = 0; i < 10; i++) {
-    const junk = Array.from({ length: 20 }, () => frame(i % 12, i * 7, i % 3, randomBytes(i)))
-    await send(await openRaw(door), ...junk)
+  const junk = async (i: number): Promise<void> => {
+    const frames = Array.from({ length: 20 }, () => frame(i % 12, i * 7, i % 3, randomBytes(i)))
+    await send(await openRaw(door), ...frames)
   }
+  await Promise.all(Array.from({ length: 10 }, (_, i) => junk(i)))
 }
+
+t.test('what strangers hold of memory is bounded by their connections', async t => {
+  const door = await startDoor(t)
+  const before = await calm(t, door)
+  const junk: Line = ['authorization', 'Bearer junk']
+  const lines: Line[] = [[':method', 'POST'], ...plain.slice(1), junk]
+  const connections = 4
+  const held = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = await openRaw(door)
+      for (let i = 0; i < 100; i++) {
+        // As large as one frame may be, four of them, and a body that does not come.
+        const more: Line[] = [1, 2, 3].map(at => [`x-${at}`, 'y'.repeat(16_000)])
+        const stream = 2 * i + 1
+        socket.write(frame(frameTypes.headers, 0, stream, headerBlock(lines)))
+        for (const [at, one] of more.entries()) {
+          const flags = at === more.length - 1 ? endHeaders : 0
+          socket.write(frame(frameTypes.continuation, flags, stream, headerBlock([one])))
+        }
+      }
+      return socket
+    }),
+  )
+  await new Promise(resolve => setTimeout(resolve, 500))
+  const perConnection = ((await door.memory()) - before.bytes) / connections
+  t.comment(`${(perConnection / 1024 ** 2).toFixed(1)} MiB a connection`)
+  t.ok(perConnection < 12 * 1024 ** 2)
+  await worksAtOnce(t, door, 'meanwhile')
+  for (const socket of held) socket.destroy()
+  await staysCalm(t, door, before)
+})
 
 for (const protocol of protocols) {
   t.test(`frames that no library sends harm nobody, over ${protocol}`, async t => {
