@@ -11,6 +11,7 @@ import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
 import { storeBench } from './store/store.ts'
+import { threadsBench } from './threads/threads.ts'
 import { watchBench } from './watch/watch.ts'
 
 export const benches: readonly Bench[] = [
@@ -24,5 +25,6 @@ export const benches: readonly Bench[] = [
   watchBench,
   proxyBench,
   authBench,
+  threadsBench,
   attacksBench,
 ]

@@ -114,7 +114,12 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   })
   const own = checksOf(upstreamSide, memory, threads)
   const health = new ServiceHealth(mirrors, own, options.copies?.checks)
-  const slabs = new SlabKeeper(() => snapshotsIn(mirrors), clock, logger)
+  const slabs = new SlabKeeper({
+    latest: () => snapshotsIn(mirrors),
+    clock,
+    logger,
+    onMoved: entry => threads?.keeper.moved(entry),
+  })
   const writeSide = createWriteSide(options, { clock, registry, storeOf })
   followers.add(
     authorizer && accessRules(options.prefix, authorizer),
@@ -175,6 +180,7 @@ function mirrorsOf(
   if (options.threads !== undefined) {
     threads = new Threads(options.threads, {
       mirrors,
+      keyspaceOf: registry.keyspaceOf,
       clients: clientsOf(options),
       clock,
       logger,

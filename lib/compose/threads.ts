@@ -7,6 +7,7 @@ import type { Client } from '../etcd/client.ts'
 import type { Listen } from '../http/server/server.ts'
 import { defaultLimits } from '../mirror/limits.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { KeyspaceOf } from '../mirror/mirrored-keyspace.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { sumOfMetrics } from '../ops/metrics/sum.ts'
@@ -55,6 +56,7 @@ export interface Front {
 export interface ThreadsParts {
   readonly mirrors: MirrorSet
   readonly clients: readonly Client[]
+  readonly keyspaceOf: KeyspaceOf
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
@@ -70,12 +72,13 @@ export class Threads implements Front {
   readonly ready: Promise<void>
 
   constructor(options: ThreadsOptions, parts: ThreadsParts) {
-    const { mirrors, clients, clock } = parts
+    const { mirrors, clients, keyspaceOf, clock } = parts
     this.#options = options
     this.#parts = parts
     this.keeper = new Keeper({
       mirrors,
       clients,
+      keyspaceOf,
       clock,
       readWaitMaxMs: defaultLimits.readWaitMaxMs,
     })

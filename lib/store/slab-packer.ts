@@ -21,7 +21,10 @@ export interface Packing {
 
 /** Moves the live values of mostly dead slabs to new ones; yields after each leaf. Values of histories and older snapshots stay in place
  *  until those are dropped. Values that are written meanwhile wait for the next run. */
-export function* packSlabs(latest: () => Iterable<Snapshot>): Generator<void, Packing> {
+export function* packSlabs(
+  latest: () => Iterable<Snapshot>,
+  onMoved: (entry: KeyValue) => void = () => {},
+): Generator<void, Packing> {
   const packing: Packing = { valueBytes: 0, movedBytes: 0 }
   const live = new Map<Uint8Array, number>()
   for (const entries of leavesOf(latest())) {
@@ -37,6 +40,7 @@ export function* packSlabs(latest: () => Iterable<Snapshot>): Generator<void, Pa
       if ((live.get(entry.bytes) ?? slabBytes) >= liveMinBytes) continue
       packing.movedBytes += entry.valueLength
       entry.move(slabs.copy(entry.bytes, entry.start, entry.end))
+      onMoved(entry)
     }
     yield
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { Slice } from '../base/slice.ts'
-import type { Batch } from '../store/event.ts'
+import type { Batch, KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { packSlabs } from '../store/slab-packer.ts'
 import type { Follower } from './followers.ts'
@@ -14,18 +14,29 @@ const writtenMinBytes = 64 * 1024 * 1024
 /** The length of a slice: after it other work has its turn. */
 const sliceMs = 1
 
+export interface SlabKeeperOptions {
+  /** The newest contents of every keyspace. */
+  readonly latest: () => Iterable<Snapshot>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Called for each entry whose value has another place: copies of it in other threads still have the old one. */
+  readonly onMoved?: ((entry: KeyValue) => void) | undefined
+}
+
 export class SlabKeeper implements Follower {
   readonly #latest: () => Iterable<Snapshot>
   readonly #clock: Clock
   readonly #logger: Logger
+  readonly #onMoved: (entry: KeyValue) => void
   #writtenBytes = 0
   #dueBytes = writtenMinBytes
   #isPacking = false
 
-  constructor(latest: () => Iterable<Snapshot>, clock: Clock, logger: Logger) {
+  constructor({ latest, clock, logger, onMoved = () => {} }: SlabKeeperOptions) {
     this.#latest = latest
     this.#clock = clock
     this.#logger = logger
+    this.#onMoved = onMoved
   }
 
   applied(_keyspace: Key, { events }: Batch): void {
@@ -37,7 +48,7 @@ export class SlabKeeper implements Follower {
 
   async #pack(): Promise<void> {
     this.#writtenBytes = 0
-    const packing = packSlabs(this.#latest)
+    const packing = packSlabs(this.#latest, this.#onMoved)
     const slice = new Slice(this.#clock, sliceMs)
     let step = packing.next()
     while (step.done !== true) {

@@ -15,6 +15,7 @@ import { RemoteClients } from '../../lib/mirror/threads/remote-client.ts'
 import { createRingMemory, RingReader, RingWriter } from '../../lib/mirror/threads/ring.ts'
 import { SlabShelf } from '../../lib/mirror/threads/slabs.ts'
 import type { SeededLane, SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
+import { nameOf } from './keys.ts'
 import type { Stats } from './stats.ts'
 
 export interface SimThreadsOptions {
@@ -42,7 +43,13 @@ export class SimThreads {
   constructor(options: SimThreadsOptions) {
     const { mirrors, clock, limits } = options
     this.#options = options
-    this.keeper = new Keeper({ mirrors, clients: [], clock, readWaitMaxMs: limits.readWaitMaxMs })
+    this.keeper = new Keeper({
+      mirrors,
+      clients: [],
+      keyspaceOf: nameOf,
+      clock,
+      readWaitMaxMs: limits.readWaitMaxMs,
+    })
     this.threads = Array.from({ length: options.count }, () => this.#start())
   }
 

@@ -66,7 +66,7 @@ export function createEtcdMirror(options: EtcdMirrorOptions): EtcdMirror {
   const view = new EtcdView({ mirror, client, keyspaces: places.map(({ name }) => name) })
   sinks.push(view)
   const contents = (): Snapshot[] => places.map(({ name }) => mirror.keyspace(name).store.latest())
-  followers.add(new SlabKeeper(contents, clock, logger))
+  followers.add(new SlabKeeper({ latest: contents, clock, logger }))
   return { view, mirrors, followers }
 }
 

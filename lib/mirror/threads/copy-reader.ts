@@ -121,6 +121,9 @@ export class CopyReader {
         keyspace.restore(builder.finish(), at)
         return
       }
+      case recordKinds.moved:
+        this.#takeMoved(keyspace)
+        return
       case recordKinds.batch: {
         const at = this.#revision()
         const changes: Change[] = []
@@ -131,6 +134,15 @@ export class CopyReader {
       }
       default:
         throw new Error(`record of unknown kind ${kind}`)
+    }
+  }
+
+  /** An entry that has changed since has its own place. */
+  #takeMoved(keyspace: MirroredKeyspace): void {
+    for (let left = this.#record.count(); left > 0; left--) {
+      const moved = this.#entries.entry()
+      const known = keyspace.store.latest().get(moved.key)
+      if (known?.modRevision === moved.modRevision) known.move(moved)
     }
   }
 

@@ -142,6 +142,14 @@ export class Encoder {
     return this.#plain()
   }
 
+  /** The places of some values. */
+  moved(keyspace: MirroredKeyspace, entries: readonly KeyValue[]): Encoded {
+    this.#begin('moved', keyspace)
+    this.#record.count(entries.length)
+    for (const entry of entries) this.#entries.entry(entry)
+    return { bytes: this.#record.bytes, slabs: this.#entries.slabs }
+  }
+
   /** Says that a record with that number was sent another way. */
   elsewhere(id: number): Encoded {
     this.#begin('elsewhere')

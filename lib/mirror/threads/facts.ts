@@ -27,6 +27,8 @@ export const recordKinds = {
   compacted: 10,
   /** Nothing names these slabs any more. */
   retired: 11,
+  /** Values have another place in shared memory. */
+  moved: 13,
   /** A record that is too long for the ring: it was sent another way. */
   elsewhere: 12,
 } as const

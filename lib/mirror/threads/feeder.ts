@@ -61,6 +61,8 @@ interface Told {
   /** It has some contents. */
   hasContents: boolean
   snapshot: SnapshotWalk | undefined
+  /** Entries whose values have another place than it knows. */
+  moved: KeyValue[]
 }
 
 interface SnapshotWalk {
@@ -107,6 +109,15 @@ export class Feeder {
       const keyspace = feed.feed.keyspace(name)
       if (keyspace !== undefined) this.#note(keyspace, feed)
     }
+  }
+
+  /** The value of an entry has another place. */
+  moved(name: string, entry: KeyValue): void {
+    const told = this.#told.get(name)
+    // Who has nothing yet is told the new place with the contents.
+    if (told?.hasContents !== true) return
+    told.moved.push(entry)
+    this.#dirty.add(told)
   }
 
   /** Nothing names a slab any more. */
@@ -170,7 +181,7 @@ export class Feeder {
     }
     for (const told of this.#told.values()) {
       if (told.feed.mirror !== this.#options.mirrors[mirror]) continue
-      Object.assign(told, { ...nothing, isDeclared: told.isDeclared })
+      Object.assign(told, { ...nothing, isDeclared: told.isDeclared, moved: [] })
       this.#dirty.add(told)
     }
   }
@@ -192,11 +203,13 @@ export class Feeder {
       if (!keyspace.isRestored && told.hasContents && !this.#tellCleared(told)) return 'full'
       told.position = undefined
       told.snapshot = undefined
+      told.moved = []
       told.contents = keyspace.contents
     }
     if (!keyspace.isRestored) return 'done'
     const outcome = this.#tellContents(told, isOver)
     if (outcome !== 'done') return outcome
+    if (!this.#tellMoved(told)) return 'full'
     return this.#tellState(told) ? 'done' : 'full'
   }
 
@@ -234,6 +247,15 @@ export class Feeder {
       told.position = batch.revision
       if (isOver()) return 'more'
     }
+  }
+
+  #tellMoved(told: Told): boolean {
+    while (told.moved.length > 0) {
+      const some = told.moved.slice(-movedAtOnce)
+      if (!this.#write(this.#options.encoder.moved(told.keyspace, some))) return false
+      told.moved.length -= some.length
+    }
+    return true
   }
 
   #tellSnapshot(told: Told, isOver: () => boolean): FeedOutcome {
@@ -290,7 +312,7 @@ export class Feeder {
   }
 
   #note(keyspace: MirroredKeyspace, feed: NumberedFeed): void {
-    const told: Told = { ...nothing, keyspace, feed }
+    const told: Told = { ...nothing, keyspace, feed, moved: [] }
     this.#told.set(keyspace.name, told)
     this.#dirty.add(told)
   }
@@ -298,8 +320,11 @@ export class Feeder {
 
 const elsewhereMaxBytes = 16
 
+/** Entries in one record. */
+const movedAtOnce = 100
+
 /** What a thread has of a keyspace at first. */
-const nothing: Omit<Told, 'keyspace' | 'feed'> = {
+const nothing: Omit<Told, 'keyspace' | 'feed' | 'moved'> = {
   isDeclared: false,
   state: 'starting',
   contents: 0,

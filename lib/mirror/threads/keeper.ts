@@ -6,10 +6,12 @@ import type { Revision } from '../../base/revision.ts'
 import type { Client } from '../../etcd/client.ts'
 import { Slice } from '../../base/slice.ts'
 import type { RangePage } from '../feed/pages.ts'
+import type { KeyspaceOf } from '../mirrored-keyspace.ts'
 import type { ProgressWaiter } from '../feed/progress.ts'
 import type { Mirror } from '../mirror.ts'
 import type { MirrorSet } from '../mirror-set.ts'
 import type { RevisionAsker } from '../reads/revision-probe.ts'
+import type { KeyValue } from '../../store/event.ts'
 import { Calls, messageOfEntries } from './calls.ts'
 import { Encoder } from './encoder.ts'
 import type { MirrorLayout } from './facts.ts'
@@ -22,6 +24,8 @@ export interface KeeperOptions {
   readonly mirrors: MirrorSet
   /** The etcds, which threads call by their numbers. */
   readonly clients: readonly Client[]
+  /** Which keyspace a key belongs to. */
+  readonly keyspaceOf: KeyspaceOf
   readonly clock: Clock
   /** How long a read may wait for the mirror. */
   readonly readWaitMaxMs: number
@@ -111,6 +115,14 @@ export class Keeper {
   }
 
   progressed(): void {
+    this.#feedSoon()
+  }
+
+  /** The value of an entry has another place: without being told, threads would keep the old one in memory. */
+  moved(entry: KeyValue): void {
+    const name = this.#options.keyspaceOf(entry.key)
+    if (name === undefined || this.#threads.size === 0) return
+    for (const { feeder } of this.#threads) feeder.moved(name, entry)
     this.#feedSoon()
   }
 

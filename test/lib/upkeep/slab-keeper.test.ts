@@ -11,7 +11,7 @@ import { FakeClock } from '../../support/fake-clock.ts'
 t.test('slabs that one lasting value holds do not add up', async t => {
   const store = new Keyspace({ maxBatches: 10, maxAgeMs: Infinity, maxBytes: Infinity })
   const clock = new FakeClock()
-  const keeper = new SlabKeeper(() => [store.latest()], clock, silentLogger)
+  const keeper = new SlabKeeper({ latest: () => [store.latest()], clock, logger: silentLogger })
   const slabs = new SlabWriter()
   const value = Buffer.alloc(10_000, 'x')
   for (let at = 1; at <= 14_000; at++) {

@@ -54,7 +54,13 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
   })
   const mirrors = new MirrorSet([mirror])
   mirrors.add({ name: '/r/a/', range: prefixRange(keyFromText('/r/a/')), history: historyBounds })
-  keeper = new Keeper({ mirrors, clients: [client], clock: systemClock, readWaitMaxMs: 3000 })
+  keeper = new Keeper({
+    mirrors,
+    clients: [client],
+    keyspaceOf: () => '/r/a/',
+    clock: systemClock,
+    readWaitMaxMs: 3000,
+  })
   mirrors.start()
   const pool = await ThreadPool.start({
     count: 2,
