@@ -77,6 +77,7 @@ export class FaceMirror {
   readonly #probes = new Map<number, Probe>()
   #lastProbe = 0
   #next: Probe | undefined = undefined
+  #underWay: number | undefined = undefined
   /** Answers of an epoch that the ring has not told of yet. */
   #early: Extract<Answer, { type: 'probed' }>[] = []
 
@@ -128,7 +129,7 @@ export class FaceMirror {
       return
     }
     const probe = this.#probes.get(answer.id)
-    this.#probes.delete(answer.id)
+    this.#answered(answer.id)
     this.lastFailure = undefined
     for (const asker of probe?.askers ?? []) {
       if (asker.isSettled) continue
@@ -144,22 +145,33 @@ export class FaceMirror {
     for (const asker of this.#probes.get(id)?.askers ?? []) {
       if (!asker.isSettled) asker.delayed()
     }
-    if (isOver) this.#probes.delete(id)
+    if (isOver) this.#answered(id)
   }
 
-  /** All who ask in one turn of the event loop share a question. */
+  /** One question is under way at a time: all who ask meanwhile share the next. Each costs both threads a message and a turn. */
   #probe(asker: RevisionAsker): void {
     if (this.#next !== undefined) {
       this.#next.askers.push(asker)
       return
     }
-    const probe = { askers: [asker] }
-    this.#next = probe
-    queueMicrotask(() => {
-      this.#next = undefined
-      const id = ++this.#lastProbe
-      this.#probes.set(id, probe)
-      this.#ask({ type: 'probe', mirror: this.id, id })
-    })
+    this.#next = { askers: [asker] }
+    if (this.#underWay === undefined) queueMicrotask(() => this.#askNext())
+  }
+
+  #askNext(): void {
+    const probe = this.#next
+    if (probe === undefined || this.#underWay !== undefined) return
+    this.#next = undefined
+    const id = ++this.#lastProbe
+    this.#underWay = id
+    this.#probes.set(id, probe)
+    this.#ask({ type: 'probe', mirror: this.id, id })
+  }
+
+  #answered(id: number): void {
+    this.#probes.delete(id)
+    if (this.#underWay !== id) return
+    this.#underWay = undefined
+    queueMicrotask(() => this.#askNext())
   }
 }
