@@ -112,6 +112,7 @@ export class Service {
     parts.upstreamSide?.start()
     parts.memory?.start()
     parts.faults?.start()
+    parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
     parts.recent.start()
     parts.faults?.start()
     await parts.writeSide?.start()

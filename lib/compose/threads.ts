@@ -138,7 +138,7 @@ export class Threads implements Front {
 
   /** All reads pass to the upstream, or not. */
   passThrough(isOn: boolean): void {
-    this.#pool?.tell({ type: 'pass-through', isOn })
+    this.#pool?.passThrough(isOn)
   }
 
   async drain(): Promise<void> {

@@ -5,6 +5,7 @@ import type { Logger } from '../../base/logger.ts'
 export class ReadSwitch {
   readonly #logger: Logger
   #isSwitchedOff = false
+  #onChange: (isSwitchedOff: boolean) => void = () => {}
 
   constructor(logger: Logger) {
     this.#logger = logger
@@ -15,9 +16,15 @@ export class ReadSwitch {
     return this.#isSwitchedOff
   }
 
+  /** Calls `task` with each new state: other threads have switches of their own. */
+  onChange(task: (isSwitchedOff: boolean) => void): void {
+    this.#onChange = task
+  }
+
   set(isSwitchedOff: boolean): void {
     if (isSwitchedOff === this.#isSwitchedOff) return
     this.#isSwitchedOff = isSwitchedOff
+    this.#onChange(isSwitchedOff)
     this.#logger.warn(
       isSwitchedOff
         ? 'pass-through is on: all reads go to the upstream'

@@ -11,6 +11,7 @@ import { historyBounds } from './mirror-builders.ts'
 const thread = FaceThread.here()!
 const { number, listening } = thread.data
 let isReady = false
+let isPassing = false
 const mirrors = thread.createMirrors({
   clock: systemClock,
   limits: defaultLimits,
@@ -39,7 +40,7 @@ const server = createServer((request, response) => {
       const isShared = entries.every(({ bytes }) => bytes.buffer instanceof SharedArrayBuffer)
       const values = entries.map(({ value }) => Buffer.from(value).toString())
       response.setHeader('connection', 'close')
-      response.end(JSON.stringify({ number, values, isShared }))
+      response.end(JSON.stringify({ number, values, isShared, isPassing }))
     })
 })
 const options =
@@ -55,5 +56,6 @@ thread.onOrder(order => {
   if (order.type === 'give-metrics') {
     const text = `# HELP toys_total Toys.\n# TYPE toys_total counter\ntoys_total ${number}\n`
     thread.tell({ type: 'metrics', id: order.id, text })
-  } else if (order.type === 'stop') process.exit(0)
+  } else if (order.type === 'pass-through') isPassing = order.isOn
+  else if (order.type === 'stop') process.exit(0)
 })

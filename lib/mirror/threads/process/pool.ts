@@ -51,6 +51,7 @@ export class ThreadPool {
   readonly #threads = new Map<number, PoolThread>()
   readonly #backoff: Backoff
   #isStopping = false
+  #isPassing = false
   #cancelCheck: CancelTimer = () => {}
   #problems: Readonly<Record<string, string>> = {}
   #lastCollection = 0
@@ -96,6 +97,12 @@ export class ThreadPool {
       segmentBytes: all.reduce((sum, { segmentBytes }) => sum + segmentBytes, 0),
       openWatches: all.reduce((sum, { openWatches }) => sum + openWatches, 0),
     }
+  }
+
+  /** All reads pass to the upstream, or not: also in threads that start later. */
+  passThrough(isOn: boolean): void {
+    this.#isPassing = isOn
+    this.tell({ type: 'pass-through', isOn })
   }
 
   tell(message: ToFace): void {
@@ -146,6 +153,7 @@ export class ThreadPool {
     }
     this.#threads.set(number, thread)
     thread.tell({ type: 'health', problems: this.#problems })
+    if (this.#isPassing) thread.tell({ type: 'pass-through', isOn: true })
     this.#port = await thread.listening
     port.taken(this.#port)
     logger.debug('a face thread listens', { thread: number })

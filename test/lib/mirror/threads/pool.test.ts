@@ -20,6 +20,7 @@ interface Toy {
   readonly number: number
   readonly values: readonly string[]
   readonly isShared: boolean
+  readonly isPassing: boolean
 }
 
 t.test('threads serve one port from one memory; one that dies is replaced', async t => {
@@ -101,10 +102,14 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
   t.equal(metrics.length, 2)
 
   t.equal(pool.listening, 2)
+  pool.passThrough(true)
   await t.rejects(ask('/die'), 'its connections are closed')
   while (pool.listening > 1) await new Promise(resolve => setTimeout(resolve, 10))
   await put('/r/a/3', 'three')
   t.same((await ask()).values, ['one', 'two', 'three'], 'the other one goes on')
-  for (const { values } of await askBoth()) t.same(values, ['one', 'two', 'three'])
+  for (const { values, isPassing } of await askBoth()) {
+    t.same(values, ['one', 'two', 'three'])
+    t.ok(isPassing, 'the new one is told of the switch, too')
+  }
   t.match(errors, [/a face thread has died/])
 })
