@@ -9,13 +9,13 @@ const most = 8
 export const threadsOption: Option = {
   name: 'threads',
   value: 'N|auto',
-  fallback: 'auto',
+  fallback: '1',
   help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror of etcd and serves nobody. auto: one for each core but one, at most 8; 1 on machines with up to two cores, with --upstream and with --fault.',
 }
 
 /** The number of `--threads` on a machine with so many cores. */
 export function threadsOf(values: OptionValues, cores: number): number {
-  const text = values.text('threads') ?? 'auto'
+  const text = values.text('threads') ?? '1'
   const hasFaults = values.all('fault').length > 0
   if (text === 'auto') {
     // Each thread would compare the upstream's answers for itself.
