@@ -1,0 +1,99 @@
+/** Writes in memory: the transactions that writes need, on a map, with a session factory for built-in resources. */
+
+import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
+import type { Random } from '../../../../lib/base/random.ts'
+import type { Revision } from '../../../../lib/base/revision.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
+import { ApiState } from '../../../../lib/kube/api-state.ts'
+import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
+import { Registry } from '../../../../lib/kube/resources/registry.ts'
+import { type WriteServices, WriteSession } from '../../../../lib/kube/write/operations/session.ts'
+import type { WriteStore } from '../../../../lib/kube/write/write-store.ts'
+import { digests } from '../../../../lib/ops/digests.ts'
+import { KeyValue, noLease } from '../../../../lib/store/event.ts'
+
+export class MemoryStore implements WriteStore {
+  readonly entries: Map<Key, KeyValue> = new Map()
+  revision = 1
+
+  get(key: Key): Promise<KeyValue | undefined> {
+    return Promise.resolve(this.entries.get(key))
+  }
+
+  list: WriteStore['list'] = async ({ start, end }) => {
+    const found = [...this.entries.values()].filter(
+      ({ key }) => key >= start && (end === undefined || key < end),
+    )
+    return { entries: found, revision: this.revision, more: false }
+  }
+
+  commit: WriteStore['commit'] = async ({ key, expected, value }) => {
+    const current = this.entries.get(key)
+    if ((current?.modRevision ?? 0) !== expected) return { type: 'changed', current }
+    const revision = ++this.revision
+    if (value === undefined) this.entries.delete(key)
+    else this.put(key, value, revision)
+    return { type: 'done', revision }
+  }
+
+  put(key: Key, value: Uint8Array, revision: number = ++this.revision): void {
+    const meta = {
+      createRevision: revision as Revision,
+      modRevision: revision as Revision,
+      version: 1,
+      lease: noLease,
+    }
+    this.entries.set(key, new KeyValue(key, { bytes: value, start: 0, end: value.length }, meta))
+  }
+}
+
+export interface Asking {
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  readonly name?: string
+  readonly subresource?: string
+  readonly manager?: string
+}
+
+/** A server of the built-in resources over a store, whose clock moves on by a second with each write. */
+export function writesOver(store: MemoryStore, random: Random): (asking: Asking) => WriteSession {
+  const schema = schemaOf()
+  const registry = new Registry({ schema, installed: builtInResources(schema) })
+  const state = new ApiState({
+    registry,
+    serverAddress: '',
+    digests,
+    definitionOf: () => undefined,
+  })
+  let nowMs = Date.parse('2026-01-01T00:00:00Z')
+  const digit = (): string => Math.floor(random.next() * 16).toString(16)
+  const services: WriteServices = {
+    store,
+    wallMs: () => (nowMs += 1000),
+    uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
+    nameSuffix: () => 'abcde',
+    allocator: { address: () => '10.0.0.1', port: () => 30_000 },
+  }
+  const user = { user: 'u', uid: '', groups: [], extra: {} }
+  const { signal } = new AbortController()
+  return ({ group, version, resource: plural, name = '', subresource = '', manager = 'm' }) => {
+    const resource = registry.find(group, version, plural)
+    if (resource === undefined) throw new Error(`no ${plural}`)
+    const namespace = 'ns'
+    const options = {
+      state,
+      resource,
+      namespace,
+      name,
+      subresource,
+      userAgent: manager,
+      user,
+      signal,
+    }
+    return new WriteSession(options, services)
+  }
+}
+
+/** The namespace that everything is in. */
+export const namespaceKey: Key = keyFromText('/registry/namespaces/ns')
