@@ -13,6 +13,7 @@ import { proxyBench } from './proxy/proxy.ts'
 import { storeBench } from './store/store.ts'
 import { threadsBench } from './threads/threads.ts'
 import { watchBench } from './watch/watch.ts'
+import { writeBench } from './write/write.ts'
 
 export const benches: readonly Bench[] = [
   storeBench,
@@ -23,6 +24,7 @@ export const benches: readonly Bench[] = [
   outputs,
   listBench,
   watchBench,
+  writeBench,
   proxyBench,
   authBench,
   threadsBench,

@@ -58,40 +58,31 @@ export interface Asking {
 
 /** A server of the built-in resources over a store, whose clock moves on by a second with each write. */
 export function writesOver(store: MemoryStore, random: Random): (asking: Asking) => WriteSession {
-  const schema = schemaOf()
-  const registry = new Registry({ schema, installed: builtInResources(schema) })
-  const state = new ApiState({
-    registry,
-    serverAddress: '',
-    digests,
-    definitionOf: () => undefined,
-  })
   let nowMs = Date.parse('2026-01-01T00:00:00Z')
   const digit = (): string => Math.floor(random.next() * 16).toString(16)
-  const services: WriteServices = {
+  return sessionsOver({
     store,
     wallMs: () => (nowMs += 1000),
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',
     allocator: { address: () => '10.0.0.1', port: () => 30_000 },
-  }
+  })
+}
+
+/** Sessions of writes of built-in resources. */
+export function sessionsOver(services: WriteServices): (asking: Asking) => WriteSession {
+  const schema = schemaOf()
+  const registry = new Registry({ schema, installed: builtInResources(schema) })
+  const definitionOf = (): undefined => undefined
+  const state = new ApiState({ registry, serverAddress: '', digests, definitionOf })
   const user = { user: 'u', uid: '', groups: [], extra: {} }
   const { signal } = new AbortController()
   return ({ group, version, resource: plural, name = '', subresource = '', manager = 'm' }) => {
     const resource = registry.find(group, version, plural)
     if (resource === undefined) throw new Error(`no ${plural}`)
     const namespace = 'ns'
-    const options = {
-      state,
-      resource,
-      namespace,
-      name,
-      subresource,
-      userAgent: manager,
-      user,
-      signal,
-    }
-    return new WriteSession(options, services)
+    const options = { state, resource, namespace, name, subresource, user, signal }
+    return new WriteSession({ ...options, userAgent: manager }, services)
   }
 }
 
