@@ -11,6 +11,7 @@ import type { Verb } from '../../../../lib/kube/request/request.ts'
 import { effort } from '../../../support/effort.ts'
 import {
   applyTo,
+  entriesText,
   type Model,
   ownersIn,
   ownersText,
@@ -105,21 +106,27 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
     if (model === undefined || shown === undefined) return
     const { metadata, spec } = shown
     const { app: _app, ...labels } = spec.template.metadata.labels
-    const wanted = JSON.stringify([...model.data].sort())
-    if (JSON.stringify(Object.entries(labels).sort()) !== wanted)
+    const wanted = entriesText(model.data)
+    if (entriesText(Object.entries(labels)) !== wanted) {
       failures.push(`${what}: data ${JSON.stringify(labels)} instead of ${wanted}`)
-    if (metadata.generation !== model.generation)
+    }
+    if (metadata.generation !== model.generation) {
       failures.push(`${what}: generation ${metadata.generation} instead of ${model.generation}`)
-    if ((metadata.labels?.l ?? '') !== model.label)
+    }
+    if ((metadata.labels?.l ?? '') !== model.label) {
       failures.push(`${what}: label ${metadata.labels?.l}`)
-    if (JSON.stringify(metadata.finalizers ?? []) !== JSON.stringify(model.finalizers))
+    }
+    if (JSON.stringify(metadata.finalizers ?? []) !== JSON.stringify(model.finalizers)) {
       failures.push(`${what}: finalizers ${JSON.stringify(metadata.finalizers)}`)
-    if ((metadata.deletionTimestamp !== undefined) !== model.isBeingDeleted)
+    }
+    if ((metadata.deletionTimestamp !== undefined) !== model.isBeingDeleted) {
       failures.push(`${what}: deletion`)
+    }
     const owners = ownersIn(shown)
     const wantedOwners = ownersText(model.owners)
-    if (owners !== wantedOwners)
+    if (owners !== wantedOwners) {
       failures.push(`${what}: owners ${owners} instead of ${wantedOwners}`)
+    }
     model.version = Number(metadata.resourceVersion)
   }
 
@@ -129,8 +136,9 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
       .filter(([key, value]) => model.data.get(key) !== value)
       .map(([key]) => key)
     const removed = [...model.data.keys()].filter(key => !data.has(key))
-    for (const set of model.owners.values())
+    for (const set of model.owners.values()) {
       for (const key of [...changed, ...removed]) set.delete(key)
+    }
     if (changed.length > 0) {
       const own = model.owners.get(`Update ${manager}`) ?? new Set<string>()
       for (const key of changed) own.add(key)
@@ -151,8 +159,9 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
         { manager },
         { sent: body(name, data, { finalizers }) },
       )
-      if (!expect(`create ${name}`, code, known === undefined ? 201 : 409) || shown === undefined)
+      if (!expect(`create ${name}`, code, known === undefined ? 201 : 409) || shown === undefined) {
         return
+      }
       models.set(name, {
         uid: shown.metadata.uid,
         version: Number(shown.metadata.resourceVersion),
@@ -190,11 +199,12 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
       const wanted = model === undefined ? 404 : uid !== '' || version === 'stale' ? 409 : 200
       if (!expect(`update ${name}`, code, wanted) || model === undefined || code !== 200) return
       const before = model.version
-      const isSame = JSON.stringify([...data].sort()) === JSON.stringify([...model.data].sort())
+      const isSame = entriesText(data) === entriesText(model.data)
       takeOver(model, manager, data)
       checkShown(`update ${name}`, name, shown)
-      if (isSame && model.version !== before)
+      if (isSame && model.version !== before) {
         failures.push(`update ${name}: an unchanged object was written`)
+      }
     },
     async patch(name) {
       const model = models.get(name)
@@ -204,8 +214,9 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
       const sent = { spec: { template: { metadata: { labels: { [key]: value } } } } }
       const type = pick(['application/merge-patch+json', 'application/strategic-merge-patch+json'])
       const { code, shown } = await ask('patch', { name, manager }, { sent, type })
-      if (!expect(`patch ${name}`, code, model === undefined ? 404 : 200) || model === undefined)
+      if (!expect(`patch ${name}`, code, model === undefined ? 404 : 200) || model === undefined) {
         return
+      }
       const data = new Map(model.data)
       if (value === null) data.delete(key)
       else data.set(key, value)
@@ -221,8 +232,9 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
         { name },
         { sent, type: 'application/merge-patch+json' },
       )
-      if (!expect(`label ${name}`, code, model === undefined ? 404 : 200) || model === undefined)
+      if (!expect(`label ${name}`, code, model === undefined ? 404 : 200) || model === undefined) {
         return
+      }
       model.label = label
       checkShown(`label ${name}`, name, shown)
     },
@@ -237,8 +249,9 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
         sent,
         type: 'application/merge-patch+json',
       })
-      if (!expect(`status ${name}`, code, model === undefined ? 404 : 200) || model === undefined)
+      if (!expect(`status ${name}`, code, model === undefined ? 404 : 200) || model === undefined) {
         return
+      }
       checkShown(`status ${name}`, name, shown)
     },
     async finalizers(name) {
@@ -270,8 +283,9 @@ t.test(`random writes keep the rules (WRITE_SEED=${seed})`, async t => {
         model === undefined ||
         code !== 200 ||
         query !== ''
-      )
+      ) {
         return
+      }
       if (model.finalizers.length === 0) models.delete(name)
       else if (!model.isBeingDeleted) {
         model.isBeingDeleted = true

@@ -34,7 +34,7 @@ export interface Shown {
 
 /** The rules of server-side apply, for the keys of one map. */
 export function applyTo(model: Model, id: string, data: ReadonlyMap<string, string>): void {
-  const before = JSON.stringify([...model.data].sort())
+  const before = entriesText(model.data)
   for (const [key, value] of data) {
     if (model.data.get(key) !== value) {
       for (const [owner, set] of model.owners) if (owner !== id) set.delete(key)
@@ -46,7 +46,7 @@ export function applyTo(model: Model, id: string, data: ReadonlyMap<string, stri
     if (!data.has(key) && !isOthers) model.data.delete(key)
   }
   model.owners.set(id, new Set(data.keys()))
-  if (JSON.stringify([...model.data].sort()) !== before) model.generation++
+  if (entriesText(model.data) !== before) model.generation++
 }
 
 export function ownersText(owners: ReadonlyMap<string, ReadonlySet<string>>): string {
@@ -71,9 +71,16 @@ export function ownersIn({ metadata }: Shown): string {
 
 /** A tree as plain values. */
 export function plain(value: unknown): unknown {
-  if (value instanceof Map)
+  if (value instanceof Map) {
     return Object.fromEntries([...value].map(([name, item]) => [name, plain(item)]))
+  }
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value === 'object' && value !== null && 'text' in value) return Number(value.text)
   return value
+}
+
+/** Entries as a text to compare by, in the order of their names. */
+export function entriesText(entries: Iterable<readonly [string, string]>): string {
+  const lines = [...entries].map(([name, value]) => `${name}=${value}`)
+  return lines.sort().join()
 }
