@@ -55,7 +55,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
     needsVersion: true,
   },
   'apiextensions.k8s.io/customresourcedefinitions': definitions,
-  'apiregistration.k8s.io/apiservices': { hasStatus: true, needsVersion: true },
+  'apiregistration.k8s.io/apiservices': { ...guarded, needsVersion: true },
   'apps/daemonsets': {
     ...workload,
     prepareCreate: beginTemplateGeneration,
