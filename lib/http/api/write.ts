@@ -6,9 +6,11 @@ import { objectBody, statusBody } from '../../codec/output/object-body.ts'
 import { notShown } from '../../kube/pass-instead.ts'
 import type { ReadPlan } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
-import { notAcceptable, successJson } from '../../kube/status.ts'
+import { badRequest, notAcceptable, successJson } from '../../kube/status.ts'
 import { runWrite } from '../../kube/write/operations/run-write.ts'
 import { type Written, WriteSession } from '../../kube/write/operations/session.ts'
+import { jsonFromCbor } from '../../kube/write/decode/cbor-body.ts'
+import { DecodeError } from '../../kube/write/decode/typed-decoder.ts'
 import { typedText } from '../../kube/write/decode/complete-tree.ts'
 import { tooLarge } from '../../kube/write/refusals.ts'
 import { readBody } from '../server/read-body.ts'
@@ -55,11 +57,13 @@ export async function answerWrite(
     },
     options.writes,
   )
-  const { headers } = exchange
+  const { 'content-type': sentType } = exchange.headers
+  const isCbor =
+    options.hasCbor && verb !== 'patch' && /^application\/cbor *(?:;|$)/.test(sentType ?? '')
   const readWhole = async (): Promise<Uint8Array> => {
     const body = await readBody(exchange, bodyMaxBytes, options.clock)
     if (body === undefined) throw tooLarge(`limit is ${bodyMaxBytes}`)
-    return body
+    return isCbor && body.length > 0 ? fromCbor(body) : body
   }
   try {
     if (verb === 'deletecollection') {
@@ -73,7 +77,7 @@ export async function answerWrite(
     const written = await runWrite(session, {
       verb,
       query: target.query,
-      contentType: headers['content-type'],
+      contentType: isCbor ? 'application/json' : sentType,
       readBody: readWhole,
     })
     reply.warnings = [...resource.warnings, ...session.warnings]
@@ -81,6 +85,14 @@ export async function answerWrite(
   } catch (error) {
     reply.warnings = [...resource.warnings, ...session.warnings]
     throw error
+  }
+}
+
+function fromCbor(body: Uint8Array): Uint8Array {
+  try {
+    return jsonFromCbor(body)
+  } catch (error) {
+    throw error instanceof DecodeError ? badRequest(error.message) : error
   }
 }
 
