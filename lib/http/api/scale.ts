@@ -8,7 +8,7 @@ import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import { scaleOf } from '../../codec/served/scale.ts'
 import { renderedScale } from '../../codec/table/scale-table.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import { notAcceptable } from '../../kube/status.ts'
+import { notAcceptable, StatusError } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
 
 /** The scale of an object, in the media type that was negotiated. */
@@ -29,7 +29,21 @@ export function scaleBody(
   if (problem !== undefined) return problem
   const { scale: paths } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
   const scale = scaleOf(out.bytes.subarray(0, out.length), paths)
-  if (scale instanceof NotExact) return scale
+  if (scale instanceof NotExact) {
+    if (paths === undefined) return scale
+    throw withoutReplicas(paths.specReplicas)
+  }
   const { schema } = encoder.kind
   return statusBody(renderedScale(scale, { schema, isCustom }, shown), mediaType)
+}
+
+/** The refusal of a custom resource that does not say how many replicas it wants. */
+function withoutReplicas(path: string): StatusError {
+  const message = `the spec replicas field "${path}" does not exist`
+  return new StatusError('invalid_request', {
+    code: 500,
+    message: `Internal error occurred: ${message}`,
+    reason: 'InternalError',
+    details: { causes: [{ message }] },
+  })
 }

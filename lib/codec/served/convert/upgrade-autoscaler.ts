@@ -1,13 +1,24 @@
 /** A HorizontalPodAutoscaler of autoscaling/v1 in the shape of v2: the way back from what autoscalers.ts does. What v1 has no fields for
  *  stands as JSON text in annotations, which Go drops afterwards. */
 
-import { type JsonObject, type JsonValue, itemsOf, memberOf, parseTree } from '../../json/tree.ts'
+import {
+  itemsOf,
+  JsonNumber,
+  type JsonObject,
+  type JsonValue,
+  memberOf,
+  parseTree,
+} from '../../json/tree.ts'
 import { NotExact, giveUp } from '../../not-exact.ts'
 import type { Schema } from '../../schema/schema.ts'
 import { asObject, convertParts, isAbsent, type Members, objectOf } from './autoscaler-members.ts'
 import { ownAnnotations, prefix } from './autoscalers.ts'
 
-/** The object as v2 has it; members are in no particular order. Without a metric it is not exact: v2 would get one by default. */
+/** Of CPU, in percent: what an autoscaler without metrics aims at. */
+const defaultUtilization = '80'
+
+/** The object as v2 has it; members are in no particular order. Without a metric it gets
+ *  the one that Kubernetes gives it. */
 export function upgradeAutoscaler(autoscaler: JsonObject, schema: Schema): JsonObject | NotExact {
   const [spec, status] = [autoscaler.get('spec'), autoscaler.get('status')]
   const metadata = new Map(asObject(autoscaler.get('metadata')))
@@ -23,7 +34,7 @@ export function upgradeAutoscaler(autoscaler: JsonObject, schema: Schema): JsonO
   const metrics = itemsOf(note('metrics')).map(metric => upgradeMetric(metric, schema))
   const utilization = memberOf(spec, 'targetCPUUtilizationPercentage') ?? null
   if (utilization !== null) metrics.push(cpuMetric('target', utilization))
-  if (metrics.length === 0) return new NotExact('autoscaler of autoscaling/v1 has no metric')
+  if (metrics.length === 0) metrics.push(cpuMetric('target', new JsonNumber(defaultUtilization)))
   const hasTolerance = ['scale-down-tolerance', 'scale-up-tolerance'].some(name =>
     annotations.has(prefix + name),
   )

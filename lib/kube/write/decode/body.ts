@@ -14,6 +14,7 @@ import {
 } from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
 import { goQuote } from '../../../go/text.ts'
+import { completeAutoscaler } from '../strategies/autoscalers.ts'
 import { completeService } from '../strategies/services.ts'
 import { groupVersionText } from '../../resources/resource.ts'
 import { badRequest, StatusError } from '../../status.ts'
@@ -125,6 +126,9 @@ export function completeBuiltIn(
   object.set('kind', kind)
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
   if (kind === 'Service' && apiVersion === 'v1') completeService(object)
+  if (kind === 'HorizontalPodAutoscaler' && apiVersion === 'autoscaling/v1') {
+    completeAutoscaler(object)
+  }
   if (kind === 'StatefulSet') nameClaims(object)
   const complete = completeTree(object, type)
   const managedFields = memberOf(object.get('metadata'), 'managedFields')

@@ -1,10 +1,13 @@
 /** Who manages which fields, at the places of a write where that is noted. */
 
-import type { JsonObject } from '../../../codec/json/tree.ts'
+import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { CacheError } from '../../../base/errors.ts'
 import { serverSideApply, updateManagedFields } from '../ownership/managed-fields.ts'
 import type { ConvertedObject, OwnershipContext } from '../ownership/ownership-context.ts'
+import { groupVersionText, type Resource } from '../../resources/resource.ts'
+import { setMeta, textOf } from '../metadata.ts'
+import { storedBytes } from '../stored-form.ts'
 import { managerOf, type WriteOptions } from '../write-options.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import { entryOf, treeOf, type WriteSession } from './session.ts'
@@ -36,26 +39,38 @@ function contextOf(session: WriteSession, options: WriteOptions): OwnershipConte
   }
 }
 
-/** The object in another version of its resource, through the bytes that are stored of it. */
+/** The object, of whatever version, in another version of its resource, through the bytes that are stored of it. */
 function convert(
   session: WriteSession,
   object: JsonObject,
   apiVersion: string,
 ): ConvertedObject | undefined {
-  const { kind, state, resource } = session
-  if (apiVersion === kind.apiVersion) return { kind, object }
-  const { registry } = state
-  const slash = apiVersion.indexOf('/')
-  const group = slash < 0 ? '' : apiVersion.slice(0, slash)
-  const other = registry.find(group, apiVersion.slice(slash + 1), resource.resource)
-  if (other === undefined || other.storage?.prefix !== resource.storage?.prefix) return undefined
-  const encoder = state.encoderOf(other)
+  const { kind, resource, state } = session
+  const { schema } = state.registry
+  const from = textOf(object.get('apiVersion'))
+  if (apiVersion === from && from === kind.apiVersion) return { kind, object }
+  const [source, target] = [versionOf(session, from) ?? resource, versionOf(session, apiVersion)]
+  if (target === undefined) return undefined
+  if (apiVersion === from) return { kind: writeKindOf(target, schema), object }
+  const encoder = state.encoderOf(target)
   if (encoder instanceof NotExact) return undefined
   try {
-    const entry = entryOf(session.keyOf('-'), session.bytesOf(object), 1)
-    return { kind: writeKindOf(other, registry.schema), object: treeOf(encoder, other, entry) }
+    const value = storedBytes(source, writeKindOf(source, schema), object)
+    const entry = entryOf(session.keyOf('-'), value, 1)
+    const converted = treeOf(encoder, target, entry)
+    setMeta(converted, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))
+    return { kind: writeKindOf(target, schema), object: converted }
   } catch (error) {
     if (error instanceof CacheError) return undefined
     throw error
   }
+}
+
+/** The resource in another version; undefined if it is none. */
+function versionOf({ resource, state }: WriteSession, apiVersion: string): Resource | undefined {
+  if (apiVersion === groupVersionText(resource.group, resource.version)) return resource
+  const slash = apiVersion.indexOf('/')
+  const group = slash < 0 ? '' : apiVersion.slice(0, slash)
+  const other = state.registry.find(group, apiVersion.slice(slash + 1), resource.resource)
+  return other?.storage?.prefix === resource.storage?.prefix ? other : undefined
 }
