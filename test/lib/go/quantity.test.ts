@@ -108,3 +108,13 @@ t.test('what is plainly canonical is canonical', async t => {
     t.ok(isPlainQuantity(Buffer.from(text), 0, text.length), `${text} takes the short way`)
   }
 })
+
+t.test('a text that Go takes for canonical stays as it is', async t => {
+  for (const kept of ['+1', '1.500', '1.234', '1E3', '007', '5.', '1030Ki', '1.500k']) {
+    t.equal(canonicalQuantity(kept), kept)
+  }
+  t.equal(canonicalQuantity('1.5'), '1500m')
+  t.equal(canonicalQuantity('0.500'), '500m')
+  t.equal(canonicalQuantity('1000k'), '1M')
+  t.equal(canonicalQuantity('1024Ki'), '1Mi')
+})

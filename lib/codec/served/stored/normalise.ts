@@ -6,7 +6,7 @@ import { appendEnvelope, readEnvelope } from '../../transcode/envelope.ts'
 import { ByteWriter } from '../../output/byte-writer.ts'
 import { GiveUp, NotExact, giveUp } from '../../not-exact.ts'
 import { type JsonObject, parseDocument } from '../../json/tree.ts'
-import { type Schema, perSchema } from '../../schema/schema.ts'
+import { type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 import type { StoredValue } from '../../stored-value.ts'
 import { appendProtobuf, jsonFromProtobuf } from '../../transcode/transcode.ts'
 import { upgradeAutoscaler } from '../convert/upgrade-autoscaler.ts'
@@ -88,14 +88,22 @@ function fromJson(value: StoredValue, served: ServedKind): OfStoredVersion {
   return { apiVersion, tree: { object, raw } }
 }
 
-/** Applies the defaults of the stored version; of the storage version, where both are the same. */
+/** Applies the defaults of the stored version; of the storage version, where both are the same and only that one is described. */
 function fillIn(object: JsonObject, apiVersion: string, served: ServedKind): void {
   const { schema, kind } = served
   const storage = storageVersionOf(served) ?? apiVersion
   const isSame = isSameUnderOtherName(schema, kind, { from: apiVersion, to: storage })
-  const read = schema.findKind(isSame ? storage : apiVersion, kind)
+  const own = schema.findKind(apiVersion, kind)
+  const isDescribed = own !== undefined && hasRules(own.type)
+  const read = schema.findKind(isSame && !isDescribed ? storage : apiVersion, kind)
   if (read === undefined) giveUp('no schema of the storage version')
   applyReadDefaults(object, read.type, `${read.apiVersion} ${kind}`)
+}
+
+/** True if there are rules for the version of that type: each version has its own. */
+function hasRules({ name, schema }: MessageType): boolean {
+  const version = name.slice(0, name.indexOf('.') + 1)
+  return schema.readDefaults.some(({ type }) => type.startsWith(version))
 }
 
 function fromBytesWithDefaults(value: StoredValue, served: ServedKind): OfStoredVersion {

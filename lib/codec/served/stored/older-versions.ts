@@ -2,17 +2,17 @@
  *  defaults, and nothing that Go converts. Objects that nobody has written since may still be stored in them.
  *
  *  Known, and not here, because Go converts something: policy/v1beta1 (an empty selector means nothing there),
- *  certificates.k8s.io/v1beta1, discovery.k8s.io/v1beta1, networking.k8s.io/v1beta1 Ingress, flowcontrol priority levels,
+ *  certificates.k8s.io/v1beta1, discovery.k8s.io/v1beta1, networking.k8s.io/v1beta1, flowcontrol priority levels,
  *  resource.k8s.io/v1beta1 claims and slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. Alpha
- *  versions lack defaults that the others have. */
+ *  versions of bindings and attachments have other defaults. */
 
-import { type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
+import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 
 /** By `group Kind`. */
 const olderVersions: Readonly<Record<string, readonly string[]>> = {
-  'admissionregistration.k8s.io MutatingAdmissionPolicy': ['v1beta1'],
+  'admissionregistration.k8s.io MutatingAdmissionPolicy': ['v1alpha1', 'v1beta1'],
   'admissionregistration.k8s.io MutatingAdmissionPolicyBinding': ['v1beta1'],
-  'admissionregistration.k8s.io ValidatingAdmissionPolicy': ['v1beta1'],
+  'admissionregistration.k8s.io ValidatingAdmissionPolicy': ['v1alpha1', 'v1beta1'],
   'admissionregistration.k8s.io ValidatingAdmissionPolicyBinding': ['v1beta1'],
   'apps ControllerRevision': ['v1beta1', 'v1beta2'],
   'batch CronJob': ['v1beta1'],
@@ -33,10 +33,10 @@ const olderVersions: Readonly<Record<string, readonly string[]>> = {
   'scheduling.k8s.io PriorityClass': ['v1beta1'],
   'storage.k8s.io CSIDriver': ['v1beta1'],
   'storage.k8s.io CSINode': ['v1beta1'],
-  'storage.k8s.io CSIStorageCapacity': ['v1beta1'],
+  'storage.k8s.io CSIStorageCapacity': ['v1alpha1', 'v1beta1'],
   'storage.k8s.io StorageClass': ['v1beta1'],
   'storage.k8s.io VolumeAttachment': ['v1beta1'],
-  'storage.k8s.io VolumeAttributesClass': ['v1beta1'],
+  'storage.k8s.io VolumeAttributesClass': ['v1alpha1', 'v1beta1'],
 }
 
 /** True if an object of the kind that is stored as `from` is one of `to` under another name. */
@@ -69,15 +69,23 @@ export function hasSameShape(a: MessageType, b: MessageType): boolean {
   return isSame
 }
 
+/** What of a field shows in what is written. How lists are merged does not. */
+function shapeOf(field: Field): string {
+  const { jsonName, number, container, isPointer, isInline } = field
+  const { isOmittedWhenEmpty, isOmittedWhenZero } = field
+  const flags = [isPointer, isInline, isOmittedWhenEmpty, isOmittedWhenZero]
+  return [jsonName, number, container, ...flags].join()
+}
+
 function sameFields(a: MessageType, b: MessageType): boolean {
   return (
     a.fields.length === b.fields.length &&
     a.fields.every((field, i) => {
       const other = b.fields[i]
       if (other === undefined) return false
-      const { type, ...rest } = field
-      const { type: otherType, ...otherRest } = other
-      if (JSON.stringify(rest) !== JSON.stringify(otherRest)) return false
+      const { type } = field
+      const { type: otherType } = other
+      if (shapeOf(field) !== shapeOf(other)) return false
       if (type === otherType) return true
       const [inner, otherInner] = [
         a.schema.findMessageType(type),

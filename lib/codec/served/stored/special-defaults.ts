@@ -47,6 +47,8 @@ const byType: Readonly<Record<string, Apply>> = {
   'core/v1.VolumeSource': addEmptyDir,
   'networking/v1.NetworkPolicySpec': addPolicyTypes,
   'rbac/v1.Subject': addApiGroup,
+  'storage/v1.CSIDriverSpec': refuseNoTokens,
+  'storage/v1beta1.CSIDriverSpec': refuseNoTokens,
 }
 
 export function applySpecialDefaults(object: JsonObject, type: MessageType, place: Place): void {
@@ -291,6 +293,12 @@ function shareTemplateLabels(job: JsonObject): void {
   if (!(labels instanceof Map)) return
   const metadata = objectIn(job, 'metadata')
   if (isEmptyMap(metadata.get('labels'))) metadata.set('labels', labels)
+}
+
+/** A list that is there and empty shows in a Table, and not in protobuf. */
+function refuseNoTokens(spec: JsonObject): void {
+  const tokens = spec.get('tokenRequests')
+  if (Array.isArray(tokens) && tokens.length === 0) giveUp('the list of token requests is empty')
 }
 
 /** Only of jobs, not of the templates of cron jobs. */
