@@ -58,6 +58,10 @@ export class EtcdView implements MirroredEtcd, MirrorSink {
     return header
   }
 
+  lookAgain(): void {
+    this.#options.mirror.probe.ask({ isSettled: false, delayed: () => {}, probed: () => {} })
+  }
+
   follow(follower: PartFollower): void {
     this.#followers.push(follower)
   }

@@ -1,4 +1,4 @@
-/** `npm run simulate -- [--events N] [--seed N] [--profile NAME] [--threads N]`: simulates, and prints what happened. With a profile, one world of
+/** `npm run simulate -- [--events N] [--seed N] [--profile NAME] [--threads N] [--door]`: simulates, and prints what happened. With a profile, one world of
  *  that profile and seed, as the message of a failure gives them. */
 
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ const { values } = parseArgs({
     profile: { type: 'string' },
     world: { type: 'string' },
     threads: { type: 'string', default: '0' },
+    door: { type: 'boolean', default: false },
   },
 })
 const events = Number(values.events)
@@ -29,14 +30,15 @@ process.stdout.write(
 )
 
 async function run(): Promise<SimulationResult> {
+  const world = { threads, hasDoor: values.door }
   if (values.profile === undefined) {
     const eventsOfWorld = values.world === undefined ? undefined : Number(values.world)
-    return simulate({ events, seed, eventsOfWorld, world: { threads }, onWorld: showProgress })
+    return simulate({ events, seed, eventsOfWorld, world, onWorld: showProgress })
   }
   const profile = profiles.find(({ name }) => name === values.profile)
   if (profile === undefined) throw new Error(`no profile ${values.profile}`)
-  const world = await runWorld({ seed, profile, events, threads })
-  return { events: world.events, worlds: 1, stats: world.stats }
+  const ran = await runWorld({ ...world, seed, profile, events })
+  return { events: ran.events, worlds: 1, stats: ran.stats }
 }
 
 function showProgress(done: number): void {

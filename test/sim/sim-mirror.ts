@@ -56,6 +56,8 @@ export class SimMirror {
   readonly #places = new WeakMap<SimThread, Place>()
   readonly #mirrored = new Set<string>()
   #reading = 0
+  /** Follows the mirror beside the checks. */
+  follower: MirrorSink | undefined = undefined
 
   constructor(options: SimMirrorOptions) {
     const { name, truth, isSplit, threads } = options
@@ -307,8 +309,11 @@ export class SimMirror {
   #sink(placeOf: () => Place): MirrorSink {
     const keeper = (): SimThreads['keeper'] | undefined =>
       placeOf().thread === undefined ? this.#threads?.keeper : undefined
+    const follower = (): MirrorSink | undefined =>
+      placeOf().thread === undefined ? this.follower : undefined
     return {
       applied: (keyspace, batch) => {
+        this.#guard(() => follower()?.applied(keyspace, batch))
         this.#options.stats.count('applied batch')
         this.#guard(() => {
           const { delivered, mirrors, checks } = placeOf()
@@ -322,7 +327,9 @@ export class SimMirror {
         })
         keeper()?.applied(keyspace)
       },
-      progressed: (keyspaces, at) => {
+      progressed: (given, at) => {
+        const keyspaces = [...given]
+        this.#guard(() => follower()?.progressed(keyspaces, at))
         this.#options.stats.count('progress mark')
         keeper()?.progressed()
         if (this.#options.random.next() > 0.1) return
@@ -333,6 +340,7 @@ export class SimMirror {
         }
       },
       reset: (keyspace, reason) => {
+        this.#guard(() => follower()?.reset(keyspace, reason))
         this.#options.stats.count(`reset ${reason}`)
         const { delivered, watchers } = placeOf()
         delivered.delete(keyspace)
@@ -342,6 +350,7 @@ export class SimMirror {
         keeper()?.reset(keyspace)
       },
       stateChanged: (keyspace, state) => {
+        this.#guard(() => follower()?.stateChanged(keyspace, state))
         this.#options.stats.count(`state ${state}`)
         keeper()?.stateChanged(keyspace)
       },

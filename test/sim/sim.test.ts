@@ -54,6 +54,29 @@ t.test('a client that moves between face threads never sees time go back', async
   }
 })
 
+t.test("every watch of etcd's API is right, whatever fails", async t => {
+  const world = { hasDoor: true }
+  const { stats } = await simulate({ events: 36_000 * effort, seed: 7, eventsOfWorld: 6000, world })
+  for (const name of ['door event', 'door progress', 'door client left', 'door watch at etcd']) {
+    t.ok(stats.of(name) > 10, `${name}: ${stats.of(name)}`)
+  }
+})
+
+t.test("what was found once in watches of etcd's API is never found again", async t => {
+  const found: [string, number][] = [
+    ['a start between what is mirrored and what was said began too late', 300_011],
+    ['a position ahead of the mirror went back when the mirror was read anew', 200_074],
+    ['a compaction ended a watcher that had been told of progress beyond it', 400_144],
+    ['a restored etcd proved a position in the old history', 400_089],
+    ['what was seen of an old epoch moved positions of the new one', 500_230],
+  ]
+  for (const [what, seed] of found) {
+    for (const profile of profiles) {
+      await t.resolves(runWorld({ seed, profile, events: 2000, hasDoor: true }), what)
+    }
+  }
+})
+
 t.test('the same seed replays the same world', async t => {
   const profile = profiles.find(({ name }) => name === 'everything')!
   const runs = [1, 2].map(() => runWorld({ seed: 77, profile, events: 8000 }))

@@ -27,7 +27,8 @@ export class WorldFailure extends Error {
   constructor(world: WorldOptions, cause: unknown, events: number) {
     const text = cause instanceof Error ? cause.message : String(cause)
     const threads = world.threads === undefined ? '' : ` --threads ${world.threads}`
-    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}`
+    const door = world.hasDoor === true ? ' --door' : ''
+    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${door}`
     super(`${text} (event ${events}; replay: ${replay})`, { cause })
     this.world = world
   }

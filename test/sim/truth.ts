@@ -21,8 +21,11 @@ export class EpochTruth {
   readonly #keyspaceOf: KeyspaceOf
   readonly #changes = new Map<string, Changes>()
   readonly #batches: Batch[] = []
+  readonly #byRevision = new Map<number, Batch>()
   /** The last revision that there was. */
   latest: number
+  /** Up to here it is the epoch before. */
+  forkedAt = 0
   /** What a read that begins now must contain. */
   floor: number
 
@@ -35,6 +38,7 @@ export class EpochTruth {
 
   take(batch: Batch): void {
     this.#batches.push(batch)
+    this.#byRevision.set(batch.revision, batch)
     this.latest = batch.revision
     for (const event of batch.events) {
       const name = this.#keyspaceOf(event.key)
@@ -56,6 +60,12 @@ export class EpochTruth {
     return index === 0 ? 0 : sums[index - 1]!
   }
 
+  /** What happened to a keyspace at a revision. */
+  eventsAt(name: string, at: number): Event[] {
+    const batch = this.#byRevision.get(at)
+    return batch?.events.filter(({ key }) => this.#keyspaceOf(key) === name) ?? []
+  }
+
   /** The first revision above `at` at which the keyspace changed. */
   nextChange(name: string, at: number): number | undefined {
     const { revisions } = this.#of(name)
@@ -65,6 +75,7 @@ export class EpochTruth {
   /** A new epoch with the same past up to `at`. */
   fork(at: number): EpochTruth {
     const next = new EpochTruth(this.index + 1, this.#keyspaceOf, 1)
+    next.forkedAt = at
     for (const batch of this.#batches) if (batch.revision <= at) next.take(batch)
     next.latest = at
     next.floor = at

@@ -12,6 +12,7 @@ import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { SimFailure } from './checks.ts'
 import { Faults, type Profile } from './faults.ts'
 import { SimClock } from './sim-clock.ts'
+import { SimDoor } from './sim-door.ts'
 import { SimMirror } from './sim-mirror.ts'
 import { Stats } from './stats.ts'
 import { sumOf, Truth } from './truth.ts'
@@ -30,6 +31,8 @@ export interface WorldOptions {
   readonly isCheckingVersions?: boolean | undefined
   /** Face threads of each mirror; none if it is left out. */
   readonly threads?: number | undefined
+  /** One mirror has a door of etcd's API, with clients that watch. */
+  readonly hasDoor?: boolean | undefined
 }
 
 /** Everything must have come to rest after so long. */
@@ -50,6 +53,7 @@ export class World {
   readonly #faults: Faults
   readonly #writers: Writer[]
   readonly #mirrors: SimMirror[]
+  readonly #door: SimDoor | undefined
   #failure: Error | undefined = undefined
   #events = 0
   /** Writers rest until every mirror has noticed a restore that only revisions give away. */
@@ -106,8 +110,29 @@ export class World {
       random: this.#fork(),
       truth: this.#truth,
       stats: this.stats,
-      clients: [...writers, ...mirrors],
+      clients: [...writers, ...mirrors, ...(options.hasDoor === true ? ['door'] : [])],
     })
+    this.#door =
+      options.hasDoor === true ? this.#openDoor(network, clientNamed('door', 0)) : undefined
+  }
+
+  /** A door in front of the first mirror. */
+  #openDoor(network: FaultyNetwork, client: EngineClient): SimDoor {
+    const [first] = this.#mirrors as [SimMirror]
+    const door = new SimDoor({
+      mirror: first.mirror,
+      client,
+      engine: this.#engine,
+      network,
+      scheduler: this.#scheduler,
+      clock: this.#clock,
+      random: this.#fork(),
+      truth: this.#truth,
+      stats: this.stats,
+      fail: this.#fail,
+    })
+    first.follower = door.sink
+    return door
   }
 
   get events(): number {
@@ -146,11 +171,17 @@ export class World {
     const { threads = 0, profile } = this.#options
     if (threads > 0 && random.next() < profile.trouble) randomItem(random, this.#mirrors).trouble()
     const choice = random.next()
+    if (this.#door !== undefined && random.next() < 0.06) this.#door.act()
     if (choice < 0.08) this.#write()
     else if (choice < 0.14) this.#read()
     else if (choice < 0.2) randomItem(random, this.#mirrors).watch()
-    else if (choice < 0.202) randomItem(random, this.#mirrors).toggleKeyspace()
+    else if (choice < 0.202) this.#toggle(randomItem(random, this.#mirrors))
     else if (choice < 0.202 + this.#options.profile.compaction) this.#compact()
+  }
+
+  /** The ranges of a door are mirrored for good. */
+  #toggle(mirror: SimMirror): void {
+    if (this.#door === undefined || mirror !== this.#mirrors[0]) mirror.toggleKeyspace()
   }
 
   #write(): void {
@@ -211,6 +242,7 @@ export class World {
     this.#faults.heal()
     this.#isResting = true
     for (const mirror of this.#mirrors) mirror.addAll()
+    this.#door?.heal()
     const untilMs = this.#clock.monotonicMs() + healMaxMs
     const isDone = (): boolean =>
       this.#writers.every(writer => !writer.isBusy) &&
@@ -220,6 +252,14 @@ export class World {
     const last = this.#writers[0]!
     last.touch(keyspaceNames)
     await this.#stepUntil(() => !last.isBusy, untilMs, 'see the last write')
+    const door = this.#door
+    if (door !== undefined) {
+      await this.#stepUntil(
+        () => door.isSettled,
+        untilMs,
+        'tell the clients of the door everything',
+      )
+    }
     let compared = 0
     for (const mirror of this.#mirrors) {
       mirror
@@ -258,6 +298,7 @@ export class World {
         const states = mirror.statuses().map(one => `${one.name}=${one.state}@${one.revision}`)
         return `${name} ${states.join(' ')} reading=${reading}`
       })
+      .concat(this.#door?.describe() ?? [])
       .join('; ')
   }
 }

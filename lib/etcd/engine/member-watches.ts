@@ -61,6 +61,10 @@ export class MemberWatches implements WatchHome, WatchSource {
     return this.#member.batches(from)
   }
 
+  isSameHistory(): boolean {
+    return true
+  }
+
   mayWatch(): boolean {
     return true
   }

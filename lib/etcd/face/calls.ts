@@ -13,6 +13,7 @@ import type { MirroredEtcd } from './answers/mirrored.ts'
 import { passCall, type PassObserver } from './pass/pass-call.ts'
 import { hasOnlyFields } from './answers/known-fields.ts'
 import { createTurns } from './answers/turns.ts'
+import { EtcdWatches } from './answers/etcd-watches.ts'
 import { WatchAnswers } from './answers/watch-answers.ts'
 import { RangeAnswers } from './answers/range-answers.ts'
 import { Said } from './answers/said.ts'
@@ -58,8 +59,11 @@ export class Calls {
     const scheduler = createTurns(clock)
     // First: what is said to others must not be of the old epoch.
     mirrored?.follow(this.#said)
+    const said = this.#said
+    const elsewhere = (requiresLeader: boolean): EtcdWatches =>
+      new EtcdWatches({ sessions, said, clock }, requiresLeader)
     this.#watches =
-      mirrored && new WatchAnswers({ ...options, etcd: mirrored, said: this.#said, scheduler })
+      mirrored && new WatchAnswers({ ...options, etcd: mirrored, elsewhere, said, scheduler })
   }
 
   start(): void {

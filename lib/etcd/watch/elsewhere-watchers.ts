@@ -1,8 +1,9 @@
 /** The watchers of a stream that etcd serves: their responses pass, with the client's ids. */
 
-import type { CacheError } from '../../base/errors.ts'
+import { CacheError } from '../../base/errors.ts'
 import { assert } from '../../base/assert.ts'
 import { nextRevision, type Revision } from '../../base/revision.ts'
+import type { HeaderMessage } from '../proto/kv-messages.ts'
 import { EtcdError } from '../proto/failures.ts'
 import { noWatchId, type WatchResponseMessage } from '../proto/watch-messages.ts'
 import type { Elsewhere, WatchSource } from './watch-source.ts'
@@ -10,6 +11,7 @@ import type { Watcher } from './watcher.ts'
 
 export interface ElsewhereOwner {
   send(response: WatchResponseMessage): void
+  isSameHistory(header: HeaderMessage | undefined): boolean
   /** etcd has refused the watcher. */
   canceledAtCreation(watcher: Watcher): void
   /** The position of the watcher may have moved. */
@@ -85,13 +87,20 @@ export class ElsewhereWatchers {
     const request = { ...watcher.request, watchId: 0n, startRevision }
     watcher.elsewhere = this.#elsewhere.open(request, {
       received: response => {
-        if (!response.created) this.#received(watcher, response)
+        watcher.headerElsewhere = response.header
+        if (!this.#isSameHistory(watcher)) this.#owner.failed(anotherHistory())
+        else if (!response.created) this.#received(watcher, response)
         else if (isCreation) this.#created(watcher, response)
         // Progress that is asked for before is told at once, by some versions wrongly.
         else watcher.elsewhere?.askProgress()
       },
       failed: failure => this.#owner.failed(failure),
     })
+  }
+
+  /** What a watcher was told out of the history, and what etcd tells it, must fit together. */
+  #isSameHistory({ source, headerElsewhere }: Watcher): boolean {
+    return source?.isServed !== true || this.#owner.isSameHistory(headerElsewhere)
   }
 
   #created(watcher: Watcher, response: WatchResponseMessage): void {
@@ -139,4 +148,9 @@ export class ElsewhereWatchers {
     if (watcher.source?.isProgressSound === false) return
     if (revision >= watcher.position) watcher.position = nextRevision(revision)
   }
+}
+
+/** The client watches again, and is told by then what has become of its position. */
+export function anotherHistory(): CacheError {
+  return new CacheError('source_failed', 'etcd has another leader or another history: watch again')
 }

@@ -1,6 +1,6 @@
 /** What a watcher that is behind has missed: as much of it as one response holds. */
 
-import { nextRevision } from '../../base/revision.ts'
+import { nextRevision, revision } from '../../base/revision.ts'
 import { responseMaxBytes, sizeOfEvent } from '../engine/fragments.ts'
 import type { WatchEvent } from '../proto/key-value.ts'
 import { BatchEvents } from './batch-events.ts'
@@ -32,7 +32,8 @@ export function replay(watcher: Watcher, source: WatchSource): WatchEvent[] {
     scanned++
   }
   if (revisions < replayMaxRevisions && scanned < scanMaxBatches && bytes < responseMaxBytes) {
-    watcher.position = nextRevision(source.revision)
+    // The source may be behind what the watcher has been told.
+    watcher.position = revision(Math.max(watcher.position, source.revision + 1))
   }
   watcher.isBehind = watcher.position <= source.revision
   return events

@@ -39,6 +39,8 @@ export interface WatchHome {
   readonly revision: Revision
   /** The source of all keys of a range, if there is one. */
   sourceOf(range: KeyRange): WatchSource | undefined
+  /** Whether a header is of the history that the sources have. If it may not be, they look again. */
+  isSameHistory(header: HeaderMessage | undefined): boolean
   /** Whether the client may watch this. */
   mayWatch(request: WatchCreateMessage): boolean
   /** Serves watchers that no source can serve. */

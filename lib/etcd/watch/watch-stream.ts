@@ -22,7 +22,7 @@ import {
   type WatchResponseMessage,
 } from '../proto/watch-messages.ts'
 import type { BatchEvents } from './batch-events.ts'
-import { ElsewhereWatchers } from './elsewhere-watchers.ts'
+import { anotherHistory, ElsewhereWatchers } from './elsewhere-watchers.ts'
 import { replay } from './replay.ts'
 import type { WatchConnection, WatchHome, WatchSource } from './watch-source.ts'
 import { createWatcher, eventsFor, type Watcher, watchedRange } from './watcher.ts'
@@ -57,6 +57,7 @@ export class WatchStream {
     this.#parts = parts
     this.#elsewhere = new ElsewhereWatchers(parts.home.elsewhere, {
       send: response => this.#sendResponse(response),
+      isSameHistory: header => parts.home.isSameHistory(header),
       canceledAtCreation: watcher => this.#watchers.delete(watcher.id),
       told: watcher => this.#toldElsewhere(watcher),
       failed: failure => this.end(failure),
@@ -99,6 +100,8 @@ export class WatchStream {
       if (watcher.source !== source || watcher.elsewhere !== undefined) continue
       if (watcher.isCompacted || watcher.position > batch.revision) continue
       if (watcher.isBehind || this.#isBlocked) {
+        // One that was in sync has seen all before this batch, however long ago that was.
+        if (!watcher.isBehind) watcher.position = batch.revision
         watcher.isBehind = true
         isBehind = true
         continue
@@ -116,11 +119,11 @@ export class WatchStream {
     if (this.#isProgressOwed) this.#tellOwedProgress()
   }
 
-  /** The history of a source has begun anew, after `seen`: whatever comes after that must be found again. */
-  lost(source: WatchSource, seen: Revision): void {
+  /** The history of a source has begun anew, after `seenBefore`: whatever comes after that must be found again. */
+  lost(source: WatchSource, seenBefore: Revision): void {
     for (const watcher of this.#watchers.values()) {
       if (watcher.source !== source || watcher.elsewhere !== undefined) continue
-      if (!watcher.isBehind) watcher.position = revision(Math.max(watcher.position, seen + 1))
+      if (!watcher.isBehind) watcher.position = revision(Math.max(watcher.position, seenBefore + 1))
       watcher.isBehind = true
     }
     this.#postCatchUp()
@@ -168,7 +171,7 @@ export class WatchStream {
       range,
       source,
       startRevision: start,
-      position: revision(isReplay ? start : Math.max(start, newest + 1)),
+      position: revision(start > 0 ? start : newest + 1),
       isBehind: isReplay,
     })
     this.#watchers.set(watcher.id, watcher)
@@ -238,7 +241,9 @@ export class WatchStream {
       proven = Math.min(proven, own)
     }
     this.#isProgressOwed = false
-    if (proven !== Infinity) this.#send({ watchId: noWatchId }, proven)
+    if (proven === Infinity) return
+    for (const watcher of this.#watchers.values()) seen(watcher, proven)
+    this.#send({ watchId: noWatchId }, proven)
   }
 
   #sources(): Set<WatchSource> {
@@ -275,7 +280,9 @@ export class WatchStream {
       // What etcd serves, etcd tells of its progress.
       const isOurs = watcher.elsewhere === undefined && this.#isInSync(watcher)
       if (watcher.isProgressDue && isOurs) {
-        this.#send({ watchId: watcher.id }, watcher.source?.revision)
+        const proven = watcher.source?.revision ?? 0
+        seen(watcher, proven)
+        this.#send({ watchId: watcher.id }, proven)
         watcher.source?.refresh()
       }
       watcher.isProgressDue = true
@@ -332,6 +339,10 @@ export class WatchStream {
     const { source, elsewhere, position, isCompacted } = watcher
     if (source?.isServed !== true || isCompacted || !this.#elsewhere.isAtRest(watcher)) return
     if (position < source.compactRevision || position < source.oldestBatch) return
+    if (!this.#parts.home.isSameHistory(watcher.headerElsewhere)) {
+      this.end(anotherHistory())
+      return
+    }
     elsewhere?.close()
     watcher.elsewhere = undefined
     watcher.isBehind = position <= source.revision
@@ -374,6 +385,11 @@ export class WatchStream {
 type ResponseFields = { readonly watchId: bigint } & Partial<Omit<WatchResponseMessage, 'header'>>
 
 const noEvents: readonly WatchEvent[] = []
+
+/** A watcher is told that nothing up to a revision is missing: it never asks for less again. */
+function seen(watcher: Watcher, proven: number): void {
+  if (watcher.position <= proven) watcher.position = revision(proven + 1)
+}
 
 function mayCatchUp(watcher: Watcher): watcher is Watcher & { readonly source: WatchSource } {
   const { isBehind, isCompacted, source, elsewhere } = watcher

@@ -4,6 +4,7 @@ import { inRange, type Key, type KeyRange, singleKey } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import { rangeFromWire } from '../engine/kv.ts'
 import type { WatchEvent } from '../proto/key-value.ts'
+import type { HeaderMessage } from '../proto/kv-messages.ts'
 import { type WatchCreateMessage, watchFilter } from '../proto/watch-messages.ts'
 import type { BatchEvents } from './batch-events.ts'
 import type { ElsewhereWatch, WatchSource } from './watch-source.ts'
@@ -30,6 +31,8 @@ export interface Watcher {
   elsewhere: ElsewhereWatch | undefined
   /** Up to here etcd has told it everything, when it is served by etcd; of the last time that it was asked. */
   provenElsewhere: number
+  /** Of the last response of etcd. */
+  headerElsewhere: HeaderMessage | undefined
 }
 
 /** A watcher that has seen nothing. */
@@ -46,6 +49,7 @@ export function createWatcher(
     isCompacted: false,
     elsewhere: undefined,
     provenElsewhere: -1,
+    headerElsewhere: undefined,
   }
 }
 

@@ -52,5 +52,7 @@ export interface MirroredEtcd {
   header(revision: number): HeaderMessage
   /** Asks etcd whether a revision can be read. Fails with `expired` or `future_revision` if it cannot, and as calls of etcd fail. */
   checkRevision(revision: Revision): Promise<HeaderMessage>
+  /** Finds out whether etcd has another leader, or another history. */
+  lookAgain(): void
   follow(follower: PartFollower): void
 }

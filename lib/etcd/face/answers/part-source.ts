@@ -71,6 +71,11 @@ export class PartSource implements WatchSource {
     this.#seen = this.part.proven
   }
 
+  /** The contents were replaced. What was seen of an old epoch, which the part's progress may still be of, is far ahead of this one. */
+  beginAnew(): void {
+    this.#seen = this.part.store.revision
+  }
+
   /** Up to where watchers in sync had seen everything when the history began anew. */
   get seen(): Revision {
     return this.#seen

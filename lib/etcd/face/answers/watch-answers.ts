@@ -19,15 +19,14 @@ import type {
   WatchSource,
 } from '../../watch/watch-source.ts'
 import { WatchStream } from '../../watch/watch-stream.ts'
-import type { EtcdSessions } from '../pass/etcd-sessions.ts'
-import { EtcdWatches } from './etcd-watches.ts'
 import type { MirroredEtcd, MirroredPart, PartFollower } from './mirrored.ts'
 import { PartSource } from './part-source.ts'
 import type { Said } from './said.ts'
 
 export interface WatchAnswersOptions {
   readonly etcd: MirroredEtcd
-  readonly sessions: EtcdSessions
+  /** Watches at etcd itself, which may be asked to end when it has lost its leader. */
+  readonly elsewhere: (requiresLeader: boolean) => Elsewhere
   readonly said: Said
   readonly clock: Clock
   readonly random: Random
@@ -68,7 +67,7 @@ export class WatchAnswers implements PartFollower {
     { requiresLeader, mayWatch = () => true }: OpenOptions,
   ): WatchStream {
     const { clock, random, scheduler } = this.#options
-    const elsewhere = new EtcdWatches(this.#options, requiresLeader)
+    const elsewhere = this.#options.elsewhere(requiresLeader)
     const stream = new WatchStream({
       home: new Home(this.#options, {
         elsewhere,
@@ -95,19 +94,20 @@ export class WatchAnswers implements PartFollower {
 
   applied(part: MirroredPart, batch: Batch): void {
     const source = this.#sourceOf(part)
-    source.noteSeen()
+    this.#noteSeen()
     const events = new BatchEvents(batch)
     for (const stream of this.#streams) stream.applied(source, events)
   }
 
-  progressed(part: MirroredPart): void {
-    this.#sourceOf(part).noteSeen()
+  progressed(): void {
+    this.#noteSeen()
     for (const stream of this.#streams) stream.progressed()
   }
 
   reset(part: MirroredPart): void {
     const source = this.#sourceOf(part)
     for (const stream of this.#streams) stream.lost(source, source.seen)
+    source.beginAnew()
   }
 
   /** Positions mean nothing in another history. Clients connect again, and are told by etcd what has become of theirs. */
@@ -129,6 +129,11 @@ export class WatchAnswers implements PartFollower {
       this.#cancelNoLeader = undefined
     }
     for (const stream of this.#streams) stream.sourceChanged(source)
+  }
+
+  /** What happens in one part proves that nothing has happened in the others. */
+  #noteSeen(): void {
+    for (const source of this.#sources.values()) source.noteSeen()
   }
 
   #sourceOf(part: MirroredPart): PartSource {
@@ -169,6 +174,15 @@ class Home implements WatchHome {
 
   header(revision: number): HeaderMessage {
     return this.#options.etcd.header(revision)
+  }
+
+  /** A new leader has a new term, too: the next linearizable read tells the one from the other. */
+  isSameHistory(header: HeaderMessage | undefined): boolean {
+    const { etcd } = this.#options
+    const { clusterId, raftTerm } = etcd.header(0)
+    if (header?.clusterId === clusterId && header.raftTerm === raftTerm) return true
+    etcd.lookAgain()
+    return false
   }
 
   sourceOf(range: KeyRange): WatchSource | undefined {
