@@ -13,6 +13,8 @@ import {
 } from './object-meta.ts'
 import { dnsSubdomain, pathSegment } from './formats.ts'
 import { Place } from './place.ts'
+import { admissionRules } from './kinds/admission.ts'
+import { flowControlRules } from './kinds/flow-control.ts'
 import { autoscalingRules } from './kinds/autoscaling.ts'
 import { eventRules } from './kinds/events.ts'
 import { nodeRules } from './kinds/nodes.ts'
@@ -32,10 +34,12 @@ import { workloadRules } from './kinds/workloads.ts'
 
 /** By `kind` or `kind.group`. */
 const rulesByKind: Readonly<Record<string, KindRules>> = {
+  ...admissionRules,
   ...autoscalingRules,
   ...contentRules,
   ...definitionRules,
   ...eventRules,
+  ...flowControlRules,
   ...jobRules,
   ...networkingRules,
   ...nodeRules,

@@ -9,8 +9,8 @@ import { checkNewMeta, checkObjectMetaUpdate, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkTemplate } from '../pods/pod-spec.ts'
 import { checkLabelSelector, selects } from '../selectors.ts'
-import { checkFailurePolicy, checkSuccessPolicy } from './job-policies.ts'
-import { checkSchedule, checkTimeZone } from './schedules.ts'
+import { checkFailurePolicy, checkSuccessPolicy } from '../jobs/policies.ts'
+import { checkSchedule, checkTimeZone } from '../jobs/schedules.ts'
 
 export const jobRules: Readonly<Record<string, KindRules>> = {
   'Job.batch': {

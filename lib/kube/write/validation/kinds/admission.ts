@@ -1,0 +1,334 @@
+/** Webhooks and policies of admission. The expressions of policies are not looked into. */
+
+import type { JsonValue } from '../../../../codec/json/tree.ts'
+import { fullyQualifiedName } from '../domain-names.ts'
+import { dns1035Label, dnsSubdomain, pathSegment, qualifiedName } from '../formats.ts'
+import type { KindRules } from '../kind-rules.ts'
+import { checkNewMeta, isSame } from '../object-meta.ts'
+import type { Place } from '../place.ts'
+import { checkLabelSelector } from '../selectors.ts'
+import { checkWebhookService, checkWebhookUrl } from '../webhook-clients.ts'
+
+const webhookRules: KindRules = {
+  create: object => checkWebhooks(object.in('webhooks')),
+  update: (object, old) => {
+    checkNewMeta(object, false)
+    checkWebhooks(object.in('webhooks'), old.in('webhooks'))
+  },
+}
+
+export const admissionRules: Readonly<Record<string, KindRules>> = {
+  'MutatingWebhookConfiguration.admissionregistration.k8s.io': webhookRules,
+  'ValidatingWebhookConfiguration.admissionregistration.k8s.io': webhookRules,
+  'ValidatingAdmissionPolicy.admissionregistration.k8s.io': {
+    create: object => checkPolicy(object),
+    update: (object, old) => {
+      checkNewMeta(object, false)
+      checkPolicy(object, old)
+    },
+  },
+  'ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io': {
+    create: object => checkBinding(object.in('spec')),
+    update: object => {
+      checkNewMeta(object, false)
+      checkBinding(object.in('spec'))
+    },
+  },
+}
+
+const harmless = ['None', 'NoneOnDryRun']
+const reviewVersions = ['v1', 'v1beta1']
+
+/** What old objects may have is not asked of new ones. */
+function checkWebhooks(webhooks: Place, old?: Place): void {
+  const areHarmless = old?.items.every(hook => harmless.includes(hook.in('sideEffects').text))
+  const conditionsOf = (hook: Place): JsonValue => hook.in('matchConditions').value ?? null
+  const [now, before] = [webhooks, old].map(list => list?.items.map(conditionsOf) ?? null)
+  const keepsConditions = old !== undefined && isSame(now, before)
+  const names = new Set<string>()
+  for (const hook of webhooks.items) {
+    checkWebhook(hook, { areHarmless: areHarmless !== false, keepsConditions })
+    checkReviewVersions(hook.in('admissionReviewVersions'))
+    const name = hook.in('name')
+    if (name.text !== '' && names.has(name.text)) name.duplicate()
+    names.add(name.text)
+  }
+}
+
+interface WebhookOptions {
+  readonly areHarmless: boolean
+  readonly keepsConditions: boolean
+}
+
+function checkWebhook(hook: Place, { areHarmless, keepsConditions }: WebhookOptions): void {
+  fullyQualifiedName(hook.in('name'))
+  for (const rule of hook.in('rules').items) checkRule(rule)
+  checkChoices(hook)
+  const effects = hook.in('sideEffects')
+  const allowed = areHarmless ? harmless : [...harmless, 'Some', 'Unknown']
+  if (effects.isSet) effects.oneOf(allowed, 'unsupported')
+  else effects.required(`must specify one of ${allowed.join(', ')}`)
+  const seconds = hook.in('timeoutSeconds')
+  if (seconds.isSet && (seconds.number > 30 || seconds.number < 1)) {
+    seconds.invalid('the timeout value must be between 1 and 30 seconds')
+  }
+  checkLabelSelector(hook.in('namespaceSelector'))
+  checkLabelSelector(hook.in('objectSelector'))
+  const reinvocation = hook.in('reinvocationPolicy')
+  if (reinvocation.isSet) reinvocation.oneOf(['IfNeeded', 'Never'], 'unsupported')
+  const client = hook.in('clientConfig')
+  const [url, service] = [client.in('url'), client.in('service')]
+  if (url.isSet === service.isSet) client.required('exactly one of url or service is required')
+  else if (url.isSet) checkWebhookUrl(url)
+  else checkWebhookService(service)
+  if (!keepsConditions) checkConditions(hook.in('matchConditions'))
+}
+
+function checkChoices(hook: Place): void {
+  for (const [name, values] of [
+    ['failurePolicy', ['Fail', 'Ignore']],
+    ['matchPolicy', ['Equivalent', 'Exact']],
+  ] as const) {
+    if (hook.in(name).isSet) hook.in(name).oneOf(values, 'unsupported')
+  }
+}
+
+function checkReviewVersions(versions: Place): void {
+  if (versions.size === 0) {
+    versions.required(`must specify one of ${reviewVersions.join(', ')}`)
+    return
+  }
+  const seen = new Set<string>()
+  for (const version of versions.items) {
+    if (seen.has(version.text)) version.invalid('duplicate version')
+    else version.mustBe(dns1035Label)
+    seen.add(version.text)
+  }
+  if (!versions.texts.some(text => reviewVersions.includes(text))) {
+    versions.invalid(`must include at least one of ${reviewVersions.join(', ')}`)
+  }
+}
+
+function checkConditions(conditions: Place): void {
+  if (conditions.size > 64) conditions.tooMany(64)
+  const names = new Set<string>()
+  for (const condition of conditions.items) {
+    const [expression, name] = [condition.in('expression'), condition.in('name')]
+    if (expression.text.trim() === '') expression.required()
+    if (name.text === '') {
+      name.required()
+      continue
+    }
+    name.mustBe(qualifiedName)
+    if (names.has(name.text)) name.duplicate()
+    names.add(name.text)
+  }
+}
+
+const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
+
+function checkRule(rule: Place): void {
+  const places = [rule.in('operations'), rule.in('apiGroups'), rule.in('apiVersions')] as const
+  const [verbs, groups, versions] = places
+  if (verbs.size === 0) verbs.required()
+  checkAlone(verbs, 'operations')
+  for (const verb of verbs.items) verb.oneOf(operations, 'unsupported')
+  if (groups.size === 0) groups.required()
+  checkAlone(groups, 'API groups')
+  if (versions.size === 0) versions.required()
+  checkAlone(versions, 'API versions')
+  for (const version of versions.items) if (version.text === '') version.required()
+  checkResources(rule.in('resources'))
+  const scope = rule.in('scope')
+  if (scope.isSet) scope.oneOf(['*', 'Cluster', 'Namespaced'], 'unsupported')
+}
+
+function checkAlone(list: Place, words: string): void {
+  if (list.size < 2 || !list.texts.includes('*')) return
+  list.invalid(`if '*' is present, must not specify other ${words}`)
+}
+
+/** `pods`, `pods/status`, and stars for either. */
+function checkResources(resources: Place): void {
+  if (resources.size === 0) resources.required()
+  const [whole, everywhere] = [new Set<string>(), new Set<string>()]
+  let hasPlain = false
+  for (const resource of resources.items) {
+    const { text } = resource
+    if (text === '') {
+      resource.required()
+      continue
+    }
+    const slash = text.indexOf('/')
+    if (slash < 0) {
+      hasPlain = text !== '*'
+      continue
+    }
+    const [name, part] = [text.slice(0, slash), text.slice(slash + 1)]
+    if (whole.has(name)) resource.invalid(`if '${name}/*' is present, must not specify ${text}`)
+    if (everywhere.has(part)) {
+      resource.invalid(`if '*/${part}' is present, must not specify ${text}`)
+    }
+    if (part === '*') whole.add(name)
+    if (name === '*') everywhere.add(part)
+  }
+  if (resources.size > 1 && resources.texts.includes('*/*')) {
+    resources.invalid("if '*/*' is present, must not specify other resources")
+  }
+  if (resources.texts.includes('*') && hasPlain) {
+    resources.invalid("if '*' is present, must not specify other resources without subresources")
+  }
+}
+
+function checkPolicy(object: Place, old?: Place): void {
+  const spec = object.in('spec')
+  spec.in('failurePolicy').oneOf(['Fail', 'Ignore'], 'unsupported')
+  if (spec.in('paramKind').isSet) checkParamKind(spec.in('paramKind'))
+  const constraints = spec.in('matchConstraints')
+  if (constraints.isSet) {
+    checkMatch(constraints)
+    const rules = constraints.in('resourceRules')
+    if (rules.size === 0) rules.required()
+  } else constraints.required()
+  const names = ['paramKind', 'matchConditions']
+  const isKept = names.every(name => isSame(spec.in(name).value, old?.in('spec', name).value))
+  if (old === undefined || !isKept) checkConditions(spec.in('matchConditions'))
+  for (const variable of spec.in('variables').items) checkVariable(variable)
+  const [validations, annotations] = [spec.in('validations'), spec.in('auditAnnotations')]
+  if (validations.size === 0 && annotations.size === 0) {
+    for (const place of [validations, annotations]) {
+      place.required('validations or auditAnnotations must contain at least one item')
+    }
+    return
+  }
+  for (const validation of validations.items) checkValidation(validation)
+  checkAnnotations(annotations, object.in('metadata', 'name').text)
+}
+
+function checkParamKind(kind: Place): void {
+  const [version, name] = [kind.in('apiVersion'), kind.in('kind')]
+  if (version.text === '') version.required()
+  else {
+    const parts = version.text.split('/')
+    const [group, number = ''] = parts.length === 1 ? ['', ...parts] : parts
+    if (parts.length > 2) {
+      version.invalid(`unexpected GroupVersion string: ${version.text}`)
+    } else {
+      const groupErrors = group === '' || group === undefined ? [] : dnsSubdomain(group)
+      if (groupErrors.length > 0) version.invalid(groupErrors.join(','), group ?? '')
+      const errors = dns1035Label(number)
+      if (number === '') version.invalid('version must be specified')
+      else if (errors.length > 0) version.invalid(errors.join(','), number)
+    }
+  }
+  const errors = dns1035Label(name.text.toLowerCase())
+  if (name.text === '') name.required()
+  else if (errors.length > 0) {
+    name.invalid(`may have mixed case, but should otherwise match: ${errors.join(',')}`)
+  }
+}
+
+function checkMatch(match: Place): void {
+  const policy = match.in('matchPolicy')
+  if (policy.isSet) policy.oneOf(['Equivalent', 'Exact'], 'unsupported')
+  else policy.required()
+  for (const name of ['namespaceSelector', 'objectSelector']) {
+    const selector = match.in(name)
+    if (selector.isSet) checkLabelSelector(selector)
+    else selector.required()
+  }
+  const rules = ['resourceRules', 'excludeResourceRules'].flatMap(name => match.in(name).items)
+  for (const rule of rules) {
+    const seen = new Set<string>()
+    for (const name of rule.in('resourceNames').items) {
+      name.mustBe(pathSegment)
+      if (seen.has(name.text)) name.duplicate()
+      seen.add(name.text)
+    }
+    checkRule(rule)
+  }
+}
+
+function checkVariable(variable: Place): void {
+  const [name, expression] = [variable.in('name'), variable.in('expression')]
+  if (name.text.trim() === '') name.required('name is not specified')
+  else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name.text)) {
+    name.invalid('must be a valid CEL identifier')
+  }
+  if (expression.text.trim() === '') expression.required('expression is not specified')
+}
+
+function checkValidation(validation: Place): void {
+  const [expression, message, own, reason] = [
+    validation.in('expression'),
+    validation.in('message'),
+    validation.in('messageExpression'),
+    validation.in('reason'),
+  ]
+  if (expression.text.trim() === '') expression.required('expression is not specified')
+  for (const place of [own, message]) {
+    if (place.text !== '' && place.text.trim() === '') {
+      place.invalid('must be non-empty if specified')
+    }
+  }
+  if (/\n/.test(message.text.trim())) message.invalid('must not contain line breaks')
+  if (reason.isSet) reason.oneOf(['Forbidden', 'Invalid', 'RequestEntityTooLarge'], 'unsupported')
+}
+
+function checkAnnotations(annotations: Place, policy: string): void {
+  if (annotations.size > 20) annotations.invalid('must not have more than 20 auditAnnotations')
+  const keys = new Set<string>()
+  for (const annotation of annotations.items) {
+    const [key, value] = [annotation.in('key'), annotation.in('valueExpression')]
+    const name = `${policy}/${key.text}`
+    if (policy === '') key.invalid('requires metadata.name be non-empty', key.text)
+    else key.invalidFor(qualifiedName(name), name)
+    if (value.text.trim() === '') value.required('valueExpression is not specified')
+    if (keys.has(key.text)) key.duplicate(key.text)
+    keys.add(key.text)
+  }
+}
+
+const actions = ['Audit', 'Deny', 'Warn']
+
+function checkBinding(spec: Place): void {
+  const [policy, parameters] = [spec.in('policyName'), spec.in('paramRef')]
+  if (policy.text === '') policy.required()
+  else policy.mustBe(dnsSubdomain)
+  if (parameters.isSet) checkParameters(parameters)
+  if (spec.in('matchResources').isSet) checkMatch(spec.in('matchResources'))
+  const list = spec.in('validationActions')
+  const seen = new Set<string>()
+  for (const action of list.items) {
+    action.oneOf(actions, 'unsupported')
+    if (seen.has(action.text)) action.duplicate()
+    seen.add(action.text)
+  }
+  if (seen.has('Deny') && seen.has('Warn')) {
+    list.invalid(
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
+    )
+  }
+  if (seen.size === 0) list.required('at least one validation action is required')
+}
+
+function checkParameters(reference: Place): void {
+  const [name, selector, action] = [
+    reference.in('name'),
+    reference.in('selector'),
+    reference.in('parameterNotFoundAction'),
+  ]
+  const both = 'name and selector are mutually exclusive'
+  if (name.text !== '') {
+    name.mustBe(pathSegment)
+    if (selector.isSet) name.forbidden(both)
+  }
+  if (selector.isSet) {
+    checkLabelSelector(selector)
+    if (name.text !== '') selector.forbidden(both)
+  }
+  if (name.text === '' && !selector.isSet) {
+    reference.required('one of name or selector must be specified')
+  }
+  action.oneOf(['Deny', 'Allow'], 'required')
+}
