@@ -38,7 +38,7 @@ export async function record({ values, logger, signal }: CommandContext): Promis
       revision: from,
       createTarget: async () => {
         await writer?.close()
-        writer = await RecordingWriter.create(path)
+        writer = await RecordingWriter.create(path, () => Math.round(systemClock.wallMs()))
         return anonymizer === undefined ? writer : new AnonymousTarget(writer, anonymizer, logger)
       },
       onReport: ({ entries, changes, revision: at }) => {

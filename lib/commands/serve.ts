@@ -17,6 +17,7 @@ import { GrpcClient } from '../etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
+import { replayPlanOf, startReplay } from './replay.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/etcd/embedded-etcd.ts'
 import { prepareThreads, type ThreadsOptions } from '../compose/threads.ts'
 import { startEtcdService } from '../compose/etcd/etcd-service.ts'
@@ -69,7 +70,7 @@ function isEmbedded(values: OptionValues): boolean {
   const endpoints = listed(values, 'etcd')
   if (endpoints.join() === 'embedded') return true
   if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
-  for (const name of ['load', 'generate', 'churn']) {
+  for (const name of ['load', 'speed', 'generate', 'churn']) {
     if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
   }
   return false
@@ -122,11 +123,15 @@ async function inEmbeddedEtcd(
 ): Promise<void> {
   const { values, logger } = context
   const listen = etcdListenOf(values)
-  const embedded = await startEmbeddedEtcd({ listen, load: values.text('load'), logger })
+  const replay = replayPlanOf(values)
+  const load = replay === undefined ? values.text('load') : undefined
+  const embedded = await startEmbeddedEtcd({ listen, load, logger })
   try {
+    const stopReplay = replay && (await startReplay(replay, embedded.createClient(), context))
     const stopChurn = await generateInto(embedded, context)
     await task({ client: embedded.createClient(), name: 'embedded, in memory' })
     stopChurn()
+    stopReplay?.()
   } finally {
     await embedded.close()
   }

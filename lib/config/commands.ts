@@ -130,6 +130,15 @@ const embeddedOptions: readonly Option[] = [
     value: 'FILE',
     help: 'Fills the embedded etcd with a history that the command record wrote. A file that ends in .gz is uncompressed.',
   },
+  {
+    name: 'speed',
+    value: 'SPEED',
+    help: 'Replays the changes of --load instead of loading them at once: 1x, 10x (of the recorded speed), 100/s (revisions) or max. Times in objects are moved to now.',
+  },
+  {
+    name: 'loop',
+    help: 'Begins the replay again when it is over, from what there was at first.',
+  },
 ]
 
 /** The options of `serve`, which `check` has too. */

@@ -3,6 +3,7 @@
  *      {"rev":7,"type":"put","key":"/a","value":"eA==","create_revision":5,"mod_revision":7,"version":2,"lease":"0"}
  *      {"rev":8,"type":"delete","key":"/a"}
  *
+ *  `time_ms`, in milliseconds since 1970, says when a change was recorded; what was there before has no such time.
  *  Values are base64. A lease is text, because it has more bits than a JSON number keeps. A key that is not UTF-8 is given as
  *  `key_base64`. Nothing is taken that the writer would not write: a recording is evidence. */
 
@@ -18,12 +19,14 @@ const revisionName = 'rev'
 export interface RecordedLine {
   readonly revision: Revision
   readonly change: Change
+  readonly timeMs: number | undefined
 }
 
 /** The line, without its line feed. */
-export function formatLine(at: Revision, change: Change): string {
+export function formatLine(at: Revision, change: Change, timeMs?: number): string {
+  const time = timeMs === undefined ? {} : { time_ms: timeMs }
   if (change.type === 'delete') {
-    return JSON.stringify({ [revisionName]: at, type: 'delete', ...keyFields(change.key) })
+    return JSON.stringify({ [revisionName]: at, type: 'delete', ...keyFields(change.key), ...time })
   }
   const { key, bytes, start, end, createRevision, modRevision, version, lease } = change.entry
   return JSON.stringify({
@@ -35,6 +38,7 @@ export function formatLine(at: Revision, change: Change): string {
     mod_revision: modRevision,
     version,
     lease: String(lease),
+    ...time,
   })
 }
 
@@ -45,9 +49,10 @@ export function parseLine(text: string, slabs: SlabWriter): RecordedLine {
   const { type } = fields
   if (type !== 'put' && type !== 'delete') throw invalid('type is neither put nor delete')
   const key = keyField(fields)
-  const fieldsMax = type === 'put' ? 8 : 3
+  const timeMs = fields['time_ms'] === undefined ? undefined : countField(fields, 'time_ms')
+  const fieldsMax = (type === 'put' ? 8 : 3) + (timeMs === undefined ? 0 : 1)
   if (Object.keys(fields).length > fieldsMax) throw invalid(`a ${type} has more fields than it may`)
-  if (type === 'delete') return { revision: at, change: { type, key } }
+  if (type === 'delete') return { revision: at, change: { type, key }, timeMs }
   const meta = {
     createRevision: revisionField(fields, 'create_revision'),
     modRevision: revisionField(fields, 'mod_revision'),
@@ -64,7 +69,7 @@ export function parseLine(text: string, slabs: SlabWriter): RecordedLine {
     throw invalid('a later version of a key was made by its creation')
   }
   const value = slabs.copy(base64Field(fields, 'value'))
-  return { revision: at, change: { type, entry: new KeyValue(key, value, meta) } }
+  return { revision: at, change: { type, entry: new KeyValue(key, value, meta) }, timeMs }
 }
 
 type Fields = Readonly<Record<string, unknown>>

@@ -22,6 +22,8 @@ import { type RecordedLine, formatLine, parseLine } from './line.ts'
 export interface RecordedChanges extends RevisionChanges {
   /** The changes are not what happened at the revision, but all that there was. Only the first can be one. */
   readonly isBase: boolean
+  /** When they were recorded; undefined for the base, and in recordings of older versions. */
+  readonly timeMs: number | undefined
 }
 
 /** Reads a recording. Fails with `invalid_request`, and the number of the line that is wrong. */
@@ -52,6 +54,7 @@ export async function* readRecording(path: string): AsyncGenerator<RecordedChang
 /** The lines of one revision while they are read. */
 class Group {
   readonly revision: Revision
+  readonly #timeMs: number | undefined
   readonly #isFirst: boolean
   readonly #changes: Change[] = []
   readonly #keys = new Set<Key>()
@@ -59,6 +62,7 @@ class Group {
 
   constructor(line: RecordedLine, isFirst: boolean) {
     this.revision = line.revision
+    this.#timeMs = line.timeMs
     this.#isFirst = isFirst
     this.add(line.change)
   }
@@ -82,8 +86,20 @@ class Group {
     }
     const isMixed = this.#isBase && this.#changes.some(({ type }) => type === 'delete')
     if (isMixed) throw invalid(`the base at revision ${this.revision} has a delete`)
-    return { revision: this.revision, changes: this.#changes, isBase: this.#isBase }
+    return {
+      revision: this.revision,
+      changes: this.#changes,
+      isBase: this.#isBase,
+      timeMs: this.#timeMs,
+    }
   }
+}
+
+interface WriterParts {
+  readonly path: string
+  readonly sink: Writable
+  readonly written: Promise<void>
+  readonly nowMs: (() => number) | undefined
 }
 
 /** Writes a recording, waiting while the disk is slow. */
@@ -91,16 +107,18 @@ export class RecordingWriter {
   readonly #path: string
   readonly #sink: Writable
   readonly #written: Promise<void>
+  readonly #nowMs: (() => number) | undefined
   #lines = 0
 
-  private constructor(path: string, sink: Writable, written: Promise<void>) {
+  private constructor({ path, sink, written, nowMs }: WriterParts) {
     this.#path = path
     this.#sink = sink
     this.#written = written
+    this.#nowMs = nowMs
   }
 
-  /** Creates the file, or empties the one that is there. */
-  static async create(path: string): Promise<RecordingWriter> {
+  /** Creates the file, or empties the one that is there. With a clock, changes are recorded with their time. */
+  static async create(path: string, nowMs?: () => number): Promise<RecordingWriter> {
     const file = createWriteStream(path)
     await once(file, 'open').catch((error: unknown) => {
       throw unwritable(path, error)
@@ -109,7 +127,7 @@ export class RecordingWriter {
     const written = pipeline(sink, file)
     // Reported by whoever writes next, or closes.
     written.catch(() => undefined)
-    return new RecordingWriter(path, sink, written)
+    return new RecordingWriter({ path, sink, written, nowMs })
   }
 
   /** How many changes have been written. */
@@ -123,7 +141,8 @@ export class RecordingWriter {
   }
 
   async write({ revision, changes }: RevisionChanges): Promise<void> {
-    await this.#write(changes.map(change => formatLine(revision, change)))
+    const timeMs = this.#nowMs?.()
+    await this.#write(changes.map(change => formatLine(revision, change, timeMs)))
   }
 
   /** Resolves once all is in the file. */

@@ -1,0 +1,57 @@
+/** `serve --load FILE --speed 1x`: the recorded changes happen again while the API is served. */
+
+import { CacheError } from '../base/errors.ts'
+import { schemaOf } from '../codec/schema/schema.ts'
+import type { OptionValues } from '../config/option-values.ts'
+import type { Client } from '../etcd/client.ts'
+import { parseSpeed, Replay, type ReplaySpeed } from '../etcd/recording/replay.ts'
+import { moveTimes } from '../generate/move-times.ts'
+import { systemClock } from '../ops/system.ts'
+import type { CommandContext } from './context.ts'
+
+export interface ReplayPlan {
+  readonly path: string
+  readonly speed: ReplaySpeed
+  readonly isLooped: boolean
+}
+
+/** Undefined if nothing is to be replayed: a recording without a speed is loaded as it is. */
+export function replayPlanOf(values: OptionValues): ReplayPlan | undefined {
+  const path = values.text('load')
+  const speed = values.text('speed')
+  const isLooped = values.switch('loop')
+  if (speed === undefined) {
+    if (isLooped) throw invalid('--loop repeats what --speed replays: add --speed')
+    return undefined
+  }
+  if (path === undefined) throw invalid('--speed replays a recording: add --load FILE')
+  return { path, speed: parseSpeed(speed), isLooped }
+}
+
+/** Writes what there was, and goes on with the changes in the background. The answer stops them. */
+export async function startReplay(
+  plan: ReplayPlan,
+  client: Client,
+  { logger, signal }: Pick<CommandContext, 'logger' | 'signal'>,
+): Promise<() => void> {
+  const stopping = new AbortController()
+  const replay = new Replay({
+    ...plan,
+    client,
+    clock: systemClock,
+    moveTimes: (value, byMs) => moveTimes(value, byMs, schemaOf()),
+    onRound: revisions => logger.info('replayed the recording', { revisions }),
+    signal: AbortSignal.any([signal, stopping.signal]),
+  })
+  await replay.begin()
+  replay.run().catch((error: unknown) => {
+    if (stopping.signal.aborted || signal.aborted) return
+    const { message } = CacheError.from(error, 'source_failed')
+    logger.error('the replay has ended', { reason: message })
+  })
+  return () => stopping.abort()
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
+}
