@@ -261,8 +261,9 @@ export class SimMirror {
         at = page.revision
       }
     } catch (error) {
-      // etcd has compacted the revision between two pages.
-      if (error instanceof CacheError && error.code === 'expired') return
+      // Between two pages etcd has compacted their revision, or a restore has taken it away.
+      const code = error instanceof CacheError ? error.code : undefined
+      if (code === 'expired' || code === 'future_revision') return
       throw error
     }
     const contents = new Keyspace(history)
