@@ -139,9 +139,9 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
   const faults = createFaults(options, { clock, counts: metrics.faults })
-  const shown = createPage({ ...common, metrics, health, watches, upstreamSide })
-  const shared = { ...common, metrics, watches, authorizer, health, ...shown }
-  const sides = { upstreamSide, memory, writeSide, faults, segments, threads }
+  const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
+  const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
+  const sides = { ...shown, memory, writeSide, segments, threads }
   const parts = { ...shared, ...sides, onFault: faultLogger(metrics, logger) }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, { ...parts, indexes }) }

@@ -2,7 +2,9 @@
 
 import type { Clock } from '../base/clock.ts'
 import { type Key, textFromKey } from '../base/keys.ts'
+import type { FaultSwitch } from '../http/admin/fault-switch.ts'
 import type { Health } from '../http/admin/health.ts'
+import type { MetricsText } from '../http/api/api.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import { version } from '../config/version.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
@@ -11,6 +13,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { type BucketCounts, type Look, Recent } from '../ops/recent.ts'
 import type { BucketTally } from '../ops/tally.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import type { ServiceOptions } from './service-options.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
 export interface PageParts {
@@ -21,20 +24,28 @@ export interface PageParts {
   readonly watches: Pick<OpenWatches, 'clients' | 'outbox'>
   readonly upstreamSide: UpstreamSide | undefined
   readonly mirrors: Pick<Mirrors, 'statuses'>
+  /** The metrics of the whole process. */
+  readonly all: MetricsText
+  readonly faults: { readonly faultSwitch: Pick<FaultSwitch, 'counts'> } | undefined
 }
 
 /** The page, and what has to be started for its plots. */
-export function createPage(parts: PageParts): {
+export function createPage(
+  parts: PageParts,
+  { copies, threads }: Pick<ServiceOptions, 'copies' | 'threads'>,
+): {
   readonly page: PageSource
   readonly recent: Recent
 } {
-  const { clock, metrics, health, registry, watches, upstreamSide } = parts
+  const { clock, health, registry, watches, upstreamSide } = parts
   const recent = new Recent({ clock, look: () => lookAt(parts) })
   const page: PageSource = {
     version,
     nowMs: () => clock.wallMs(),
     startedMs: clock.wallMs(),
-    metrics: () => metrics.text(),
+    metrics: () => parts.all.text(),
+    threads: copies?.count ?? threads?.count ?? 1,
+    faults: () => parts.faults?.faultSwitch.counts ?? [],
     checks: health.readyz,
     nameOf: namerOf(registry),
     resources: upstreamSide && (() => upstreamSide.report.all()),

@@ -76,7 +76,6 @@ export class Service {
     this.#memory = parts.memory
     this.#writeSide = parts.writeSide
     this.#faults = parts.faults
-    this.#faults = parts.faults
     this.#recent = parts.recent
     this.#front = front
     this.#threads = parts.threads
@@ -114,7 +113,6 @@ export class Service {
     parts.faults?.start()
     parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
     parts.recent.start()
-    parts.faults?.start()
     await parts.writeSide?.start()
     const servers = { front, admin, etcdDoor, stopTls }
     const service = new Service(parts, servers, options.stopDelayMs)
@@ -223,7 +221,6 @@ export class Service {
     this.#authorizer?.stop()
     this.#memory?.stop()
     this.#writeSide?.stop()
-    this.#faults?.stop()
     this.#faults?.stop()
     this.#recent.stop()
     await Promise.all([drained, this.#etcdDoor?.stop(drainMaxMs)])

@@ -3,6 +3,7 @@
 import type { HealthCheck } from '../../base/health-check.ts'
 import type { ServerStanding } from '../../upstream/balanced-upstream.ts'
 import type { ReportedResource } from '../../upstream/knowledge/report.ts'
+import type { FaultCount } from '../faults/faults.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
 export interface PageSource {
@@ -12,6 +13,10 @@ export interface PageSource {
   readonly startedMs: number
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>
+  /** How many threads serve clients. With several, plots and clients are those of the one that answers. */
+  readonly threads: number
+  /** The faults that are switched on, and how many requests have met each. */
+  readonly faults: () => readonly FaultCount[]
   readonly checks: readonly HealthCheck[]
   /** `pods` or `deployments.apps`, of a keyspace by the name that metrics have for it. */
   readonly nameOf: (keyspace: string) => string

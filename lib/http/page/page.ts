@@ -3,7 +3,7 @@
 import { Figures } from './figures.ts'
 import { html, Html, type HtmlValue } from './html.ts'
 import type { PageSource } from './page-source.ts'
-import { health, keyFigures, passThrough, plots } from './sections/overview.ts'
+import { faults, health, keyFigures, passThrough, plots, threadNote } from './sections/overview.ts'
 import { memory, processSection } from './sections/process.ts'
 import { resources } from './sections/resources.ts'
 import { reads, watches } from './sections/traffic.ts'
@@ -17,7 +17,9 @@ export async function renderPage(source: PageSource): Promise<string> {
   const parts: readonly (readonly [id: string, content: HtmlValue])[] = [
     ['live-health', health(source)],
     ['live-figures', keyFigures(figures, source)],
+    ['live-threads', threadNote(source)],
     ['live-plots', plots(source.recent())],
+    ['live-faults', faults(source)],
     ['live-resources', resources(figures, source)],
     ['live-reads', reads(figures)],
     ['live-watches', watches(figures, source)],
@@ -27,11 +29,10 @@ export async function renderPage(source: PageSource): Promise<string> {
     ['live-switch', passThrough(source)],
     ['live-process', processSection(figures, source)],
   ]
-  const shown = parts.filter(([, content]) => content !== undefined)
   return `<!doctype html>
 ${
   page(
-    shown.map(([id, content]) => html`<div id="${id}" data-live>${content}</div>`),
+    parts.map(([id, content]) => html`<div id="${id}" data-live>${content}</div>`),
     source,
   ).text
 }

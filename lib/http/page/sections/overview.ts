@@ -5,7 +5,7 @@ import { bytes, count, rate, seconds, share } from '../format.ts'
 import { html, type Html, type HtmlValue } from '../html.ts'
 import type { PageSource, Percentiles, RecentFigures } from '../page-source.ts'
 import { plot } from '../plot.ts'
-import { badge } from './table.ts'
+import { badge, section, table } from './table.ts'
 
 /** What is wrong, if anything is. */
 export function health({ checks }: PageSource): Html {
@@ -125,6 +125,29 @@ export const answerers: Readonly<Record<string, string>> = {
   own: 'by this server',
   upstream: 'passed',
   etcd: 'from etcd',
+}
+
+/** The faults that are switched on; undefined without any. */
+export function faults({ faults: switchedOn }: PageSource): Html | undefined {
+  const counts = switchedOn()
+  if (counts.length === 0) return undefined
+  return section(
+    { id: 'faults', title: 'Faults', about: 'Switched on, on purpose, to test clients.' },
+    table({
+      caption: 'Faults that are switched on',
+      columns: [{ title: 'Rule' }, { title: 'Requests that met it', isFigure: true }],
+      rows: counts.map(({ rule, met }) => [html`<code>${rule}</code>`, count(met)]),
+    }),
+  )
+}
+
+/** Says whose plots and clients are shown. */
+export function threadNote({ threads }: PageSource): Html | undefined {
+  if (threads === 1) return undefined
+  return html`<p class="soft">
+    ${threads} threads serve clients. The plots and the clients of watches are those of the thread
+    that answers this page; all other figures are those of the process.
+  </p>`
 }
 
 /** The switch, which asks twice. Without script it says how else to switch. */

@@ -69,7 +69,10 @@ function budgetBar(figures: Figures): Html {
   </div>`
 }
 
-export function processSection(figures: Figures, { nowMs, startedMs, version }: PageSource): Html {
+export function processSection(
+  figures: Figures,
+  { nowMs, startedMs, version, threads }: PageSource,
+): Html {
   const node = figures.all('watchglass_build_info')[0]?.labels['node'] ?? ''
   const ends = figures.all('watchglass_certificate_expiry_timestamp_seconds')
   return section(
@@ -80,6 +83,7 @@ export function processSection(figures: Figures, { nowMs, startedMs, version }: 
       rows: [
         ['Version', `${version}, on Node ${node}`],
         ['Running for', seconds((nowMs() - startedMs) / 1000)],
+        ['Threads that serve clients', String(threads)],
         ['Processor time', figures.show('process_cpu_seconds_total', { as: seconds })],
         ['Event loop late, p99', figures.show('nodejs_eventloop_lag_p99_seconds', { as: seconds })],
         ['Open files', figures.show('process_open_fds')],

@@ -8,6 +8,7 @@ import { count } from '../../../../lib/http/page/format.ts'
 import { Figures } from '../../../../lib/http/page/figures.ts'
 import { Browser, findChromium, type Page } from '../../../support/browser/chromium.ts'
 import { ask, caughtUp, type Served, startServed } from '../../../support/http/served.ts'
+import { startProgram } from '../../../support/program/program.ts'
 import { answeredHere, configMap, startProxied } from '../../../support/upstream/proxied.ts'
 
 const chromium = await findChromium()
@@ -197,4 +198,15 @@ t.test('the switch asks twice', { skip }, async t => {
   const still = await browser.open(`http://127.0.0.1:${service.adminPort}/`, plain)
   const buttons = (await still.spoken()).filter(({ role }) => role === 'button')
   t.strictSame(buttons, [], 'without script there is no button that does nothing')
+})
+
+t.test('with several threads the page has the figures of the process', async t => {
+  const program = await startProgram(t, ['--generate', 'pods=5', '--threads', '2'])
+  const read = async (): Promise<string> =>
+    (await fetch(`${program.address}/`, { headers: { accept: 'text/html' } })).text()
+  const page = await read()
+  t.match(page, /2 threads serve clients/)
+  const pods = 'data-metric="watchglass_keyspace_entries{keyspace=&quot;/registry/pods/&quot;}">5<'
+  t.ok(page.includes(pods))
+  t.equal(await program.stop(), 0)
 })

@@ -80,6 +80,8 @@ t.test('names from strangers stay text', async t => {
     startedMs: 0,
     metrics: async () =>
       `watchglass_keyspace_entries{keyspace="${hostile}"} 3\nwatchglass_evidence_forms{state="${hostile}"} 1\n`,
+    threads: 2,
+    faults: () => [{ rule: hostile, met: 1 }],
     checks: [{ name: hostile, problem: () => hostile }],
     nameOf: keyspace => keyspace,
     resources: () => [
