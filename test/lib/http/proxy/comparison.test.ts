@@ -26,7 +26,8 @@ async function counts({ service }: Proxied): Promise<Record<string, number>> {
   const found = body
     .toString()
     .matchAll(/^watchglass_compared_reads_total\{outcome="(\w+)"\} (\d+)$/gm)
-  return Object.fromEntries([...found].map(([, name, count]) => [name, Number(count)]))
+  const all = [...found].map(([, name = '', count]) => [name, Number(count)] as const)
+  return Object.fromEntries(all.filter(([, count]) => count > 0))
 }
 
 /** Asks, and waits until that was compared. */
