@@ -1,11 +1,14 @@
+import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { parseAllDocuments } from 'yaml'
 import { commands } from '../../lib/config/commands.ts'
 import { load } from '../../lib/config/load.ts'
 import { variableOf } from '../../lib/config/option.ts'
 import { configuredResource } from '../../lib/kube/resources/configured-resources.ts'
+import { startServed } from '../support/http/served.ts'
 
 interface Container {
   readonly name: string
@@ -148,7 +151,7 @@ t.test('the README and the unit speak of variables, options and files that there
   }
   const known = new Set(options.map(({ name }) => name))
   const others =
-    /^(etcd-servers-overrides$|global$|package$|single-threaded-gc$|requestheader-client-ca-file$|max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
+    /^(entrypoint$|format$|etcd-servers-overrides$|global$|package$|single-threaded-gc$|requestheader-client-ca-file$|max-|file|tag|namespace|from-|filename|kustomize|server|tls-server|certificate|token$|cert$|key$)/
   for (const [, name = ''] of readme.matchAll(/`?--([a-z][a-z-]+)/g)) {
     t.ok(known.has(name) || others.test(name), `--${name}`)
   }
@@ -164,7 +167,32 @@ t.test('the image is made of files that there are', async t => {
   for (const [, sources = ''] of dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)) {
     for (const path of sources.split(' ')) t.ok(existsSync(path), path)
   }
+  const [, stage = ''] = dockerfile.split(/^FROM (?=.*\}$)/m)
+  t.match(stage, /^COPY --from=build .*\/src\/sbom\.cdx\.json /m, 'its packages are listed inside')
   t.match(dockerfile, /^USER 65532/m)
   t.match(dockerfile, /^ARG NODE_IMAGE=node:24-\S+@sha256:[0-9a-f]{64}$/m)
   t.match(dockerfile, /dist\/lib\/cli\.js/)
+})
+
+t.test('the image is healthy while the server lives', async t => {
+  const dockerfile = readFileSync('deploy/Dockerfile', 'utf8')
+  const [, command = ''] = /^HEALTHCHECK (?:.*\\\n)?\s*CMD (\[.+\])$/m.exec(dockerfile) ?? []
+  const [program, ...args] = JSON.parse(command) as string[]
+  t.equal(program, 'node')
+  const exitCode = async (address: string | undefined): Promise<unknown> => {
+    const env = address === undefined ? {} : { WATCHGLASS_ADMIN_LISTEN: address }
+    return promisify(execFile)(process.execPath, args, { env }).then(
+      () => 0,
+      (error: { code: unknown }) => error.code,
+    )
+  }
+  const { service } = await startServed(t)
+  const address = `http://0.0.0.0:${service.port}`
+  t.equal(await exitCode(address), 0)
+  await service.stop()
+  t.equal(await exitCode(address), 1, 'nobody listens')
+  t.equal(await exitCode(undefined), 1, 'nobody says where')
+  // Where the manifests listen is where the image asks.
+  const [, port = ''] = /WATCHGLASS_ADMIN_LISTEN=http:\/\/127\.0\.0\.1:(\d+)/.exec(dockerfile) ?? []
+  t.match(readFileSync('deploy/kubernetes/proxy/deployment.yaml', 'utf8'), `0.0.0.0:${port}`)
 })

@@ -3,9 +3,10 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { cp, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 
 const run = promisify(execFile)
 
@@ -30,10 +31,33 @@ async function npm(folder: string, ...args: string[]): Promise<void> {
   await run('npm', [...args, ...quiet], { cwd: folder, timeout: 120_000 })
 }
 
+/** Makes the list of packages in the image, by the image's own command, where nothing but the program and what it needs is installed.
+ *  Each installed package must be in it. */
+async function checkPartsList(t: Test, folder: string, copy: string): Promise<void> {
+  const dockerfile = readFileSync('deploy/Dockerfile', 'utf8')
+  const [, command = ''] = /^RUN (.*npm sbom .*) > sbom\.cdx\.json$/m.exec(dockerfile) ?? []
+  await cp(folder, copy, { recursive: true })
+  const { stdout } = await run('sh', ['-c', command], { cwd: copy })
+  const { bomFormat, components } = JSON.parse(stdout) as {
+    bomFormat: string
+    components: readonly { readonly purl: string }[]
+  }
+  t.equal(bomFormat, 'CycloneDX')
+  const installed = await readdir(join(folder, 'node_modules'), { recursive: true })
+  const expected = installed
+    .filter(path => /(?:^|node_modules\/)(?:@[^/]+\/)?[^/@]+\/package\.json$/.test(path))
+    .map(path => {
+      const text = readFileSync(join(folder, 'node_modules', path), 'utf8')
+      const { name, version } = JSON.parse(text) as { name: string; version: string }
+      return `pkg:npm/${name.replace('@', '%40')}@${version}`
+    })
+  t.strictSame(components.map(({ purl }) => purl).toSorted(), [...new Set(expected)].toSorted())
+}
+
 t.test(
   'the package has what is needed, works where it is installed, and can be published',
   async t => {
-    const folder = t.testdir({ home: {}, global: {} })
+    const folder = t.testdir({ home: {}, global: {}, image: {} })
     const { filename, size, files } = await pack(folder)
     t.ok(size < 3_000_000, `${size} bytes`)
     const paths = files.map(({ path }) => path)
@@ -66,6 +90,7 @@ t.test(
     const binary = join(prefix, 'bin/watchglass')
     t.ok(existsSync(join(prefix, 'share/man/man1/watchglass.1')), 'man watchglass')
     t.ok(existsSync(join(prefix, 'lib/node_modules/watchglass/dist/lib/cli.js')))
+    await checkPartsList(t, join(prefix, 'lib/node_modules/watchglass'), join(folder, 'image'))
     const version = String(manifest['version'])
     const shown = await run(binary, ['--version'], { cwd: folder })
     t.equal(shown.stdout, `watchglass ${version}\n`)
