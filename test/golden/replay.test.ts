@@ -19,7 +19,6 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-1113': 'a subresource, which needs an upstream',
   'pub-1114': 'a subresource, which needs an upstream',
   'pub-1141': 'a write, which needs an upstream',
-  'pub-1143': 'a method that HTTP/1.1 does not know, which is refused before anything looks at it',
   'pub-1288': 'a 429 while a cache starts, which ours had done',
 }
 

@@ -316,18 +316,20 @@ export class Server {
   }
 }
 
-const methods: ReadonlySet<string> = new Set(http.METHODS)
+/** A token (RFC 9110, 5.6.2), except the two that mean something else than a request for a target: `PRI` begins another protocol, and `CONNECT`
+ *  opens a tunnel. Other methods that HTTP/1.1's parser of Node refuses, such as `FOO` or `get`, are read alike by every server:
+ *  kube-apiserver answers them with 405. */
+const method = /^(?!(?:PRI|CONNECT)$)[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const target = /^[\x21-\x7e]*$/
 
-/** True for what Node's HTTP/1.1 parser accepts as well. Anything else would reach the upstream over HTTP/2 only, and servers differ in what
- *  they make of it: the method `PRI` begins another protocol. */
+/** False for what an upstream could read in another way than we do. */
 function isWellFormed(exchange: Exchange): boolean {
-  return methods.has(exchange.method) && target.test(exchange.target)
+  return method.test(exchange.method) && target.test(exchange.target)
 }
 
 function refuseStream(exchange: Exchange): void {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
-  const body = Buffer.from('the method is unknown, or the path has bytes that must be escaped')
+  const body = Buffer.from('the method is not allowed, or the path has bytes that must be escaped')
   sendWhole(exchange, { status: 400, headers }, body)
 }
 

@@ -1,5 +1,6 @@
 /** Requests that are meant to be read in two ways: each is refused, or harmless. */
 
+import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import t from 'tap'
 import { codeIn, head, raw } from '../../../support/http/raw-http.ts'
@@ -55,6 +56,22 @@ t.test('over HTTP/2 neither', async t => {
   const names = Object.keys(upstream.seen.find(({ url }) => url === '/echo')!.headers)
   t.notOk(names.some(name => name.replaceAll('_', '-').startsWith('x-remote-')))
   t.notOk(names.some(name => name.startsWith(':')))
+})
+
+t.test('over HTTP/2 only methods pass that begin no other protocol', async t => {
+  const { port, upstream } = await startProxied(t)
+  const session = http2.connect(`http://127.0.0.1:${port}`)
+  t.teardown(() => session.destroy())
+  const statusOf = async (method: string, path: string): Promise<number | undefined> => {
+    const stream = session.request({ ':method': method, ':path': path }).end()
+    const [headers] = (await once(stream, 'response')) as [http2.IncomingHttpHeaders]
+    stream.resume()
+    return headers[':status'] as number | undefined
+  }
+  t.equal(await statusOf('PRI', '/echo'), 400)
+  t.notOk(upstream.seen.some(({ url }) => url?.startsWith('/echo')))
+  t.equal(await statusOf('PURGE', '/echo'), 200)
+  t.ok(upstream.seen.some(({ url, method }) => url === '/echo' && method === 'PURGE'))
 })
 
 t.test('no request hides in another', async t => {
