@@ -11,13 +11,19 @@ import { fieldOf, KeptEvent } from '../proto/kept-event.ts'
 import type { WatchConnection } from '../watch/watch-source.ts'
 import type { WatchStream } from '../watch/watch-stream.ts'
 import type { GrpcCall } from './listen/grpc-call.ts'
-import type { Message } from './listen/message-reader.ts'
+import { type Message, messagePrefix } from './listen/message-reader.ts'
 import { malformed, statusOf, uncompressed } from './statuses.ts'
 
 export type OpenWatch = (
   connection: WatchConnection,
   options: { requiresLeader: boolean },
 ) => WatchStream
+
+/** So much may wait for a client before its watchers stay behind. To catch up costs more, and events come in bursts. */
+const waitingMaxBytes = 64 * 1024
+
+/** Messages up to this size are sent in one buffer: to copy so little is cheaper than a second write. */
+const joinMaxBytes = 16 * 1024
 
 /** A watch call that is served by a stream. */
 export class WatchCall {
@@ -59,23 +65,55 @@ function requiresLeader(call: GrpcCall): boolean {
 
 function connectionOf(call: GrpcCall): WatchConnection {
   return {
-    send: response => call.send(...piecesOf(response)),
-    sendFirst: response => void call.send(...piecesOf(response)),
+    send: response => send(call, response),
+    sendFirst: response => void send(call, response),
     end: (failure: CacheError) => call.finish(statusOf(failure)),
   }
 }
 
-/** The response in pieces: what it begins with, and its events, whose bytes are made once for all watchers. */
-function piecesOf(response: WatchResponseMessage): Buffer[] {
+/** Sends a response. False when too much waits for the client: its stream drains some time. */
+function send(call: GrpcCall, response: WatchResponseMessage): boolean {
+  const { stream } = call
+  const pieces = piecesOf(response)
+  stream.cork()
+  for (const piece of pieces) call.write(piece)
+  stream.uncork()
+  return !stream.writableNeedDrain || stream.writableLength < waitingMaxBytes
+}
+
+/** The message of a response in pieces, with its prefix: made once for all watchers that are sent the same. */
+function piecesOf(response: WatchResponseMessage): readonly Buffer[] {
+  const [first] = response.events
+  if (!(first instanceof KeptEvent)) return encode(response)
+  const kept = first.response
+  if (kept !== undefined && isSame(kept.message, response)) return kept.pieces
+  const pieces = encode(response)
+  first.response = { message: response, pieces }
+  return pieces
+}
+
+/** Whether two responses with events say the same: nothing but these fields differs between them. */
+function isSame(some: WatchResponseMessage, other: WatchResponseMessage): boolean {
+  return (
+    some.header === other.header &&
+    some.watchId === other.watchId &&
+    some.fragment === other.fragment &&
+    some.events.length === other.events.length &&
+    some.events.every((event, i) => event === other.events[i])
+  )
+}
+
+function encode(response: WatchResponseMessage): Buffer[] {
   const { events, header } = response
-  const pieces = [
+  const head = [
     headerField(header),
     watchResponseCodec.encode({ ...response, header: undefined, events: noEvents }),
   ]
-  for (const event of events) {
-    pieces.push(event instanceof KeptEvent ? event.bytes : fieldOf(event))
-  }
-  return pieces
+  const body = events.map(event => (event instanceof KeptEvent ? event.bytes : fieldOf(event)))
+  const length = [...head, ...body].reduce((sum, piece) => sum + piece.length, 0)
+  const prefix = messagePrefix(length)
+  if (length <= joinMaxBytes) return [Buffer.concat([prefix, ...head, ...body])]
+  return [Buffer.concat([prefix, ...head]), ...body]
 }
 
 /** The bytes of a header are made once for all who are told of a revision. */

@@ -5,12 +5,21 @@ import type { Revision } from '../../base/revision.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { ProtoWriter } from '../../wire/back-writer.ts'
 import { eventCodec, leaveInMessage, type WatchEvent } from './key-value.ts'
+import type { WatchResponseMessage } from './watch-messages.ts'
+
+/** A response with its bytes, as they are sent. */
+export interface KeptResponse {
+  readonly message: WatchResponseMessage
+  readonly pieces: readonly Buffer[]
+}
 
 export class KeptEvent implements WatchEvent {
   readonly key: Key
   readonly revision: Revision
   readonly after: KeyValue | undefined
   readonly previous: KeyValue | undefined
+  /** The last response that begins with this event: mostly the next watcher is sent the same. */
+  response: KeptResponse | undefined = undefined
   #bytes: Buffer | undefined = undefined
 
   constructor({ key, revision, after, previous }: WatchEvent) {

@@ -86,6 +86,7 @@ export class WatchStream {
 
   /** The client takes responses again. */
   resume(): void {
+    if (!this.#isBlocked) return
     this.#isBlocked = false
     this.#elsewhere.resume(this.#watchers.values())
     this.#postCatchUp()
