@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import type { Test } from 'tap'
+import type { Teardown } from '../etcd/etcd-cluster.ts'
 
 export interface Program {
   readonly address: string
@@ -16,7 +16,7 @@ export interface Program {
 }
 
 /** Starts `watchglass serve` on a free port. */
-export async function startProgram(t: Test, args: readonly string[]): Promise<Program> {
+export async function startProgram(scope: Teardown, args: readonly string[]): Promise<Program> {
   const child = spawn(
     process.execPath,
     ['.', 'serve', '--listen', 'http://127.0.0.1:0', '--log-level', 'warn', ...args],
@@ -29,7 +29,7 @@ export async function startProgram(t: Test, args: readonly string[]): Promise<Pr
     return code ?? -1
   }
   const signal = (name: NodeJS.Signals): void => void child.kill(name)
-  t.teardown(stop)
+  scope.teardown(async () => void (await stop()))
   const introduction = await introductionOf(child)
   const address = /http:\/\/127\.0\.0\.1:\d+/.exec(introduction)?.[0] ?? ''
   return { address, port: Number(address.split(':')[2]), introduction, stop, signal }
