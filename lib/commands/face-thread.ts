@@ -41,6 +41,7 @@ async function run(thread: FaceThread): Promise<void> {
     adminListen: undefined,
     // The main thread has them.
     hasControllers: false,
+    simulation: undefined,
     hasSystemNamespaces: false,
     faults: undefined,
     etcdDoor: undefined,

@@ -64,7 +64,7 @@ export function prefixOf(values: OptionValues): string {
   return prefix
 }
 
-function seedOf(values: OptionValues): number {
+export function seedOf(values: OptionValues): number {
   const text = values.text('seed') ?? ''
   if (!/^\d{1,10}$/.test(text) || Number(text) >= 2 ** 32) {
     throw new CacheError(

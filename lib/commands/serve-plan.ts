@@ -15,6 +15,7 @@ import { auditFile } from '../compose/audit-log.ts'
 import type { Logger } from '../base/logger.ts'
 import { type EtcdPlan, etcdPlanOf } from '../compose/etcd/etcd-plan.ts'
 import { prefixOf } from './generate.ts'
+import { simulationOf } from './simulation.ts'
 import { readResources } from '../compose/resources-file.ts'
 import { type ServiceOptions } from '../compose/service.ts'
 import { adminListenOf, keptOf } from '../compose/upstream-options.ts'
@@ -53,6 +54,7 @@ export async function startPlan({
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
     isWritable: isWritable(values),
     hasControllers: isWritable(values),
+    simulation: simulationOf(values, isWritable(values)),
     hasSystemNamespaces: isOwn(values) && values.text('load') === undefined,
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,

@@ -133,6 +133,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
     upstreamSide,
     health,
     writeSide?.controllers,
+    writeSide?.actors,
     threads?.keeper,
   )
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))

@@ -1,5 +1,6 @@
 /** What a service is made from. */
 
+import type { Simulation } from '../controllers/actors/actors.ts'
 import type { Schema } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
@@ -59,6 +60,8 @@ export interface ServiceOptions {
   readonly isWritable?: boolean | undefined
   /** What goes on around writes goes on here: namespaces are emptied, dependents collected. Only with `isWritable`. */
   readonly hasControllers?: boolean | undefined
+  /** Controllers and nodes that are made up. Only with `isWritable`. */
+  readonly simulation?: Simulation | undefined
   /** The namespaces that every cluster has are made at start: for an etcd of our own that may be empty. */
   readonly hasSystemNamespaces?: boolean | undefined
   /** What new objects are given; random if it is left out. */

@@ -27,7 +27,7 @@ const clusterOptions: readonly Option[] = [
     name: 'seed',
     value: 'N',
     fallback: '1',
-    help: 'The same seed generates the same objects.',
+    help: 'The same seed generates the same objects, and draws the same times.',
   },
 ]
 
@@ -109,6 +109,11 @@ const serveOptions: readonly Option[] = [
   {
     name: 'read-only',
     help: 'Refuses writes to the embedded etcd, too.',
+  },
+  {
+    name: 'simulate',
+    value: 'ACTORS',
+    help: 'Made-up controllers: any of nodes (pods are placed and run, leases are renewed), deployments (with replica sets) and jobs, with commas. Times are drawn from --seed. Needs a server that takes writes.',
   },
   {
     name: 'shutdown-delay',

@@ -2,6 +2,7 @@
 
 import { type Key, keyAfter, keyFromText, prefixRange } from '../base/keys.ts'
 import { type JsonObject, textInOrder } from '../codec/json/tree.ts'
+import { NotExact } from '../codec/not-exact.ts'
 import type { Cluster, DeleteRequest, ObjectPlace } from './cluster.ts'
 import type { ApiState } from '../kube/api-state.ts'
 import { Query } from '../kube/request/request.ts'
@@ -9,17 +10,22 @@ import type { Verb } from '../kube/request/request.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import { StatusError } from '../kube/status.ts'
 import { runWrite } from '../kube/write/operations/run-write.ts'
-import { WriteSession, type WriteServices } from '../kube/write/operations/session.ts'
+import {
+  treeOf,
+  type Written,
+  WriteSession,
+  type WriteServices,
+} from '../kube/write/operations/session.ts'
 import type { KeyValue } from '../store/event.ts'
 
 export interface ApiClusterOptions {
   readonly state: () => ApiState
   readonly writes: WriteServices
   readonly signal: AbortSignal
+  /** Who writes: the manager of what is written. The controller manager, if it is left out. */
+  readonly manager?: string | undefined
 }
 
-/** Who the controllers say that they are; the first word becomes the manager of what they write. */
-const userAgent = 'kube-controller-manager/v1 (watchglass)'
 const user = {
   user: 'system:kube-controller-manager',
   uid: '',
@@ -112,13 +118,41 @@ export class ApiCluster implements Cluster {
     return entry === undefined ? undefined : session.treeOf(entry)
   }
 
-  async patch(place: ObjectPlace, patch: object, subresource = ''): Promise<void> {
-    await this.#send(place, {
+  async patch(place: ObjectPlace, patch: object, subresource = ''): Promise<KeyValue | undefined> {
+    const written = await this.#send(place, {
       verb: 'patch',
       contentType: mergePatch,
       body: JSON.stringify(patch),
       subresource,
     })
+    return written.type === 'object' ? written.entry : undefined
+  }
+
+  /** A new object, or one of a subresource such as a Binding. */
+  async create(
+    place: ObjectPlace,
+    object: object,
+    subresource = '',
+  ): Promise<KeyValue | undefined> {
+    const body = JSON.stringify(object)
+    const written = await this.#send(place, {
+      verb: 'create',
+      contentType: json,
+      body,
+      subresource,
+    })
+    return written.type === 'object' ? written.entry : undefined
+  }
+
+  resourceOf(group: string, version: string, name: string): Resource | undefined {
+    return this.#options.state().registry.find(group, version, name)
+  }
+
+  /** A stored object as the API shows it, in plain values; undefined if it cannot be shown. */
+  plainOf(resource: Resource, entry: KeyValue): unknown {
+    const encoder = this.#options.state().encoderOf(resource)
+    if (encoder instanceof NotExact) return undefined
+    return JSON.parse(textInOrder(treeOf(encoder, resource, entry)))
   }
 
   async delete(place: ObjectPlace, request: DeleteRequest): Promise<void> {
@@ -155,8 +189,8 @@ export class ApiCluster implements Cluster {
   }
 
   #session({ resource, namespace, name }: ObjectPlace, subresource: string): WriteSession {
-    const { state, writes, signal } = this.#options
-    const who = { userAgent, user, signal }
+    const { state, writes, signal, manager = 'kube-controller-manager' } = this.#options
+    const who = { userAgent: `${manager}/v1 (watchglass)`, user, signal }
     return new WriteSession(
       { state: state(), resource, namespace, name, subresource, ...who },
       writes,
@@ -166,8 +200,8 @@ export class ApiCluster implements Cluster {
   async #send(
     place: ObjectPlace,
     { verb, contentType, body, subresource = '' }: Send,
-  ): Promise<void> {
-    await runWrite(this.#session(place, subresource), {
+  ): Promise<Written> {
+    return runWrite(this.#session(place, subresource), {
       verb,
       query: new Query(new Map()),
       contentType,

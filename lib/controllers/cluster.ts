@@ -35,7 +35,7 @@ export interface Cluster {
   /** All that is stored of a resource in a namespace. */
   readAll(resource: Resource, namespace: string): Promise<readonly KeyValue[]>
   /** A JSON merge patch; of a subresource, if one is named. */
-  patch(place: ObjectPlace, patch: object, subresource?: string): Promise<void>
+  patch(place: ObjectPlace, patch: object, subresource?: string): Promise<unknown>
   /** Nothing happens if the object is gone, or another one has its name. */
   delete(place: ObjectPlace, request: DeleteRequest): Promise<void>
   /** Takes a finalizer of the namespace's spec. */

@@ -2,8 +2,10 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, minKey } from '../../base/keys.ts'
+import { Actors } from '../../controllers/actors/actors.ts'
 import { Controllers } from '../../controllers/controllers.ts'
 import type { WriteServices } from '../../kube/write/operations/session.ts'
+import type { KeyValue } from '../../store/event.ts'
 import type { Keyspace } from '../../store/keyspace.ts'
 import type { LiveRegistry } from '../../upkeep/live-registry.ts'
 import { ApiCluster } from '../../controllers/api-cluster.ts'
@@ -11,9 +13,12 @@ import type { ServiceOptions } from '../service-options.ts'
 import { seedNamespaces } from './seed-namespaces.ts'
 import { createWriteServices } from './write-store.ts'
 
+export { type ActorName, actorNames, type Simulation } from '../../controllers/actors/actors.ts'
+
 export interface WriteSide {
   readonly writes: WriteServices
   readonly controllers: Controllers | undefined
+  readonly actors: Actors | undefined
   start(): Promise<void>
   stop(): void
 }
@@ -35,29 +40,43 @@ export function createWriteSide(
   const abort = new AbortController()
   const writes = createWriteServices(options, clock)
   const state = (): LiveRegistry['state'] => registry.state
-  const cluster = new ApiCluster({ state, writes, signal: abort.signal })
+  const clusters = new Map<string, ApiCluster>()
+  const clusterOf = (manager: string): ApiCluster => {
+    const known = clusters.get(manager)
+    if (known !== undefined) return known
+    const made = new ApiCluster({ state, writes, signal: abort.signal, manager })
+    clusters.set(manager, made)
+    return made
+  }
+  const cluster = clusterOf('kube-controller-manager')
+  const contentsOf = (keyspace: Key): Iterable<KeyValue> =>
+    storeOf(keyspace)?.latest().iterate({ start: minKey, end: undefined }) ?? []
+  const { logger, prefix, simulation } = options
   const controllers =
     options.hasControllers === true
       ? new Controllers({
           cluster,
-          namespaces: keyFromText(`${options.prefix}/namespaces/`),
-          pods: keyFromText(`${options.prefix}/pods/`),
-          contentsOf: keyspace =>
-            storeOf(keyspace)?.latest().iterate({ start: minKey, end: undefined }) ?? [],
+          namespaces: keyFromText(`${prefix}/namespaces/`),
+          pods: keyFromText(`${prefix}/pods/`),
+          contentsOf,
           objectOf: place => cluster.objectOf(place),
           clock,
-          logger: options.logger,
+          logger,
         })
       : undefined
+  const actors =
+    simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
   return {
     writes,
     controllers,
+    actors,
     async start() {
       if (options.hasSystemNamespaces === true) await seedNamespaces(registry.state, writes)
     },
     stop() {
       abort.abort()
       controllers?.stop()
+      actors?.stop()
     },
   }
 }

@@ -123,6 +123,8 @@ t.test('serve refuses what would not do what was meant', async t => {
     ],
     [['--listen', 'none'], /--listen none needs --etcd-listen/],
     [['--etcd-listen', '2379'], /--etcd-listen "2379" is not HOST:PORT/],
+    [['--simulate', 'nodes,cars'], /"cars" cannot be simulated; it takes nodes, deployments, jobs/],
+    [['--simulate', 'nodes', '--read-only'], /--simulate needs a server that takes writes/],
     [['--etcd-listen', '0.0.0.0:2379'], /refusing to serve etcd's API on 0\.0\.0\.0:2379: anyone/],
     [
       ['--etcd-listen-cert', 'a', '--etcd-listen-key', 'b'],

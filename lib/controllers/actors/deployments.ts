@@ -1,0 +1,165 @@
+/** Deployments have a replica set for each of their templates; the newest one gets all replicas, step by step. */
+
+import type { Key } from '../../base/keys.ts'
+import type { ActorApi } from './actor-api.ts'
+import { deploymentStatus } from './deployment-status.ts'
+import type { FactIndex } from './fact-index.ts'
+import {
+  hashLabel,
+  type PodFact,
+  type ReplicaSetFact,
+  revisionAnnotation,
+  templateKey,
+} from './facts.ts'
+import { type Deployment, hashOf, sortedText } from './objects.ts'
+import { nextRollout, type Share, sum } from './rollout.ts'
+
+export interface DeploymentsOptions {
+  readonly api: ActorApi
+  readonly sets: FactIndex<ReplicaSetFact>
+  readonly pods: FactIndex<PodFact>
+}
+
+export class Deployments {
+  readonly #options: DeploymentsOptions
+
+  constructor(options: DeploymentsOptions) {
+    this.#options = options
+  }
+
+  async work(key: Key): Promise<void> {
+    const { api } = this.#options
+    const found = await api.read<Deployment>(key)
+    if (found === undefined || found.object.metadata.deletionTimestamp !== undefined) return
+    const deployment = found.object
+    const template = templateKey(deployment.spec.template)
+    const isPaused = deployment.spec.paused === true
+    let current = this.#setsOf(deployment).find(set => set.template === template)
+    if (current === undefined && !isPaused) {
+      await this.#createSet(deployment)
+      current = this.#setsOf(deployment).find(set => set.template === template)
+    }
+    if (current !== undefined && !isPaused) await this.#tellRevision(key, deployment, current)
+    if (current !== undefined) await this.#scale(deployment, current)
+    await this.#forgetOldest(deployment, current)
+    const sets = this.#setsOf(deployment)
+    const status = deploymentStatus(deployment, {
+      now: api.now,
+      current: sets.find(set => set.template === template),
+      sets,
+    })
+    if (status !== undefined) await api.patch(key, { status }, 'status')
+  }
+
+  #setsOf({ metadata }: Deployment): ReplicaSetFact[] {
+    return [...this.#options.sets.ownedBy(metadata.uid)].filter(({ isDeleting }) => !isDeleting)
+  }
+
+  async #createSet(deployment: Deployment): Promise<void> {
+    const { metadata, spec } = deployment
+    const sets = this.#setsOf(deployment)
+    const hash = nameHash(sortedText(spec.template))
+    const labels = { ...spec.template.metadata?.labels, [hashLabel]: hash }
+    const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: metadata.name }
+    const isFirst = sets.length === 0
+    const object = {
+      metadata: {
+        name: `${metadata.name}-${hash}`,
+        namespace: metadata.namespace,
+        labels,
+        annotations: {
+          ...sizesOf(deployment),
+          [revisionAnnotation]: String(newestRevision(sets) + 1),
+        },
+        ownerReferences: [
+          { ...owner, uid: metadata.uid, controller: true, blockOwnerDeletion: true },
+        ],
+      },
+      spec: {
+        replicas: isFirst ? (spec.replicas ?? 1) : 0,
+        selector: {
+          ...spec.selector,
+          matchLabels: { ...spec.selector.matchLabels, [hashLabel]: hash },
+        },
+        template: { ...spec.template, metadata: { ...spec.template.metadata, labels } },
+      },
+    }
+    const namespace = metadata.namespace ?? ''
+    await this.#options.api.create({ group: 'apps', resource: 'replicasets', namespace, object })
+  }
+
+  /** A template that is in use again has the newest revision, too. */
+  async #tellRevision(key: Key, deployment: Deployment, current: ReplicaSetFact): Promise<void> {
+    const { api } = this.#options
+    const others = this.#setsOf(deployment).filter(set => set.key !== current.key)
+    const revision = Math.max(current.revisionNumber, newestRevision(others) + 1)
+    const metadata = { annotations: { [revisionAnnotation]: String(revision) } }
+    if (revision !== current.revisionNumber) await api.patch(current.key, { metadata })
+    if (deployment.metadata.annotations?.[revisionAnnotation] === String(revision)) return
+    await api.patch(key, { metadata })
+  }
+
+  async #scale(deployment: Deployment, current: ReplicaSetFact): Promise<void> {
+    const old = this.#setsOf(deployment)
+      .filter(set => set.key !== current.key)
+      .sort((a, b) => a.revisionNumber - b.revisionNumber)
+    const next = nextRollout(
+      deployment.spec,
+      this.#shareOf(current),
+      old.map(set => this.#shareOf(set)),
+    )
+    await this.#resize(deployment, current, next.current)
+    if (deployment.spec.paused === true) return
+    for (const [i, set] of old.entries()) {
+      await this.#resize(deployment, set, next.old[i] ?? set.replicas)
+    }
+  }
+
+  #shareOf({ uid, replicas, available, statusReplicas }: ReplicaSetFact): Share {
+    // Recreating waits until the last pod has gone, not only until it is being deleted.
+    const present = Math.max(statusReplicas, sum([...this.#options.pods.ownedBy(uid)].map(() => 1)))
+    return { replicas, available, present }
+  }
+
+  async #resize(deployment: Deployment, set: ReplicaSetFact, replicas: number): Promise<void> {
+    if (set.replicas === replicas) return
+    const metadata = { annotations: sizesOf(deployment) }
+    await this.#options.api.patch(set.key, { metadata, spec: { replicas } })
+  }
+
+  async #forgetOldest(deployment: Deployment, current: ReplicaSetFact | undefined): Promise<void> {
+    const idle = this.#setsOf(deployment)
+      .filter(set => set.key !== current?.key && set.replicas === 0 && set.statusReplicas === 0)
+      .sort((a, b) => a.revisionNumber - b.revisionNumber)
+    const surplus = Math.max(0, idle.length - (deployment.spec.revisionHistoryLimit ?? 10))
+    for (const set of idle.slice(0, surplus)) await this.#options.api.delete(set.key, set.uid)
+  }
+}
+
+function newestRevision(sets: readonly ReplicaSetFact[]): number {
+  return Math.max(0, ...sets.map(({ revisionNumber }) => revisionNumber))
+}
+
+function sizesOf({ spec: { replicas = 1, strategy } }: Deployment): Record<string, string> {
+  const surge = strategy?.rollingUpdate?.maxSurge ?? '25%'
+  const extra =
+    typeof surge === 'number' ? surge : Math.ceil((Number.parseInt(surge, 10) / 100) * replicas)
+  const most = strategy?.type === 'Recreate' ? replicas : replicas + extra
+  return {
+    'deployment.kubernetes.io/desired-replicas': String(replicas),
+    'deployment.kubernetes.io/max-replicas': String(most),
+  }
+}
+
+/** Letters that spell nothing. */
+const letters = 'bcdfghjklmnpqrstvwxz2456789'
+
+function nameHash(text: string): string {
+  let left = hashOf(text)
+  let name = ''
+  while (name.length < 9 && left > 0) {
+    name += letters.charAt(left % letters.length)
+    left = Math.floor(left / letters.length)
+  }
+  return name
+}

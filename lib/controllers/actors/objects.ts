@@ -1,0 +1,157 @@
+/** What actors read of objects, as the API shows them. */
+
+export interface Metadata {
+  readonly name: string
+  readonly namespace?: string
+  readonly uid: string
+  readonly generation?: number
+  readonly creationTimestamp?: string
+  readonly deletionTimestamp?: string
+  readonly deletionGracePeriodSeconds?: number
+  readonly labels?: Labels
+  readonly annotations?: Labels
+  readonly ownerReferences?: readonly {
+    readonly kind: string
+    readonly name: string
+    readonly uid: string
+    readonly controller?: boolean
+  }[]
+}
+
+export type Labels = Readonly<Record<string, string>>
+
+export interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+  readonly message?: string
+  readonly lastHeartbeatTime?: string
+  readonly lastUpdateTime?: string
+  readonly lastTransitionTime?: string
+}
+
+export interface PodTemplate {
+  readonly metadata?: { readonly labels?: Labels; readonly annotations?: Labels }
+  readonly spec: object
+}
+
+export interface Container {
+  readonly name: string
+  readonly image?: string
+}
+
+export interface Pod {
+  readonly metadata: Metadata
+  readonly spec: {
+    readonly nodeName?: string
+    readonly restartPolicy?: string
+    readonly schedulingGates?: readonly object[]
+    readonly nodeSelector?: Labels
+    readonly tolerations?: readonly Toleration[]
+    readonly containers: readonly Container[]
+    readonly initContainers?: readonly Container[]
+  }
+  readonly status?: {
+    readonly phase?: string
+    readonly conditions?: readonly Condition[]
+    readonly containerStatuses?: readonly object[]
+  }
+}
+
+export interface Toleration {
+  readonly key?: string
+  readonly operator?: string
+  readonly value?: string
+  readonly effect?: string
+}
+
+export interface Taint {
+  readonly key: string
+  readonly value?: string
+  readonly effect: string
+}
+
+export interface Node {
+  readonly metadata: Metadata
+  readonly spec?: { readonly taints?: readonly Taint[]; readonly unschedulable?: boolean }
+  readonly status?: {
+    readonly conditions?: readonly Condition[]
+    readonly addresses?: readonly { readonly type: string; readonly address: string }[]
+  }
+}
+
+export interface ReplicaSet {
+  readonly metadata: Metadata
+  readonly spec: { readonly replicas?: number; readonly template: PodTemplate }
+  readonly status?: {
+    readonly replicas?: number
+    readonly fullyLabeledReplicas?: number
+    readonly readyReplicas?: number
+    readonly availableReplicas?: number
+    readonly observedGeneration?: number
+  }
+}
+
+export interface Deployment {
+  readonly metadata: Metadata
+  readonly spec: {
+    readonly replicas?: number
+    readonly paused?: boolean
+    readonly revisionHistoryLimit?: number
+    readonly selector: { readonly matchLabels?: Labels }
+    readonly template: PodTemplate
+    readonly strategy?: {
+      readonly type?: string
+      readonly rollingUpdate?: {
+        readonly maxSurge?: number | string
+        readonly maxUnavailable?: number | string
+      }
+    }
+  }
+  readonly status?: {
+    readonly conditions?: readonly Condition[]
+    readonly [count: string]: unknown
+  }
+}
+
+export interface Job {
+  readonly metadata: Metadata
+  readonly spec: {
+    readonly parallelism?: number
+    readonly completions?: number
+    readonly completionMode?: string
+    readonly suspend?: boolean
+    readonly template: PodTemplate
+  }
+  readonly status?: {
+    readonly active?: number
+    readonly ready?: number
+    readonly succeeded?: number
+    readonly failed?: number
+    readonly startTime?: string
+    readonly completionTime?: string
+    readonly conditions?: readonly Condition[]
+  }
+}
+
+export function hasCondition(conditions: readonly Condition[] | undefined, type: string): boolean {
+  return conditions?.some(one => one.type === type && one.status === 'True') ?? false
+}
+
+/** The same text for templates that mean the same. */
+export function sortedText(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  )
+}
+
+/** FNV-1a in 32 bits. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  }
+  return hash
+}

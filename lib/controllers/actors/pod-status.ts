@@ -1,0 +1,107 @@
+/** What a kubelet says of pods. */
+
+import { createRandom } from '../../base/random.ts'
+import { type Condition, type Container, hashOf, type Pod } from './objects.ts'
+
+interface Running {
+  readonly now: string
+  readonly podAddress: string
+  readonly nodeAddress: string
+}
+
+export function runningStatus(pod: Pod, { now, podAddress, nodeAddress }: Running): object {
+  const { spec, status } = pod
+  return {
+    phase: 'Running',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['PodReadyToStartContainers', 'True'],
+      ['Initialized', 'True'],
+      ['Ready', 'True'],
+      ['ContainersReady', 'True'],
+      ['PodScheduled', 'True'],
+    ]),
+    hostIP: nodeAddress,
+    hostIPs: [{ ip: nodeAddress }],
+    podIP: podAddress,
+    podIPs: [{ ip: podAddress }],
+    startTime: now,
+    ...(spec.initContainers === undefined
+      ? {}
+      : {
+          initContainerStatuses: spec.initContainers.map(container => ({
+            ...containerStatus(pod, container),
+            state: completed(now, now, pod, container),
+            ready: true,
+            started: false,
+          })),
+        }),
+    containerStatuses: spec.containers.map(container => ({
+      ...containerStatus(pod, container),
+      state: { running: { startedAt: now } },
+      ready: true,
+      started: true,
+    })),
+  }
+}
+
+export function succeededStatus(pod: Pod, now: string): object {
+  const { spec, status } = pod
+  const startedAt =
+    status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime ?? now
+  const reason = 'PodCompleted'
+  return {
+    phase: 'Succeeded',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['PodReadyToStartContainers', 'False'],
+      ['Initialized', 'True', reason],
+      ['Ready', 'False', reason],
+      ['ContainersReady', 'False', reason],
+      ['PodScheduled', 'True'],
+    ]),
+    containerStatuses: spec.containers.map(container => ({
+      ...containerStatus(pod, container),
+      state: completed(startedAt, now, pod, container),
+      ready: false,
+      started: false,
+    })),
+  }
+}
+
+function conditionsOf(
+  known: readonly Condition[] = [],
+  now: string,
+  wanted: readonly (readonly [type: string, status: string, reason?: string])[],
+): object[] {
+  return wanted.map(([type, status, reason]) => {
+    const before = known.find(one => one.type === type && one.status === status)
+    const since = before?.lastTransitionTime ?? now
+    const condition = { type, status, lastProbeTime: null, lastTransitionTime: since }
+    return reason === undefined ? condition : { ...condition, reason }
+  })
+}
+
+function containerStatus(pod: Pod, { name, image = '' }: Container): object {
+  return {
+    name,
+    lastState: {},
+    restartCount: 0,
+    image,
+    imageID: `${image.replace(/@.*$/, '')}@sha256:${digits(image)}`,
+    containerID: containerId(pod, name),
+  }
+}
+
+function completed(startedAt: string, finishedAt: string, pod: Pod, { name }: Container): object {
+  const containerID = containerId(pod, name)
+  return { terminated: { exitCode: 0, reason: 'Completed', startedAt, finishedAt, containerID } }
+}
+
+function containerId({ metadata }: Pod, container: string): string {
+  return `containerd://${digits(`${metadata.uid}/${container}`)}`
+}
+
+/** 64 hexadecimal digits that are always the same for the same text. */
+function digits(text: string): string {
+  const random = createRandom(hashOf(text))
+  return Array.from({ length: 64 }, () => Math.floor(random.next() * 16).toString(16)).join('')
+}

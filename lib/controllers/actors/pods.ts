@@ -1,0 +1,121 @@
+/** Pods are given a node, run there, end if they are to end, and go when they are deleted: each after a time that is drawn. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Key } from '../../base/keys.ts'
+import type { ObjectPlace } from '../cluster.ts'
+import type { ActorApi } from './actor-api.ts'
+import { type PodFact, podFact } from './facts.ts'
+import type { Places } from './places.ts'
+import type { Pod } from './objects.ts'
+import { runningStatus, succeededStatus } from './pod-status.ts'
+
+type Stage = 'schedule' | 'start' | 'finish' | 'end'
+
+/** How long each stage lasts, at least and at most. */
+const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
+  schedule: [20, 200],
+  start: [500, 2_500],
+  finish: [2_000, 8_000],
+  end: [500, 2_000],
+}
+
+export interface PodsOptions {
+  readonly api: ActorApi
+  readonly places: Places
+  readonly clock: Clock
+  readonly lookAt: (key: Key) => void
+}
+
+export class Pods {
+  readonly #options: PodsOptions
+  readonly #timers = new Map<Key, { readonly stage: Stage; readonly cancel: CancelTimer }>()
+  /** Counts up, so that addresses are hardly ever given twice. */
+  #addresses: number
+
+  constructor(options: PodsOptions) {
+    this.#options = options
+    this.#addresses = Math.floor(options.api.draw(0, 2 ** 16))
+  }
+
+  changed(pod: PodFact): void {
+    const { api, clock, places, lookAt } = this.#options
+    const { key } = pod
+    places.put(key, pod.node)
+    const stage = stageOf(pod)
+    const timer = this.#timers.get(key)
+    if (timer !== undefined && timer.stage === stage) return
+    this.#stop(key)
+    if (stage === undefined) return
+    const [leastMs, mostMs] = durationsMs[stage]
+    const drawnMs = api.draw(leastMs, mostMs)
+    const delayMs = stage === 'end' ? Math.min(drawnMs, pod.graceSeconds * 1_000) : drawnMs
+    const cancel = clock.setTimer(delayMs, () => {
+      this.#timers.delete(key)
+      lookAt(key)
+    })
+    this.#timers.set(key, { stage, cancel })
+  }
+
+  removed(key: Key): void {
+    this.#stop(key)
+    this.#options.places.remove(key)
+  }
+
+  async work(key: Key): Promise<void> {
+    const { api, places } = this.#options
+    const found = await api.read<Pod>(key)
+    if (found === undefined) return
+    const { object: pod, place, revision } = found
+    const fact = podFact(key, revision, pod)
+    switch (stageOf(fact)) {
+      case 'schedule':
+        return this.#schedule(key, place, pod)
+      case 'start': {
+        const node = places.node(fact.node)
+        // A node that is not there runs nothing.
+        if (node === undefined) return
+        const now = api.now
+        const addresses = { podAddress: this.#nextAddress(), nodeAddress: node.address }
+        await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
+        return
+      }
+      case 'finish':
+        await api.patch(key, { status: succeededStatus(pod, api.now) }, 'status')
+        return
+      case 'end':
+        return api.delete(key, fact.uid, 0)
+      case undefined:
+    }
+  }
+
+  stop(): void {
+    for (const key of this.#timers.keys()) this.#stop(key)
+  }
+
+  async #schedule(key: Key, place: ObjectPlace, pod: Pod): Promise<void> {
+    const { api, places } = this.#options
+    const node = places.choose(pod)
+    if (node === undefined) throw new Error(`no node takes the pod ${place.name}`)
+    await api.bind(place, node.name)
+    places.put(key, node.name)
+  }
+
+  #nextAddress(): string {
+    this.#addresses = (this.#addresses + 1) % 2 ** 22
+    const rest = this.#addresses
+    return `10.${128 + (rest >> 16)}.${(rest >> 8) & 0xff}.${rest & 0xff}`
+  }
+
+  #stop(key: Key): void {
+    this.#timers.get(key)?.cancel()
+    this.#timers.delete(key)
+  }
+}
+
+function stageOf(pod: PodFact): Stage | undefined {
+  if (pod.isDeleting) return pod.node !== '' && pod.graceSeconds > 0 ? 'end' : undefined
+  if (pod.phase === 'Running' && !pod.runsForEver) return 'finish'
+  if (pod.phase !== 'Pending') return undefined
+  if (pod.node !== '') return 'start'
+  return pod.isHeld ? undefined : 'schedule'
+}

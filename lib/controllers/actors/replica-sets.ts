@@ -1,0 +1,86 @@
+/** Replica sets keep as many pods as they ask for. */
+
+import type { Key } from '../../base/keys.ts'
+import type { ActorApi } from './actor-api.ts'
+import type { FactIndex } from './fact-index.ts'
+import type { PodFact } from './facts.ts'
+import type { PodTemplate, ReplicaSet } from './objects.ts'
+
+/** So many pods are made or deleted at once; then it is the turn of other sets. */
+const stepPods = 50
+
+export interface ReplicaSetsOptions {
+  readonly api: ActorApi
+  readonly pods: FactIndex<PodFact>
+  readonly lookAt: (key: Key) => void
+}
+
+export class ReplicaSets {
+  readonly #options: ReplicaSetsOptions
+
+  constructor(options: ReplicaSetsOptions) {
+    this.#options = options
+  }
+
+  async work(key: Key): Promise<void> {
+    const { api, pods, lookAt } = this.#options
+    const found = await api.read<ReplicaSet>(key)
+    if (found === undefined || found.object.metadata.deletionTimestamp !== undefined) return
+    const { metadata, spec } = found.object
+    const active = activePods(pods.ownedBy(metadata.uid))
+    const missing = (spec.replicas ?? 1) - active.length
+    const owner = { apiVersion: 'apps/v1', kind: 'ReplicaSet', name: metadata.name }
+    for (let i = 0; i < Math.min(missing, stepPods); i++) {
+      await createPod(api, metadata.namespace ?? '', { ...owner, uid: metadata.uid }, spec.template)
+    }
+    const surplus = active
+      .sort(leastMissedFirst)
+      .slice(0, Math.min(Math.max(0, -missing), stepPods))
+    for (const pod of surplus) await api.delete(pod.key, pod.uid)
+    if (Math.abs(missing) > stepPods) lookAt(key)
+    await this.#tellStatus(key, found.object)
+  }
+
+  async #tellStatus(key: Key, { metadata, status }: ReplicaSet): Promise<void> {
+    const { api, pods } = this.#options
+    const active = activePods(pods.ownedBy(metadata.uid))
+    const ready = active.filter(({ isReady }) => isReady).length
+    const wanted = {
+      replicas: active.length,
+      fullyLabeledReplicas: active.length,
+      readyReplicas: ready,
+      availableReplicas: ready,
+      observedGeneration: metadata.generation ?? 1,
+    }
+    const isTold = Object.entries(wanted).every(
+      ([name, value]) => (status?.[name as keyof typeof wanted] ?? 0) === value,
+    )
+    if (!isTold) await api.patch(key, { status: wanted }, 'status')
+  }
+}
+
+/** Those that run, or will. */
+export function activePods(pods: Iterable<PodFact>): PodFact[] {
+  return [...pods].filter(
+    ({ phase, isDeleting }) => !isDeleting && phase !== 'Succeeded' && phase !== 'Failed',
+  )
+}
+
+/** Those that are not ready, and then the youngest. */
+function leastMissedFirst(a: PodFact, b: PodFact): number {
+  return Number(a.isReady) - Number(b.isReady) || b.createdMs - a.createdMs
+}
+
+export async function createPod(
+  api: ActorApi,
+  namespace: string,
+  owner: { readonly kind: string; readonly name: string; readonly uid: string },
+  { metadata, spec }: PodTemplate,
+): Promise<void> {
+  const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }]
+  const object = {
+    metadata: { ...metadata, generateName: `${owner.name}-`, namespace, ownerReferences },
+    spec,
+  }
+  await api.create({ group: '', resource: 'pods', namespace, object })
+}

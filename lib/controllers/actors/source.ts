@@ -1,0 +1,142 @@
+/** What actors follow, in slices: each object that has changed, in its newest state, and first of all what was there at the start. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Batch, KeyValue } from '../../store/event.ts'
+
+export interface SourceOptions {
+  readonly keyspaces: readonly Key[]
+  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue>
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  readonly onEntry: (keyspace: Key, entry: KeyValue) => void
+  readonly onGone: (keyspace: Key, key: Key, revision: number) => void
+  /** What there was at the start has been handed on. */
+  readonly onComplete: () => void
+}
+
+/** How long one slice may take. */
+const sliceMs = 3
+
+interface Pending {
+  readonly keyspace: Key
+  readonly entry: KeyValue | undefined
+  readonly revision: number
+}
+
+export class Source {
+  readonly #options: SourceOptions
+  readonly #pending = new Map<Key, Pending>()
+  /** What each keyspace has had applied. */
+  readonly #applied = new Map<Key, number>()
+  /** What is to be read whole, and what is known of it from before. */
+  readonly #unread = new Set<Key>()
+  readonly #missing: Set<Key>
+  readonly #known = new Map<Key, Set<Key>>()
+  #isRunning = false
+
+  constructor(options: SourceOptions) {
+    this.#options = options
+    this.#missing = new Set(options.keyspaces)
+    for (const keyspace of options.keyspaces) this.#known.set(keyspace, new Set())
+  }
+
+  get isComplete(): boolean {
+    return this.#missing.size === 0
+  }
+
+  /** Everything is mirrored. */
+  start(): void {
+    for (const keyspace of this.#options.keyspaces) this.reset(keyspace)
+  }
+
+  applied(keyspace: Key, { events, revision }: Batch): void {
+    if (!this.#known.has(keyspace)) return
+    this.#applied.set(keyspace, revision)
+    for (const { key, after } of events) {
+      this.#pending.set(key, { keyspace, entry: after, revision })
+    }
+    this.#run()
+  }
+
+  reset(keyspace: Key): void {
+    if (!this.#known.has(keyspace)) return
+    this.#unread.add(keyspace)
+    this.#run()
+  }
+
+  /** An object as we have written it, which the mirror may not have told yet. */
+  written(entry: KeyValue): void {
+    const { key, modRevision } = entry
+    const keyspace = this.#options.keyspaces.find(prefix => key.startsWith(prefix))
+    if (keyspace === undefined) return
+    const isNews = modRevision > (this.#applied.get(keyspace) ?? 0)
+    if (isNews) this.#hand(key, { keyspace, entry, revision: modRevision })
+    else this.#handPending(key)
+  }
+
+  #handPending(key: Key): void {
+    const pending = this.#pending.get(key)
+    if (pending === undefined) return
+    this.#pending.delete(key)
+    this.#hand(key, pending)
+  }
+
+  #hand(key: Key, { keyspace, entry, revision }: Pending): void {
+    const known = this.#known.get(keyspace)
+    if (entry === undefined) {
+      known?.delete(key)
+      this.#options.onGone(keyspace, key, revision)
+    } else {
+      known?.add(key)
+      this.#options.onEntry(keyspace, entry)
+    }
+  }
+
+  #run(): void {
+    if (this.#isRunning || this.#options.signal.aborted) return
+    this.#isRunning = true
+    void this.#runSlices()
+  }
+
+  async #runSlices(): Promise<void> {
+    const { clock, signal } = this.#options
+    await clock.yield()
+    while ((this.#unread.size > 0 || this.#pending.size > 0) && !signal.aborted) {
+      for (const keyspace of this.#unread) await this.#readWhole(keyspace)
+      let startedMs = clock.monotonicMs()
+      for (const key of this.#pending.keys()) {
+        if (signal.aborted) break
+        this.#handPending(key)
+        if (clock.monotonicMs() - startedMs < sliceMs) continue
+        await clock.yield()
+        startedMs = clock.monotonicMs()
+      }
+    }
+    this.#isRunning = false
+  }
+
+  /** What changes meanwhile is handed on after it. */
+  async #readWhole(keyspace: Key): Promise<void> {
+    const { clock, signal, contentsOf, onComplete } = this.#options
+    this.#unread.delete(keyspace)
+    const gone = new Set(this.#known.get(keyspace))
+    let startedMs = clock.monotonicMs()
+    for (const entry of contentsOf(keyspace)) {
+      const { key, modRevision } = entry
+      gone.delete(key)
+      if (!this.#pending.has(key)) this.#hand(key, { keyspace, entry, revision: modRevision })
+      if (clock.monotonicMs() - startedMs >= sliceMs) {
+        await clock.yield()
+        startedMs = clock.monotonicMs()
+      }
+      // Read once more from the start, if its contents have been replaced.
+      if (signal.aborted || this.#unread.has(keyspace)) return
+    }
+    for (const key of gone) {
+      if (this.#pending.has(key)) continue
+      this.#hand(key, { keyspace, entry: undefined, revision: Infinity })
+    }
+    if (this.#missing.delete(keyspace) && this.#missing.size === 0) onComplete()
+  }
+}
