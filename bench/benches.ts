@@ -7,6 +7,7 @@ import { codecBench } from './codec/codec.ts'
 import { outputs } from './codec/outputs.ts'
 import { engineBench } from './engine/engine.ts'
 import { etcdFaceBench } from './etcd-face/etcd-face.ts'
+import { evidenceBench } from './evidence/evidence.ts'
 import { listBench } from './list/list.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
@@ -26,6 +27,7 @@ export const benches: readonly Bench[] = [
   watchBench,
   writeBench,
   proxyBench,
+  evidenceBench,
   authBench,
   threadsBench,
   attacksBench,

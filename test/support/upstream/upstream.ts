@@ -40,6 +40,8 @@ export interface UpstreamOptions {
 export class TestUpstream {
   readonly service: Service
   readonly seen: SeenRequest[] = []
+  /** Bytes on the wire, by the other end's port, of connections that are closed. */
+  readonly #sentBytes = new Map<number, number>()
   before: Before | undefined
   /** Asked for every request. */
   fault: (request: SeenRequest) => Fault | undefined = () => undefined
@@ -131,6 +133,15 @@ export class TestUpstream {
     return new Set([...this.#sockets].map(({ remotePort = 0 }) => remotePort))
   }
 
+  /** Bytes on the wire that were sent to each of the other ends' ports. */
+  get sentBytes(): ReadonlyMap<number, number> {
+    const all = new Map(this.#sentBytes)
+    for (const { remotePort = 0, bytesWritten } of this.#sockets) {
+      all.set(remotePort, (all.get(remotePort) ?? 0) + bytesWritten)
+    }
+    return all
+  }
+
   /** The last request at a path. */
   last(url: string): SeenRequest | undefined {
     return this.seen.findLast(request => request.url === url)
@@ -164,8 +175,12 @@ export class TestUpstream {
   }
 
   #track(socket: Socket): void {
+    const { remotePort = 0 } = socket
     this.#sockets.add(socket)
-    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('close', () => {
+      this.#sockets.delete(socket)
+      this.#sentBytes.set(remotePort, (this.#sentBytes.get(remotePort) ?? 0) + socket.bytesWritten)
+    })
     socket.on('error', () => {})
   }
 
