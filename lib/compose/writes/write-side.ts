@@ -51,6 +51,8 @@ export function createWriteSide(
   const cluster = clusterOf('kube-controller-manager')
   const contentsOf = (keyspace: Key): Iterable<KeyValue> =>
     storeOf(keyspace)?.latest().iterate({ start: minKey, end: undefined }) ?? []
+  const knownContentsOf = (keyspace: Key): Iterable<KeyValue> | undefined =>
+    storeOf(keyspace)?.latest().revision === 0 ? undefined : contentsOf(keyspace)
   const { logger, prefix, simulation } = options
   const controllers =
     options.hasControllers === true
@@ -65,7 +67,8 @@ export function createWriteSide(
         })
       : undefined
   const actors =
-    simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
+    simulation &&
+    new Actors({ simulation, clusterOf, prefix, contentsOf: knownContentsOf, clock, logger })
   return {
     writes,
     controllers,

@@ -47,7 +47,7 @@ export interface ActorsOptions {
   readonly clusterOf: (manager: string) => ApiCluster
   /** The prefix of all keys, without a slash at its end. */
   readonly prefix: string
-  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue>
+  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -129,6 +129,10 @@ export class Actors {
 
   reset(keyspace: Key): void {
     this.#source.reset(keyspace)
+  }
+
+  stateChanged(keyspace: Key): void {
+    this.#source.stateChanged(keyspace)
   }
 
   stop(): void {

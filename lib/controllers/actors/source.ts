@@ -6,7 +6,8 @@ import type { Batch, KeyValue } from '../../store/event.ts'
 
 export interface SourceOptions {
   readonly keyspaces: readonly Key[]
-  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue>
+  /** Undefined while the mirror does not know. */
+  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly onEntry: (keyspace: Key, entry: KeyValue) => void
@@ -33,6 +34,8 @@ export class Source {
   readonly #unread = new Set<Key>()
   readonly #missing: Set<Key>
   readonly #known = new Map<Key, Set<Key>>()
+  /** Keyspaces that the mirror did not know when they were to be read. */
+  readonly #cleared = new Set<Key>()
   #isRunning = false
 
   constructor(options: SourceOptions) {
@@ -63,6 +66,11 @@ export class Source {
     if (!this.#known.has(keyspace)) return
     this.#unread.add(keyspace)
     this.#run()
+  }
+
+  /** The mirror may know the keyspace again. */
+  stateChanged(keyspace: Key): void {
+    if (this.#cleared.delete(keyspace)) this.reset(keyspace)
   }
 
   /** An object as we have written it, which the mirror may not have told yet. */
@@ -120,9 +128,15 @@ export class Source {
   async #readWhole(keyspace: Key): Promise<void> {
     const { clock, signal, contentsOf, onComplete } = this.#options
     this.#unread.delete(keyspace)
+    const contents = contentsOf(keyspace)
+    // What is not known now is not gone: nobody is to make it again.
+    if (contents === undefined) {
+      this.#cleared.add(keyspace)
+      return
+    }
     const gone = new Set(this.#known.get(keyspace))
     let startedMs = clock.monotonicMs()
-    for (const entry of contentsOf(keyspace)) {
+    for (const entry of contents) {
       const { key, modRevision } = entry
       gone.delete(key)
       if (!this.#pending.has(key)) this.#hand(key, { keyspace, entry, revision: modRevision })
