@@ -21,7 +21,7 @@ export interface FaultsOptions {
 export function faultsOf(values: OptionValues): FaultsOptions | undefined {
   const rules = values.all('fault').map(parseFaultRule)
   const seed = values.text('fault-seed') ?? ''
-  if (!/^\d{1,9}$/.test(seed)) {
+  if (!/^\d{1,15}$/.test(seed)) {
     throw new CacheError('invalid_request', `--fault-seed "${seed}" is not a whole number`)
   }
   if (values.all('upstream').length === 0) return { rules, seed: Number(seed) }
