@@ -54,8 +54,15 @@ export interface Pod {
   readonly status?: {
     readonly phase?: string
     readonly conditions?: readonly Condition[]
-    readonly containerStatuses?: readonly object[]
+    readonly startTime?: string
+    readonly containerStatuses?: readonly ContainerStatus[]
   }
+}
+
+export interface ContainerStatus {
+  readonly containerID?: string
+  readonly restartCount?: number
+  readonly state?: { readonly running?: { readonly startedAt?: string } }
 }
 
 export interface Toleration {

@@ -67,6 +67,54 @@ export function succeededStatus(pod: Pod, now: string): object {
   }
 }
 
+/** One container has failed, and runs again. */
+export function restartedStatus({ status }: Pod, now: string): object {
+  const [first, ...others] = status?.containerStatuses ?? []
+  if (first === undefined) return {}
+  const startedAt = first.state?.running?.startedAt ?? now
+  const terminated = { exitCode: 137, reason: 'OOMKilled', startedAt, finishedAt: now }
+  const restarted = {
+    ...first,
+    restartCount: (first.restartCount ?? 0) + 1,
+    lastState: { terminated: { ...terminated, containerID: first.containerID } },
+    state: { running: { startedAt: now } },
+  }
+  return { containerStatuses: [restarted, ...others] }
+}
+
+/** The node has given the pod up. Whoever made it makes another. */
+export function evictedStatus(pod: Pod, now: string): object {
+  const { spec, status } = pod
+  const startedAt = status?.startTime ?? now
+  return {
+    phase: 'Failed',
+    reason: 'Evicted',
+    message: 'The node was low on resource: memory. Threshold quantity: 100Mi, available: 64Mi.',
+    conditions: conditionsOf(status?.conditions, now, [
+      ['DisruptionTarget', 'True', 'TerminationByKubelet'],
+      ['PodReadyToStartContainers', 'False'],
+      ['Initialized', 'True'],
+      ['Ready', 'False', 'PodFailed'],
+      ['ContainersReady', 'False', 'PodFailed'],
+      ['PodScheduled', 'True'],
+    ]),
+    containerStatuses: spec.containers.map(container => ({
+      ...containerStatus(pod, container),
+      state: {
+        terminated: {
+          exitCode: 137,
+          reason: 'Error',
+          startedAt,
+          finishedAt: now,
+          containerID: containerId(pod, container.name),
+        },
+      },
+      ready: false,
+      started: false,
+    })),
+  }
+}
+
 function conditionsOf(
   known: readonly Condition[] = [],
   now: string,

@@ -1,4 +1,5 @@
-/** Pods are given a node, run there, end if they are to end, and go when they are deleted: each after a time that is drawn. */
+/** Pods are given a node, run there, fail now and then, end if they are to end, and go when they are deleted: each after a time that is
+ *  drawn. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
@@ -7,17 +8,21 @@ import type { ActorApi } from './actor-api.ts'
 import { type PodFact, podFact } from './facts.ts'
 import type { Places } from './places.ts'
 import type { Pod } from './objects.ts'
-import { runningStatus, succeededStatus } from './pod-status.ts'
+import { evictedStatus, restartedStatus, runningStatus, succeededStatus } from './pod-status.ts'
 
-type Stage = 'schedule' | 'start' | 'finish' | 'end'
+type Stage = 'schedule' | 'start' | 'disturb' | 'finish' | 'end'
 
 /** How long each stage lasts, at least and at most. */
 const durationsMs: Readonly<Record<Stage, readonly [number, number]>> = {
   schedule: [20, 200],
   start: [500, 2_500],
+  disturb: [600_000, 3_600_000],
   finish: [2_000, 8_000],
   end: [500, 2_000],
 }
+
+/** The share of disturbed pods that are evicted; a container of the others is restarted. */
+const evictedShare = 0.2
 
 export interface PodsOptions {
   readonly api: ActorApi
@@ -29,6 +34,8 @@ export interface PodsOptions {
 export class Pods {
   readonly #options: PodsOptions
   readonly #timers = new Map<Key, { readonly stage: Stage; readonly cancel: CancelTimer }>()
+  /** Pods that run because of us: those of a generated cluster are left as they are. */
+  readonly #started = new Set<Key>()
   /** Counts up, so that addresses are hardly ever given twice. */
   #addresses: number
 
@@ -41,7 +48,7 @@ export class Pods {
     const { api, clock, places, lookAt } = this.#options
     const { key } = pod
     places.put(key, pod.node)
-    const stage = stageOf(pod)
+    const stage = this.#stageOf(pod)
     const timer = this.#timers.get(key)
     if (timer !== undefined && timer.stage === stage) return
     this.#stop(key)
@@ -58,6 +65,7 @@ export class Pods {
 
   removed(key: Key): void {
     this.#stop(key)
+    this.#started.delete(key)
     this.#options.places.remove(key)
   }
 
@@ -67,16 +75,24 @@ export class Pods {
     if (found === undefined) return
     const { object: pod, place, revision } = found
     const fact = podFact(key, revision, pod)
-    switch (stageOf(fact)) {
+    switch (this.#stageOf(fact)) {
       case 'schedule':
         return this.#schedule(key, place, pod)
       case 'start': {
         const node = places.node(fact.node)
         // A node that is not there runs nothing.
         if (node === undefined) return
+        // The change comes back before the answer.
+        this.#started.add(key)
         const now = api.now
         const addresses = { podAddress: this.#nextAddress(), nodeAddress: node.address }
         await api.patch(key, { status: runningStatus(pod, { now, ...addresses }) }, 'status')
+        return
+      }
+      case 'disturb': {
+        const isEvicted = api.draw(0, 1) < evictedShare
+        const status = isEvicted ? evictedStatus(pod, api.now) : restartedStatus(pod, api.now)
+        await api.patch(key, { status }, 'status')
         return
       }
       case 'finish':
@@ -98,6 +114,11 @@ export class Pods {
     if (node === undefined) throw new Error(`no node takes the pod ${place.name}`)
     await api.bind(place, node.name)
     places.put(key, node.name)
+  }
+
+  #stageOf(pod: PodFact): Stage | undefined {
+    const runsOn = pod.phase === 'Running' && pod.runsForEver && !pod.isDeleting
+    return runsOn && this.#started.has(pod.key) ? 'disturb' : stageOf(pod)
   }
 
   #nextAddress(): string {

@@ -1,0 +1,70 @@
+/** Pods that made-up nodes run fail now and then: a container is restarted, or the pod is evicted and another is made. */
+
+import t from 'tap'
+import { createRandom } from '../../../lib/base/random.ts'
+import { actorNames } from '../../../lib/controllers/actors/actors.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { ask, startServed } from '../../support/http/served.ts'
+
+/** Minutes take milliseconds, seconds a fiftieth. */
+const served = await startServed(t, {
+  isWritable: true,
+  hasControllers: true,
+  hasSystemNamespaces: true,
+  simulation: { actors: new Set(actorNames), random: createRandom(1) },
+  clock: {
+    ...systemClock,
+    setTimer: (delayMs, task) =>
+      systemClock.setTimer(delayMs / (delayMs >= 600_000 ? 10_000 : 50), task),
+  },
+})
+await served.service.ready
+
+interface Pod {
+  readonly status: {
+    readonly phase: string
+    readonly reason?: string
+    readonly containerStatuses?: readonly {
+      readonly restartCount: number
+      readonly ready: boolean
+    }[]
+  }
+}
+
+async function pods(): Promise<readonly Pod[]> {
+  const { body } = await ask(served.service.port, { path: '/api/v1/namespaces/default/pods' })
+  return (JSON.parse(body.toString()) as { items: readonly Pod[] }).items
+}
+
+t.test('containers are restarted, and evicted pods are replaced', async t => {
+  const labels = { app: 'web' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'image:1' }] } }
+  const deployment = {
+    metadata: { name: 'web' },
+    spec: { replicas: 3, selector: { matchLabels: labels }, template },
+  }
+  const created = await ask(served.service.port, {
+    method: 'POST',
+    path: '/apis/apps/v1/namespaces/default/deployments',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(deployment),
+  })
+  t.equal(created.status, 201)
+  let restarted: Pod | undefined
+  let evicted: Pod | undefined
+  while (restarted === undefined || evicted === undefined) {
+    for (const pod of await pods()) {
+      const { phase, reason, containerStatuses = [] } = pod.status
+      if (phase === 'Running' && (containerStatuses[0]?.restartCount ?? 0) > 0) restarted = pod
+      if (reason === 'Evicted') evicted = pod
+    }
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  t.equal(restarted.status.containerStatuses?.[0]?.ready, true)
+  t.match(evicted.status, { phase: 'Failed', containerStatuses: [{ ready: false }] })
+  const isRunning = ({ status }: Pod): boolean => status.phase === 'Running'
+  while ((await pods()).filter(isRunning).length < 3) {
+    await new Promise(resolve => setTimeout(resolve, 10))
+  }
+  t.ok((await pods()).length > 3, 'the evicted one is still there, as on a real cluster')
+})
