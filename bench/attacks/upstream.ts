@@ -1,8 +1,6 @@
 /** A process of its own: the upstream of the attacked program. It checks tokens. */
 
-import { sleep } from '../../lib/base/clock.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { systemClock } from '../../lib/ops/system.ts'
 import { maps } from '../../test/support/attacks/door.ts'
 import { createGuard } from '../../test/support/upstream/guard.ts'
 import { configMap } from '../../test/support/upstream/proxied.ts'
@@ -34,16 +32,8 @@ async function start({ etcd, objects }: UpstreamOrder): Promise<string> {
     ]),
     bindings: () => [{ subjects: ['mallory'], namespace: '', rules: everything }],
   })
-  void forget(upstream)
+  upstream.forgetSeen()
   return upstream.url
-}
-
-/** What it has seen is of no interest here. */
-async function forget(upstream: TestUpstream): Promise<void> {
-  for (;;) {
-    upstream.seen.length = 0
-    await sleep(systemClock, 100)
-  }
 }
 
 process.on('message', (order: UpstreamOrder) => {

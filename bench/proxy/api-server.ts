@@ -3,9 +3,7 @@
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
 import { keyFromText, singleKey } from '../../lib/base/keys.ts'
-import { sleep } from '../../lib/base/clock.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { systemClock } from '../../lib/ops/system.ts'
 import type { Before } from '../../test/support/upstream/answers.ts'
 import { TestUpstream, upstreamReady } from '../../test/support/upstream/upstream.ts'
 
@@ -27,16 +25,8 @@ async function start(etcd: string): Promise<string> {
     service: { logger: silentLogger, segmentsMaxBytes: 0 },
   })
   await upstreamReady(upstream)
-  void forget(upstream)
+  upstream.forgetSeen()
   return upstream.url
-}
-
-/** What it has seen is of no interest here, and would be a million requests. */
-async function forget(upstream: TestUpstream): Promise<void> {
-  for (;;) {
-    upstream.seen.length = 0
-    await sleep(systemClock, 100)
-  }
 }
 
 process.on('message', (etcd: string) => {

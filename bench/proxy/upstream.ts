@@ -2,7 +2,6 @@
  *  tests with TLS. It is the fastest possible upstream: it sends cached bytes from memory. */
 
 import { silentLogger } from '../../test/support/silent-logger.ts'
-import { sleep } from '../../lib/base/clock.ts'
 import { createRandom } from '../../lib/base/random.ts'
 import { EngineClient } from '../../lib/etcd/engine/client.ts'
 import { Engine } from '../../lib/etcd/engine/engine.ts'
@@ -40,16 +39,8 @@ async function start(pods: number): Promise<UpstreamReport> {
     service: { logger: silentLogger },
   })
   await upstreamReady(upstream)
-  // What it has seen is of no interest here, and would be a million requests.
-  void forget(upstream)
+  upstream.forgetSeen()
   return { url: upstream.url, etcd: `http://${server.address}` }
-}
-
-async function forget(upstream: TestUpstream): Promise<void> {
-  for (;;) {
-    upstream.seen.length = 0
-    await sleep(systemClock, 100)
-  }
 }
 
 process.on('message', (pods: number) => {

@@ -8,19 +8,14 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Test } from 'tap'
 import { parse } from 'yaml'
-import { createRandom } from '../../lib/base/random.ts'
-import { EngineClient } from '../../lib/etcd/engine/client.ts'
-import { Engine } from '../../lib/etcd/engine/engine.ts'
-import { DirectNetwork } from '../../lib/etcd/engine/network.ts'
-import { createDirectScheduler } from '../../lib/etcd/engine/scheduler.ts'
 import { startEtcdServer } from '../../lib/etcd/face/server.ts'
-import { systemClock } from '../../lib/ops/system.ts'
 import {
   dashboardFile,
   dashboardJson,
   dashboards,
 } from '../support/program/dashboards/dashboards.ts'
 import { findPrometheus, findPromtool } from '../support/etcd/real-etcd.ts'
+import { createTestEngine } from '../support/etcd/test-engine.ts'
 import { freePort } from '../support/program/ports.ts'
 import { startProgram } from '../support/program/program.ts'
 import { configMap } from '../support/upstream/proxied.ts'
@@ -70,15 +65,12 @@ t.test('Prometheus reads the metrics, and each query returns data', { skip }, as
 
 /** The program in front of an upstream, with everything on that has metrics. */
 async function startInFront(t: Test): Promise<{ address: string; admin: string }> {
-  const scheduler = createDirectScheduler()
-  const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
-  const client = new EngineClient({ engine, network: new DirectNetwork(scheduler) })
+  const { engine, client } = createTestEngine(t)
   const etcd = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
   const upstream = await TestUpstream.start({ client })
   t.teardown(async () => {
     await upstream.stop()
     await etcd.close()
-    engine.close()
   })
   await upstreamReady(upstream)
   await upstream.create(maps, configMap('a', '1'))

@@ -9,7 +9,7 @@ import { decide, type DecisionPolicy } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
-import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
+import { longSubresources, parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import {
   type ResourceRoute,
   type Route,
@@ -189,14 +189,6 @@ function refuseTimeout({ target, reply, isWatch }: RequestContext, route: Route)
     throw error
   }
 }
-
-const longSubresources: ReadonlySet<string> = new Set([
-  'attach',
-  'exec',
-  'log',
-  'portforward',
-  'proxy',
-])
 
 /** The handler of custom resources adds their warnings before it looks at what is asked for. */
 function warningsOfRefusal(route: Route): readonly string[] {

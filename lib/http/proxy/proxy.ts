@@ -4,7 +4,7 @@ import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import { type RequestTarget, requestInfo } from '../../kube/request/request.ts'
+import { longSubresources, type RequestTarget, requestInfo } from '../../kube/request/request.ts'
 import { badRequest, tooManyRequests } from '../../kube/status.ts'
 import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
@@ -135,14 +135,6 @@ async function requestOf(
     isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
   }
 }
-
-const longSubresources: ReadonlySet<string> = new Set([
-  'attach',
-  'exec',
-  'log',
-  'portforward',
-  'proxy',
-])
 
 /** kube-apiserver's own rule for requests without a time limit. */
 function isLongRunning(method: string, { path, query }: RequestTarget): boolean {

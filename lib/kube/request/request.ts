@@ -147,6 +147,15 @@ const verbByMethod: ReadonlyMap<string, Verb> = new Map([
 /** Below a namespace, these names are subresources of the namespace; all others are resources in it. */
 const namespaceSubresources = new Set(['status', 'finalize'])
 
+/** Subresources whose requests have no time limit, by kube-apiserver's own rule. */
+export const longSubresources: ReadonlySet<string> = new Set([
+  'attach',
+  'exec',
+  'log',
+  'portforward',
+  'proxy',
+])
+
 /** The resource request of a method and a decoded path; undefined if the path is not one. Whether a read without a name is a list or a
  *  watch, and the name that its field selector may require, depend on the query: see `refineInfo`. */
 export function requestInfo(method: string, path: string): RequestInfo | undefined {

@@ -14,13 +14,19 @@ export interface TcpProxy {
   freeze(): void
 }
 
-/** Passes connections on to an `http://host:port`. */
-export async function startTcpProxy(scope: Teardown, target: string): Promise<TcpProxy> {
-  const { hostname, port } = new URL(target)
+/** Passes connections on to an `http://host:port`, or to the one that is chosen for each; without one, a connection is cut. */
+export async function startTcpProxy(
+  scope: Teardown,
+  target: string | (() => string | undefined),
+): Promise<TcpProxy> {
+  const choose = typeof target === 'string' ? (): string => target : target
   const sockets = new Set<Socket>()
   let connectionCount = 0
   const server = createServer(inbound => {
     connectionCount++
+    const chosen = choose()
+    if (chosen === undefined) return void inbound.destroy()
+    const { hostname, port } = new URL(chosen)
     const outbound = connect(Number(port), hostname)
     for (const socket of [inbound, outbound]) {
       sockets.add(socket)

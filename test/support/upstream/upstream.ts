@@ -53,6 +53,7 @@ export class TestUpstream {
   readonly #sockets = new Set<Socket>()
   readonly #writer: Writer
   readonly #isSecure: boolean
+  #forgetting: NodeJS.Timeout | undefined = undefined
   #port = 0
 
   private constructor(service: Service, options: UpstreamOptions) {
@@ -93,6 +94,11 @@ export class TestUpstream {
 
   get url(): string {
     return `${this.#isSecure ? 'https' : 'http'}://127.0.0.1:${this.port}`
+  }
+
+  /** From now on, what it has seen is of no interest: under load it would be a million requests. */
+  forgetSeen(): void {
+    this.#forgetting ??= setInterval(() => void this.seen.splice(0), 100)
   }
 
   /** Creates an object, past the network. */
@@ -148,6 +154,7 @@ export class TestUpstream {
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#forgetting)
     if (this.#server.listening) await this.down()
     await this.service.stop()
   }

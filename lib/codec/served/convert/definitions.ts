@@ -77,18 +77,22 @@ function distribute(spec: JsonObject): void {
   for (const version of itemsOf(spec.get('versions'))) {
     const columns = itemsOf(memberOf(version, 'additionalPrinterColumns'))
     if (version instanceof Map && columns.length > 0) {
-      version.set('additionalPrinterColumns', columns.map(upgradeColumn))
+      version.set(
+        'additionalPrinterColumns',
+        columns.map(column => withRenamed(column, 'JSONPath', 'jsonPath')),
+      )
     }
   }
 }
 
-function upgradeColumn(column: JsonValue): JsonValue {
-  if (!(column instanceof Map)) return column
-  const upgraded = new Map(column)
-  const path = upgraded.get('JSONPath')
-  upgraded.delete('JSONPath')
-  if (path !== undefined) upgraded.set('jsonPath', path)
-  return upgraded
+/** A copy of an object in which a member has another name. */
+export function withRenamed(object: JsonValue, from: string, to: string): JsonValue {
+  if (!(object instanceof Map)) return object
+  const renamed = new Map(object)
+  const value = renamed.get(from)
+  renamed.delete(from)
+  if (value !== undefined) renamed.set(to, value)
+  return renamed
 }
 
 /** The two members for webhooks become members of one object. */

@@ -8,7 +8,7 @@ import {
   memberOf,
   textFromTree,
 } from '../../json/tree.ts'
-import { hoisted, sortDefinitionValues } from './definitions.ts'
+import { hoisted, sortDefinitionValues, withRenamed } from './definitions.ts'
 
 /** A new tree; members are in no order yet. */
 export function downgradeDefinition(definition: JsonObject): JsonObject {
@@ -43,17 +43,11 @@ function downgradeVersion(version: JsonValue): JsonObject {
   const downgraded: JsonObject = version instanceof Map ? new Map(version) : new Map()
   const columns = downgraded.get('additionalPrinterColumns')
   if (Array.isArray(columns)) {
-    downgraded.set('additionalPrinterColumns', columns.map(downgradeColumn))
+    downgraded.set(
+      'additionalPrinterColumns',
+      columns.map(column => withRenamed(column, 'jsonPath', 'JSONPath')),
+    )
   }
-  return downgraded
-}
-
-function downgradeColumn(column: JsonValue): JsonValue {
-  if (!(column instanceof Map)) return column
-  const downgraded = new Map(column)
-  const path = downgraded.get('jsonPath')
-  downgraded.delete('jsonPath')
-  if (path !== undefined) downgraded.set('JSONPath', path)
   return downgraded
 }
 

@@ -36,22 +36,30 @@ export function subresourceKind(
   }
 }
 
-export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const kind = subresourceKind(session, 'v1', 'Binding')
+/** The body of a subresource that is posted, in the namespace of the request. */
+export function subresourceBody(
+  session: WriteSession,
+  sent: WriteBody,
+  [apiVersion, name]: readonly [apiVersion: string, kind: string],
+): { readonly object: JsonObject; readonly isDryRun: boolean } {
+  const kind = subresourceKind(session, apiVersion, name)
   const form = bodyFormOf(sent.contentType, kind)
-  const options = parseWriteOptions(sent.query, 'CreateOptions')
-  const { fieldValidation } = options
-  const decoded = decodeBuiltIn(kind, { body: sent.body, form, fieldValidation })
-  session.warn(decoded.warnings)
-  const binding = decoded.object
-  checkNamespace(binding, session)
+  const { fieldValidation, isDryRun } = parseWriteOptions(sent.query, 'CreateOptions')
+  const { object, warnings } = decodeBuiltIn(kind, { body: sent.body, form, fieldValidation })
+  session.warn(warnings)
+  checkNamespace(object, session)
+  return { object, isDryRun }
+}
+
+export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const { object: binding, isDryRun } = subresourceBody(session, sent, ['v1', 'Binding'])
   await admitCreate(session, binding)
   if (metaText(binding, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Binding object')
   }
   checkTarget(binding)
   await copyTopology(session, binding)
-  await assign(session, binding, options.isDryRun)
+  await assign(session, binding, isDryRun)
   return { type: 'success', code: 201, hasCode: true, details: undefined }
 }
 

@@ -6,35 +6,27 @@ import { itemsOf, type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import type { KeyValue } from '../../../store/event.ts'
 import type { Resource } from '../../resources/resource.ts'
 import { badRequest, objectNotFound, StatusError } from '../../status.ts'
-import { bodyFormOf, decodeBuiltIn } from '../decode/body.ts'
 import { completeTree } from '../decode/complete-tree.ts'
 import { matchesSelector } from '../label-match.ts'
 import { generationOf, metaText, number, numberOf, textOf } from '../metadata.ts'
-import { type DeleteOptions, deleteOptionsFromTree, parseWriteOptions } from '../write-options.ts'
+import { type DeleteOptions, deleteOptionsFromTree } from '../write-options.ts'
 import { admitCreate } from './admission.ts'
-import { subresourceKind } from './binding.ts'
-import { checkNamespace } from './checks.ts'
+import { subresourceBody } from './binding.ts'
 import { deleteObject } from './delete-object.ts'
 import type { WriteSession } from './session.ts'
 import { treeOf, type Written } from './session.ts'
 import type { WriteBody } from './write.ts'
 
 export async function evict(session: WriteSession, sent: WriteBody): Promise<Written> {
-  const kind = subresourceKind(session, 'policy/v1', 'Eviction')
-  const form = bodyFormOf(sent.contentType, kind)
-  const options = parseWriteOptions(sent.query, 'CreateOptions')
-  const { fieldValidation } = options
-  const decoded = decodeBuiltIn(kind, { body: sent.body, form, fieldValidation })
-  session.warn(decoded.warnings)
-  const eviction = decoded.object
-  checkNamespace(eviction, session)
+  const body = subresourceBody(session, sent, ['policy/v1', 'Eviction'])
+  const { object: eviction } = body
   if (metaText(eviction, 'name') !== session.name) {
     throw badRequest('name in URL does not match name in Eviction object')
   }
   await admitCreate(session, eviction)
   const given = eviction.get('deleteOptions')
   const asked = deleteOptionsFromTree(given instanceof Map ? given : new Map())
-  const deleteOptions: DeleteOptions = { ...asked, isDryRun: options.isDryRun || asked.isDryRun }
+  const deleteOptions: DeleteOptions = { ...asked, isDryRun: body.isDryRun || asked.isDryRun }
   const entry = await session.store.get(session.keyOf(session.name), session.signal)
   if (entry === undefined) throw objectNotFound(session.resource, session.name)
   await allowDisruption(session, session.treeOf(entry), deleteOptions.isDryRun)

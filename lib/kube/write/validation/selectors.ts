@@ -13,7 +13,11 @@ export function checkLabelSelector(selector: Place): void {
   }
 }
 
-function checkOperator(item: Place): void {
+/** Checks an operator with its values; `checkOther` is called for one that is not of sets. */
+export function checkOperator(
+  item: Place,
+  checkOther: (operator: Place, values: Place) => void = refuseOperator,
+): void {
   const [operator, values] = [item.in('operator'), item.in('values')]
   switch (operator.text) {
     case 'In':
@@ -29,8 +33,12 @@ function checkOperator(item: Place): void {
       }
       break
     default:
-      operator.invalid('not a valid selector operator', operator.text)
+      checkOther(operator, values)
   }
+}
+
+export function refuseOperator(operator: Place): void {
+  operator.invalid('not a valid selector operator', operator.text)
 }
 
 /** True if the selector, which has no errors, is met by the labels. */

@@ -10,6 +10,7 @@ import {
   checkResourceName,
   isHugePages,
   isNative,
+  quotaResources,
 } from '../pods/resources.ts'
 
 export const quotaRules: Readonly<Record<string, KindRules>> = {
@@ -36,28 +37,6 @@ export const quotaRules: Readonly<Record<string, KindRules>> = {
   },
   LimitRange: { create: checkLimits, update: checkLimits },
 }
-
-const quotaResources: ReadonlySet<string> = new Set([
-  'cpu',
-  'memory',
-  'ephemeral-storage',
-  'requests.cpu',
-  'requests.memory',
-  'requests.storage',
-  'requests.ephemeral-storage',
-  'limits.cpu',
-  'limits.memory',
-  'limits.ephemeral-storage',
-  'pods',
-  'resourcequotas',
-  'services',
-  'replicationcontrollers',
-  'secrets',
-  'persistentvolumeclaims',
-  'configmaps',
-  'services.nodeports',
-  'services.loadbalancers',
-])
 
 function isQuotaResource(name: string): boolean {
   return quotaResources.has(name) || /^(?:requests\.)?hugepages-/.test(name)

@@ -7,29 +7,6 @@ import type { Place } from '../place.ts'
 const whole = 1_000_000_000n
 
 const containerResources: ReadonlySet<string> = new Set(['cpu', 'memory', 'ephemeral-storage'])
-/** Names without a domain. */
-const standardResources: ReadonlySet<string> = new Set([
-  'cpu',
-  'memory',
-  'ephemeral-storage',
-  'requests.cpu',
-  'requests.memory',
-  'requests.storage',
-  'requests.ephemeral-storage',
-  'limits.cpu',
-  'limits.memory',
-  'limits.ephemeral-storage',
-  'pods',
-  'resourcequotas',
-  'services',
-  'replicationcontrollers',
-  'secrets',
-  'configmaps',
-  'persistentvolumeclaims',
-  'storage',
-  'services.nodeports',
-  'services.loadbalancers',
-])
 /** What is counted in whole numbers. */
 const countedResources: ReadonlySet<string> = new Set([
   'pods',
@@ -42,6 +19,22 @@ const countedResources: ReadonlySet<string> = new Set([
   'services.nodeports',
   'services.loadbalancers',
 ])
+/** What a quota may limit by a name without a domain. */
+export const quotaResources: ReadonlySet<string> = new Set([
+  'cpu',
+  'memory',
+  'ephemeral-storage',
+  'requests.cpu',
+  'requests.memory',
+  'requests.storage',
+  'requests.ephemeral-storage',
+  'limits.cpu',
+  'limits.memory',
+  'limits.ephemeral-storage',
+  ...countedResources,
+])
+/** Names without a domain. */
+const standardResources: ReadonlySet<string> = new Set([...quotaResources, 'storage'])
 
 export function isHugePages(name: string): boolean {
   return name.startsWith('hugepages-')

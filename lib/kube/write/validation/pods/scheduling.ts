@@ -2,7 +2,7 @@
 
 import { dnsLabel, dnsSubdomain, labelValue, qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'
-import { checkLabelSelector } from '../selectors.ts'
+import { checkLabelSelector, checkOperator, refuseOperator } from '../selectors.ts'
 import { goParseInt } from '../../../../go/text.ts'
 
 const required = 'requiredDuringSchedulingIgnoredDuringExecution'
@@ -48,30 +48,14 @@ function checkNodeTerm(term: Place, { areValuesFree }: { readonly areValuesFree:
   for (const item of term.in('matchFields').items) checkNodeField(item)
 }
 
+/** The operators of nodes also compare numbers. */
 function checkNodeOperator(item: Place): void {
-  const [operator, values] = [item.in('operator'), item.in('values')]
-  switch (operator.text) {
-    case 'In':
-    case 'NotIn':
-      if (values.size === 0) {
-        values.required("must be specified when `operator` is 'In' or 'NotIn'")
-      }
-      break
-    case 'Exists':
-    case 'DoesNotExist':
-      if (values.size > 0) {
-        values.forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-      }
-      break
-    case 'Gt':
-    case 'Lt':
-      if (values.size !== 1) {
-        values.required("must be specified single value when `operator` is 'Lt' or 'Gt'")
-      }
-      break
-    default:
-      operator.invalid('not a valid selector operator', operator.text)
-  }
+  checkOperator(item, (operator, values) => {
+    if (operator.text !== 'Gt' && operator.text !== 'Lt') refuseOperator(operator)
+    else if (values.size !== 1) {
+      values.required("must be specified single value when `operator` is 'Lt' or 'Gt'")
+    }
+  })
 }
 
 function checkNodeField(item: Place): void {
