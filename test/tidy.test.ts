@@ -45,6 +45,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'ops',
     'generate',
     'http',
+    'upstream',
+    'kube',
     'mirror',
     'etcd',
     'codec',

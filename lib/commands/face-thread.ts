@@ -3,13 +3,13 @@
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
-import type { EtcdPlan } from '../compose/etcd/etcd-plan.ts'
+import type { EtcdPlan } from './plan/etcd-plan.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
 import { OptionValues } from '../config/option-values.ts'
 import { systemClock } from '../ops/system.ts'
 import { FaceThread } from '../mirror/threads/process/face-thread.ts'
 import type { ThreadProgram } from './thread-program.ts'
-import { startPlan } from './serve-plan.ts'
+import { startPlan } from './plan/serve-plan.ts'
 
 const figuresEveryMs = 1_000
 /** Encoded objects of all threads together: see lib/compose/assemble.ts. */

@@ -18,14 +18,14 @@ import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 import { replayPlanOf, startReplay } from './replay.ts'
-import { type EmbeddedEtcd, startEmbeddedEtcd } from '../compose/etcd/embedded-etcd.ts'
+import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { prepareThreads, type ThreadsOptions } from '../compose/threads.ts'
 import { startEtcdService } from '../compose/etcd/etcd-service.ts'
 import type { ThreadProgram } from './thread-program.ts'
-import { type ServePlan, startPlan, stopDelayOf } from './serve-plan.ts'
+import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { clusterOf, fill, rateOf, startChurnOf } from './generate.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
-import { adminListenOf } from '../compose/upstream-options.ts'
+import { adminListenOf } from './plan/upstream.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
   const { values } = context

@@ -1,35 +1,18 @@
-/** Faults on purpose: the rules of the command line, the requests that meet them, and the compactions that they ask for. */
+/** Faults on purpose: the rules, the requests that meet them, and the compactions that they ask for. */
 
 import type { Clock } from '../base/clock.ts'
-import { CacheError } from '../base/errors.ts'
 import type { Logger } from '../base/logger.ts'
-import type { OptionValues } from '../config/option-values.ts'
 import type { Client } from '../etcd/client.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'
 import { Compactor } from '../http/faults/compactor.ts'
 import { Faults } from '../http/faults/faults.ts'
-import { type FaultRule, parseFaultRule } from '../http/faults/rule.ts'
+import type { FaultRule } from '../http/faults/rule.ts'
 import { compactNow } from '../mirror/compact-now.ts'
 import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
 
 export interface FaultsOptions {
   readonly rules: readonly FaultRule[]
   readonly seed: number
-}
-
-/** The faults to begin with; undefined with an upstream, whose clients are to meet none. */
-export function faultsOf(values: OptionValues): FaultsOptions | undefined {
-  const rules = values.all('fault').map(parseFaultRule)
-  const seed = values.text('fault-seed') ?? ''
-  if (!/^\d{1,15}$/.test(seed)) {
-    throw new CacheError('invalid_request', `--fault-seed "${seed}" is not a whole number`)
-  }
-  if (values.all('upstream').length === 0) return { rules, seed: Number(seed) }
-  if (rules.length === 0) return undefined
-  throw new CacheError(
-    'invalid_request',
-    '--fault is for a server without an upstream: leave out --fault or --upstream',
-  )
 }
 
 export interface FaultsSide {

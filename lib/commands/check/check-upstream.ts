@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { silentLogger } from '../../base/logger.ts'
-import { upstreamFrom } from '../../compose/upstream-options.ts'
+import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { CheckList, Finding } from './check-list.ts'
 

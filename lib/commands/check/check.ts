@@ -3,7 +3,7 @@
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
-import { startGuarded } from '../../compose/access.ts'
+import { startGuarded } from '../plan/access.ts'
 import { listenOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { listed } from '../../config/upstream.ts'

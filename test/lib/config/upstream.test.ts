@@ -1,5 +1,5 @@
 import t from 'tap'
-import { adminListenOf } from '../../../lib/compose/upstream-options.ts'
+import { adminListenOf } from '../../../lib/commands/plan/upstream.ts'
 import { load } from '../../../lib/config/load.ts'
 import { compareShare, compatibleMinors, upstreamConnection } from '../../../lib/config/upstream.ts'
 

@@ -1,7 +1,7 @@
 import { silentLogger } from '../../../support/silent-logger.ts'
 import { readFileSync } from 'node:fs'
 import t from 'tap'
-import { startAccess } from '../../../../lib/compose/access.ts'
+import { startAccess } from '../../../../lib/commands/plan/access.ts'
 import type { AuthPlan } from '../../../../lib/config/auth.ts'
 import { defaultIdentityHeaders } from '../../../../lib/http/auth/identity-headers.ts'
 import type { ReviewServer } from '../../../../lib/http/auth/reviews.ts'

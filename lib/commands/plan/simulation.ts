@@ -1,10 +1,10 @@
 /** What is made up, read from the options. */
 
-import { CacheError } from '../base/errors.ts'
-import { createRandom } from '../base/random.ts'
-import type { OptionValues } from '../config/option-values.ts'
-import { type ActorName, actorNames, type Simulation } from '../compose/writes/write-side.ts'
-import { seedOf } from './generate.ts'
+import { CacheError } from '../../base/errors.ts'
+import { createRandom } from '../../base/random.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { type ActorName, actorNames, type Simulation } from '../../compose/writes/write-side.ts'
+import { seedOf } from '../generate.ts'
 
 /** Undefined if nothing is. */
 export function simulationOf(values: OptionValues, isWritable: boolean): Simulation | undefined {

@@ -1,8 +1,8 @@
 /** The audit log that `--audit-log` asks for. */
 
-import { CacheError } from '../base/errors.ts'
-import { LineFile, appendTo, appendToStandardOutput } from '../ops/line-file.ts'
-import { systemClock } from '../ops/system.ts'
+import { CacheError } from '../../base/errors.ts'
+import { LineFile, appendTo, appendToStandardOutput } from '../../ops/line-file.ts'
+import { systemClock } from '../../ops/system.ts'
 
 /** Where lines go. */
 export interface AuditFile {

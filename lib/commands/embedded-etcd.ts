@@ -1,16 +1,16 @@
 /** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it, and access in process and over gRPC. */
 
-import { type Logger } from '../../base/logger.ts'
-import type { EtcdListen } from '../../config/etcd-listen.ts'
-import type { Client } from '../../etcd/client.ts'
-import { EngineClient } from '../../etcd/engine/client.ts'
-import { Engine } from '../../etcd/engine/engine.ts'
-import { loadRecording } from '../../etcd/engine/load.ts'
-import { DirectNetwork } from '../../etcd/engine/network.ts'
-import { createDirectScheduler } from '../../etcd/engine/scheduler.ts'
-import { type EtcdServer, startEtcdServer } from '../../etcd/face/server.ts'
-import { systemClock, systemRandom } from '../../ops/system.ts'
-import { followEtcdTls } from './etcd-tls.ts'
+import { type Logger } from '../base/logger.ts'
+import type { EtcdListen } from '../config/etcd-listen.ts'
+import type { Client } from '../etcd/client.ts'
+import { EngineClient } from '../etcd/engine/client.ts'
+import { Engine } from '../etcd/engine/engine.ts'
+import { loadRecording } from '../etcd/engine/load.ts'
+import { DirectNetwork } from '../etcd/engine/network.ts'
+import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
+import { type EtcdServer, startEtcdServer } from '../etcd/face/server.ts'
+import { systemClock, systemRandom } from '../ops/system.ts'
+import { followEtcdTls } from '../compose/etcd/etcd-tls.ts'
 
 export interface EmbeddedEtcdOptions {
   /** Where etcd's own API is served; nowhere if it is left out. */

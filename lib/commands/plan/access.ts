@@ -2,37 +2,37 @@
  *  and how callers are presented to the upstream. */
 
 import { readFile } from 'node:fs/promises'
-import type { Clock } from '../base/clock.ts'
-import { CacheError } from '../base/errors.ts'
-import type { Logger } from '../base/logger.ts'
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Logger } from '../../base/logger.ts'
 import {
   type AuthPlan,
   authPlanOf,
   identityHeadersOf,
   isLoopback,
   type ReviewServerPlan,
-} from '../config/auth.ts'
-import { followFiles } from '../config/follow-files.ts'
-import { tlsFilesOf } from '../config/listen.ts'
-import type { OptionValues } from '../config/option-values.ts'
-import { Callers } from '../http/auth/callers.ts'
-import { requireAuthorities } from '../http/auth/certificates.ts'
-import { isIdentityHeader } from '../http/auth/identity-headers.ts'
-import type { ReviewServer } from '../http/auth/reviews.ts'
+} from '../../config/auth.ts'
+import { followFiles } from '../../config/follow-files.ts'
+import { tlsFilesOf } from '../../config/listen.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { Callers } from '../../http/auth/callers.ts'
+import { requireAuthorities } from '../../http/auth/certificates.ts'
+import { isIdentityHeader } from '../../http/auth/identity-headers.ts'
+import type { ReviewServer } from '../../http/auth/reviews.ts'
 import {
   headerNames,
   Trust,
   trustConfigMapPath,
   trustFromConfigMap,
   type TrustTexts,
-} from '../http/auth/trust.ts'
-import { defaultUpstreamTimeouts, UpstreamServer } from '../upstream/server.ts'
-import { BalancedUpstream } from '../upstream/balanced-upstream.ts'
-import { TokenFile } from '../upstream/token.ts'
-import { systemClock } from '../ops/system.ts'
-import type { AuthorizationOptions } from './authorization.ts'
-import type { ServiceOptions } from './service.ts'
-import { upstreamFrom } from './upstream-options.ts'
+} from '../../http/auth/trust.ts'
+import { defaultUpstreamTimeouts, UpstreamServer } from '../../upstream/server.ts'
+import { BalancedUpstream } from '../../upstream/balanced-upstream.ts'
+import { TokenFile } from '../../upstream/token.ts'
+import { systemClock } from '../../ops/system.ts'
+import type { AuthorizationOptions } from '../../compose/authorization.ts'
+import type { ServiceOptions } from '../../compose/service.ts'
+import { upstreamFrom } from './upstream.ts'
 
 /** The options of a service that access decides: its upstream, its certificate, and who may read. */
 export interface Guarded {

@@ -1,24 +1,24 @@
 /** The upstream that the command line asks for. */
 
-import { CacheError } from '../base/errors.ts'
-import type { Key } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
-import { keyPairOf } from '../config/files.ts'
-import { followFiles } from '../config/follow-files.ts'
-import { type ListenAddress, parseAddress } from '../config/listen.ts'
-import type { OptionValues } from '../config/option-values.ts'
-import { compareShare, compatibleMinors, upstreamConnection } from '../config/upstream.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import { keyPairOf } from '../../config/files.ts'
+import { followFiles } from '../../config/follow-files.ts'
+import { type ListenAddress, parseAddress } from '../../config/listen.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { compareShare, compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
 import {
   type ClientCertificate,
   defaultUpstreamTimeouts,
   UpstreamServer,
   type UpstreamTls,
-} from '../upstream/server.ts'
-import { BalancedUpstream } from '../upstream/balanced-upstream.ts'
-import { TokenFile } from '../upstream/token.ts'
-import { systemClock } from '../ops/system.ts'
-import type { EtcdPlan } from './etcd/etcd-plan.ts'
-import type { UpstreamOptions } from './upstream-side.ts'
+} from '../../upstream/server.ts'
+import { BalancedUpstream } from '../../upstream/balanced-upstream.ts'
+import { TokenFile } from '../../upstream/token.ts'
+import { systemClock } from '../../ops/system.ts'
+import type { EtcdPlan } from './etcd-plan.ts'
+import type { UpstreamOptions } from '../../compose/upstream-side.ts'
 
 /** The upstream; undefined without `--upstream`. */
 export function upstreamFrom(

@@ -1,0 +1,21 @@
+/** The faults that `--fault` and `--fault-seed` ask for. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { FaultsOptions } from '../../compose/faults.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import { parseFaultRule } from '../../http/faults/rule.ts'
+
+/** The faults to begin with; undefined with an upstream, whose clients are to meet none. */
+export function faultsOf(values: OptionValues): FaultsOptions | undefined {
+  const rules = values.all('fault').map(parseFaultRule)
+  const seed = values.text('fault-seed') ?? ''
+  if (!/^\d{1,15}$/.test(seed)) {
+    throw new CacheError('invalid_request', `--fault-seed "${seed}" is not a whole number`)
+  }
+  if (values.all('upstream').length === 0) return { rules, seed: Number(seed) }
+  if (rules.length === 0) return undefined
+  throw new CacheError(
+    'invalid_request',
+    '--fault is for a server without an upstream: leave out --fault or --upstream',
+  )
+}
