@@ -9,6 +9,7 @@ import { engineBench } from './engine/engine.ts'
 import { etcdFaceBench } from './etcd-face/etcd-face.ts'
 import { evidenceBench } from './evidence/evidence.ts'
 import { listBench } from './list/list.ts'
+import { millionBench } from './million/million.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
 import { storeBench } from './store/store.ts'
@@ -21,6 +22,7 @@ export const benches: readonly Bench[] = [
   engineBench,
   etcdFaceBench,
   mirrorBench,
+  millionBench,
   codecBench,
   outputs,
   listBench,

@@ -15,6 +15,13 @@ export interface CopyOrder {
   readonly headers: RequestHeaders
 }
 
+/** Answer that path with so many bytes: few that are repeated, because a list of gigabytes would not fit beside the measured server. */
+export interface RepeatOrder {
+  readonly path: string
+  readonly bytes: number
+  readonly pieceBytes: number
+}
+
 /** The bytes of all bodies, and how many pieces they have; and the time on the processor when the parent asks `cpu`. */
 export interface CopyReport {
   readonly bytes: number
@@ -78,10 +85,27 @@ async function copy({ port, paths, headers }: CopyOrder): Promise<CopyReport> {
   return report
 }
 
-process.on('message', (order: CopyOrder | 'cpu') => {
+/** More than the processor's caches hold, as the real ones are. */
+const poolBytes = 128 * 1024 * 1024
+
+function repeat({ path, bytes, pieceBytes }: RepeatOrder): void {
+  const pool = Buffer.alloc(Math.min(bytes, poolBytes), 'so many bytes that are the same ')
+  const pieces: Buffer[] = []
+  for (let left = bytes, at = 0; left > 0; at = (at + pieceBytes) % pool.length) {
+    const piece = pool.subarray(at, at + Math.min(left, pieceBytes))
+    pieces.push(piece)
+    left -= piece.length
+  }
+  bodies.set(path, pieces)
+}
+
+process.on('message', (order: CopyOrder | RepeatOrder | 'cpu') => {
   if (order === 'cpu') {
     const { user, system } = process.cpuUsage()
     process.send?.((user + system) / 1e6)
+  } else if ('bytes' in order) {
+    repeat(order)
+    process.send?.('ready')
   } else void copy(order).then(report => process.send?.(report))
 })
 process.on('disconnect', () => process.exit(0))

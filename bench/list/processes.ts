@@ -3,7 +3,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { CopyOrder, CopyReport } from './ceiling.ts'
+import type { CopyOrder, CopyReport, RepeatOrder } from './ceiling.ts'
 import { certificate } from './certificate.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
@@ -24,10 +24,13 @@ export class Program implements Subject {
     this.port = port
   }
 
-  /** `watchglass serve` with TLS; resolves once everything is mirrored. */
-  static async start(args: readonly string[]): Promise<Program> {
+  /** `watchglass serve` with TLS, with a module imported that ends it with its parent; resolves once everything is mirrored. */
+  static async start(
+    args: readonly string[],
+    imported: URL = new URL('with-parent.js', import.meta.url),
+  ): Promise<Program> {
     const file = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
-    const withParent = `--import=${new URL('with-parent.js', import.meta.url).href}`
+    const withParent = `--import=${imported.href}`
     const { cert, key } = certificate
     const listen = ['--listen=https://127.0.0.1:0', `--tls-cert=${cert}`, `--tls-key=${key}`]
     const child = spawn(
@@ -87,6 +90,11 @@ export class Ceiling implements Subject {
     const child = startChild('ceiling')
     const [port] = (await once(child, 'message')) as [number]
     return new Ceiling(child, port)
+  }
+
+  /** From now on, that path is answered with so many bytes. */
+  async repeat(order: RepeatOrder): Promise<void> {
+    await ask(this.#child, order)
   }
 
   copy(order: CopyOrder): Promise<CopyReport> {

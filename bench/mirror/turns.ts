@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
+import { percentile } from '../bench.ts'
 
 export interface TurnReport {
   /** The longest that a turn worked, beside the collector. */
@@ -11,6 +12,8 @@ export interface TurnReport {
   readonly p999Ms: number
   readonly maxMs: number
   readonly collectorMaxMs: number
+  /** 99 % of its pauses took no longer. */
+  readonly collectorP99Ms: number
   readonly turns: number
 }
 
@@ -27,8 +30,12 @@ interface Turn extends Span {
 /** Short turns are counted, but not kept. */
 const keptMinMs = 2
 
-/** Times every turn of the event loop while `task` runs. */
-export async function measureTurns(task: () => Promise<void>): Promise<TurnReport> {
+/** Times every turn of the event loop while `task` runs. With `everyMs` the loop may rest so long between two looks: what is then taken for
+ *  one turn may be short ones that together took less than that. */
+export async function measureTurns(
+  task: () => Promise<void>,
+  everyMs?: number,
+): Promise<TurnReport> {
   const pauses: Span[] = []
   const observer = new PerformanceObserver(list => {
     for (const { startTime, duration } of list.getEntries()) {
@@ -50,7 +57,11 @@ export async function measureTurns(task: () => Promise<void>): Promise<TurnRepor
     }
     lastMs = nowMs
     lastRanMs = ran
-    if (!isOver) setImmediate(tick)
+    if (!isOver) again()
+  }
+  const again = (): void => {
+    if (everyMs === undefined) setImmediate(tick)
+    else setTimeout(tick, everyMs)
   }
   setImmediate(tick)
   await task()
@@ -68,11 +79,13 @@ function reportOf(kept: readonly Turn[], pauses: readonly Span[], turns: number)
     const collectorMs = pauses.reduce((sum, pause) => sum + overlapMs(turn, pause), 0)
     return Math.max(0, lengthMs - collectorMs) * (turn.ranMs / lengthMs)
   })
+  const collectorMs = pauses.map(({ startMs, endMs }) => endMs - startMs)
   return {
     ownMaxMs: Math.max(0, ...ownMs),
     p999Ms: lengths[Math.floor(turns / 1000)] ?? keptMinMs,
     maxMs: lengths[0] ?? keptMinMs,
-    collectorMaxMs: Math.max(0, ...pauses.map(({ startMs, endMs }) => endMs - startMs)),
+    collectorMaxMs: Math.max(0, ...collectorMs),
+    collectorP99Ms: collectorMs.length === 0 ? 0 : percentile(collectorMs, 0.99),
     turns,
   }
 }
