@@ -17,6 +17,8 @@ interface Regression {
   readonly seed: number
   readonly profile: string
   readonly events: number
+  /** Face threads. */
+  readonly threads?: number
   /** What the world has shown. */
   readonly found: string
 }
@@ -103,8 +105,8 @@ t.test('the version check keeps every answer right with that bug', async t => {
 t.test('what was found once is never found again', async t => {
   for (const file of readdirSync(regressions).filter(name => name.endsWith('.json'))) {
     const text = readFileSync(new URL(file, regressions), 'utf8')
-    const { seed, events, ...rest } = JSON.parse(text) as Regression
+    const { seed, events, threads, ...rest } = JSON.parse(text) as Regression
     const profile = profiles.find(({ name }) => name === rest.profile)!
-    await t.resolves(runWorld({ seed, profile, events }), rest.found)
+    await t.resolves(runWorld({ seed, profile, events, threads }), rest.found)
   }
 })

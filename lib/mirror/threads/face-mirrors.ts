@@ -133,7 +133,9 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     const { epoch } = mirror
     try {
       const outcome = await mirror.gate.read(keyspace, feed, wanted)
-      return this.#isOver(mirror) ? await this.read(name, options) : outcome
+      // The ring may have told of a new epoch between the answer and this line.
+      const isOfOldEpoch = epoch !== mirror.epoch || this.#isOver(mirror)
+      return isOfOldEpoch ? await this.read(name, options) : outcome
     } catch (error) {
       if (shown === undefined || !isAboutRevision(error)) throw error
       // The read itself has not asked for what was shown, which may be of an epoch that is over.
