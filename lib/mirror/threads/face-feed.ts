@@ -74,6 +74,7 @@ export class FaceMirror {
   compactRevision: Revision = revision(0)
   lastFailure: CacheError | undefined = undefined
   readonly #ask: Ask
+  readonly #clock: Clock
   readonly #probes = new Map<number, Probe>()
   #lastProbe = 0
   #next: Probe | undefined = undefined
@@ -84,6 +85,7 @@ export class FaceMirror {
   constructor({ id, ask, clock, limits, metrics }: FaceMirrorOptions) {
     this.id = id
     this.#ask = ask
+    this.#clock = clock
     const number = (): number => this.epoch
     const expiredThrough = (): Revision => this.expiredThrough
     const lastFailure = (): CacheError | undefined => this.lastFailure
@@ -148,14 +150,15 @@ export class FaceMirror {
     if (isOver) this.#answered(id)
   }
 
-  /** One question is under way at a time: all who ask meanwhile share the next. Each costs both threads a message and a turn. */
+  /** One question is under way at a time: all who ask meanwhile, or in this turn of the event loop, share the next. Each costs both threads
+   *  a message and a turn. */
   #probe(asker: RevisionAsker): void {
     if (this.#next !== undefined) {
       this.#next.askers.push(asker)
       return
     }
     this.#next = { askers: [asker] }
-    if (this.#underWay === undefined) queueMicrotask(() => this.#askNext())
+    if (this.#underWay === undefined) this.#askSoon()
   }
 
   #askNext(): void {
@@ -172,6 +175,10 @@ export class FaceMirror {
     this.#probes.delete(id)
     if (this.#underWay !== id) return
     this.#underWay = undefined
-    queueMicrotask(() => this.#askNext())
+    if (this.#next !== undefined) this.#askSoon()
+  }
+
+  #askSoon(): void {
+    void this.#clock.yield('first').then(() => this.#askNext())
   }
 }

@@ -254,18 +254,23 @@ class Thread {
       probed: revision => {
         cancel()
         this.#asking.delete(asker)
-        this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
         for (const feed of feeds) if (feed.mirror === one) this.#need(feed.id, revision)
+        this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
       },
     }
     this.#asking.add(asker)
     one.probe.ask(asker)
   }
 
-  /** Waits in place of the reads of the thread, so that progress is asked for until it comes. */
+  /** Waits in place of the reads of the thread, so that progress is asked for until it comes. Then the thread is told of it: nothing else
+   *  tells of progress by a change of what is not mirrored. */
   #need(id: number, revision: Revision): void {
     const feed = this.#options.feeds[id]?.feed
-    if (feed === undefined || feed.progress.revision >= revision) return
+    if (feed === undefined) return
+    if (feed.progress.revision >= revision) {
+      this.feed()
+      return
+    }
     let cancel: CancelTimer = () => {}
     const waiter: ProgressWaiter & { isSettled: boolean } = {
       awaited: revision,
@@ -280,6 +285,7 @@ class Thread {
         this.#asking.delete(waiter)
         waiter.isSettled = true
         cancel()
+        this.feed()
       },
     }
     cancel = this.#options.clock.setTimer(this.#options.readWaitMaxMs, () => {

@@ -1,0 +1,55 @@
+/** What a thread with copies is told. */
+
+import t from 'tap'
+import { keyFromText } from '../../../../lib/base/keys.ts'
+import { createCopies } from '../../../support/mirror/copies.ts'
+import { TinyEtcd } from '../../../support/etcd/tiny-etcd.ts'
+import {
+  contentsOf,
+  createReadyFixture,
+  entriesOf,
+  nameOf,
+} from '../../../support/mirror/mirror-builders.ts'
+
+t.test('a value that is moved is moved in the copies, unless the entry has changed', async t => {
+  const etcd = new TinyEtcd()
+  etcd.write({ '/r/a/1': 'one' })
+  const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
+  const { keeper, copies, fed } = await createCopies(mirror, clock, nameOf)
+  const key = keyFromText('/r/a/1')
+  const [own, copy] = [mirror.keyspace('a'), copies.keyspace('a')].map(({ store }) =>
+    store.latest().get(key),
+  )
+  t.equal(Buffer.from(copy!.value).toString(), 'one')
+  const shared = Buffer.from(new SharedArrayBuffer(16))
+  shared.write('xxone', 0)
+  own!.move({ bytes: shared, start: 2, end: 5 })
+  keeper.moved(own!)
+  await clock.advance(0)
+  t.equal(copy!.bytes.buffer, shared.buffer, 'the copy has the same place')
+  t.equal(Buffer.from(copy!.value).toString(), 'one')
+  const entries = entriesOf(copies.keyspace('a').store.latest())
+  own!.move({ bytes: Buffer.from('two'), start: 0, end: 3 })
+  etcd.put({ '/r/a/1': 'new' })
+  keeper.moved(own!)
+  await clock.advance(0)
+  t.same(
+    [entries, entriesOf(copies.keyspace('a').store.latest())],
+    [['/r/a/1=one'], ['/r/a/1=new']],
+  )
+  fed.end()
+})
+
+t.test('a change of what is not mirrored is progress for the copies', async t => {
+  const etcd = new TinyEtcd()
+  etcd.write({ '/r/a/1': 'one' })
+  const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
+  const { copies, fed } = await createCopies(mirror, clock, nameOf)
+  etcd.put({ '/r/unknown/1': 'one' })
+  const read = copies.read('a', { freshness: { type: 'consistent' }, canGoElsewhere: false })
+  await clock.advance(0)
+  await clock.advance(0)
+  t.equal(copies.waitingReads, 0)
+  t.same(contentsOf(await read).entries, ['/r/a/1=one'])
+  fed.end()
+})

@@ -1,0 +1,56 @@
+/** Copies of a mirror in the same thread, whose records and messages arrive at once. */
+
+import type { Clock } from '../../../lib/base/clock.ts'
+import type { Key } from '../../../lib/base/keys.ts'
+import { defaultLimits } from '../../../lib/mirror/limits.ts'
+import { noMetrics } from '../../../lib/mirror/metrics.ts'
+import type { Mirror } from '../../../lib/mirror/mirror.ts'
+import { MirrorSet } from '../../../lib/mirror/mirror-set.ts'
+import { FaceMirrors } from '../../../lib/mirror/threads/face-mirrors.ts'
+import { type FedThread, Keeper } from '../../../lib/mirror/threads/keeper.ts'
+import { RemoteClients } from '../../../lib/mirror/threads/remote-client.ts'
+import { createRingMemory, RingReader, RingWriter } from '../../../lib/mirror/threads/ring.ts'
+import { SlabShelf } from '../../../lib/mirror/threads/slabs.ts'
+import { historyBounds, RecordingSink } from './mirror-builders.ts'
+
+export interface CopiesFixture {
+  readonly keeper: Keeper
+  readonly copies: FaceMirrors
+  readonly fed: FedThread
+}
+
+export async function createCopies(
+  mirror: Mirror,
+  clock: Clock & { advance(ms: number): Promise<void> },
+  keyspaceOf: (key: Key) => string | undefined,
+): Promise<CopiesFixture> {
+  const mirrors = new MirrorSet([mirror])
+  const keeper = new Keeper({ mirrors, clients: [], keyspaceOf, clock, readWaitMaxMs: 3000 })
+  const memory = createRingMemory(65_536)
+  const shelf = new SlabShelf(() => {})
+  const ask = (question: Parameters<FedThread['ask']>[0]): void => fed.ask(question)
+  const copies = new FaceMirrors({
+    layout: keeper.layout,
+    shown: keeper.shown,
+    ring: new RingReader(memory),
+    shelf,
+    takeRecord: () => memory,
+    ask,
+    clients: new RemoteClients(ask),
+    clock,
+    limits: defaultLimits,
+    metrics: noMetrics,
+    sink: new RecordingSink(),
+    history: historyBounds,
+  })
+  const fed: FedThread = keeper.attach({
+    ring: new RingWriter(memory),
+    sendSlab: (id, slab) => shelf.add(id, slab),
+    sendRecord: () => {},
+    wake: () => void copies.readRing(),
+    send: answer => copies.answered(answer),
+  })
+  copies.start()
+  await clock.advance(0)
+  return { keeper, copies, fed }
+}
