@@ -6,12 +6,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Freshness } from '../../base/freshness.ts'
-import { inRange, type KeyRange } from '../../base/keys.ts'
+import type { KeyRange } from '../../base/keys.ts'
 import { type Revision, revision } from '../../base/revision.ts'
 import { Slice } from '../../base/slice.ts'
 import type { RangePage } from '../feed/pages.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
+import { coversRange } from '../mirror.ts'
 import type { Mirrors } from '../mirrors.ts'
 import {
   type KeyspaceDescription,
@@ -95,13 +96,13 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   }
 
   covers(range: KeyRange): boolean {
-    return this.#ranges.some(one => covers(one, range))
+    return this.#ranges.some(one => coversRange(one, range))
   }
 
   /** Waits for a keyspace to be told of, unless it has been already. */
   add({ name, range }: KeyspaceDescription): void {
     if (this.#copies.has(name)) return
-    const feed = this.#feeds[this.#ranges.findIndex(one => covers(one, range))]
+    const feed = this.#feeds[this.#ranges.findIndex(one => coversRange(one, range))]
     if (feed === undefined) {
       throw new CacheError('invalid_request', `keyspace ${name} lies outside of what is mirrored`)
     }
@@ -393,9 +394,4 @@ class ShownRead implements ReadOptions {
 /** The revision up to which nothing is missing. A keyspace that was joined may be ahead of its feed. */
 function provenOf({ store }: MirroredKeyspace, { progress }: FaceFeed): Revision {
   return store.revision > progress.revision ? store.revision : progress.revision
-}
-
-function covers(outer: KeyRange, inner: KeyRange): boolean {
-  if (!inRange(inner.start, outer)) return false
-  return outer.end === undefined || (inner.end !== undefined && inner.end <= outer.end)
 }
