@@ -44,6 +44,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'config',
     'ops',
     'generate',
+    'controllers',
     'http',
     'upstream',
     'kube',

@@ -11,37 +11,34 @@ import { createHandler } from '../http/api/handler.ts'
 import type { MetricsText } from '../http/api/api.ts'
 import { OpenWatches } from '../http/watch/open-watches.ts'
 import { compactRevisionKey } from '../mirror/feed/compaction.ts'
-import { defaultLimits } from '../mirror/limits.ts'
+import { defaultHistory, defaultLimits } from '../mirror/limits.ts'
+import { keyspacesOf, snapshotsIn, storeIn } from '../mirror/contents.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import { Metrics } from '../ops/metrics.ts'
+import { faultLogger } from '../ops/fault-logger.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
-import { accessRules, createAuthorizer } from './authorization.ts'
+import { createAuthorizer, RuleChanges } from '../http/auth/authorization.ts'
 import { Followers, onAnyChange } from '../upkeep/followers.ts'
-import { ServiceHealth } from './health.ts'
+import { ServiceHealth } from '../upkeep/service-health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
-import { etcdKeysOf } from './etcd/etcd-keys.ts'
+import { KeyFolders } from '../etcd/key-folders.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
-import { createMirrors } from './mirrors.ts'
+import { createMirrors } from '../mirror/create-mirrors.ts'
 import { createFaults, type FaultsSide } from './faults.ts'
 import { createPage } from './page.ts'
-import { createWriteSide, type WriteSide } from './writes/write-side.ts'
+import { createWriteSide, type WriteSide } from './write-side.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import type { Recent } from '../ops/recent.ts'
 import {
   createMemoryKeeper,
   createRegistry,
   createUpstreamSide,
-  faultLogger,
-  checksOf,
-  history,
-  snapshotsIn,
-  storeIn,
   watchAll,
   withoutDropped,
 } from './service-parts.ts'
@@ -90,21 +87,20 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const indexes = new IndexKeeper({ storeOf, clock, fits: bytes => memory?.fits(bytes) ?? true })
   const hubs = new WatchHubs(mirrors, clock)
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
-  const authorizer = createAuthorizer(options.authorization, { clock, metrics: metrics.access })
-  const common = { clock, logger, registry, mirrors }
+  const common = { clock, random: systemRandom, logger, registry, mirrors }
+  const forAccess = { ...common, metrics: metrics.access }
+  const authorizer = createAuthorizer(options.authorization, forAccess)
   const upstreamSide = createUpstreamSide(kept, {
     ...common,
     metrics: metrics.upstream,
-    etcd: etcdKeysOf(clientsOf(options)),
-    prefix: options.prefix,
-    declared: options.configured ?? [],
+    etcd: new KeyFolders(clientsOf(options)),
     resumeHeld: keyspace => hubs.resumeHeld(keyspace),
   })
   const memory = createMemoryKeeper(options, {
     segments: threads?.segments ?? segments,
     indexes,
     clock,
-    keyspaces: () => mirrors.statuses().map(({ name }) => name as Key),
+    keyspaces: () => keyspacesOf(mirrors),
     storeOf,
     drop(keyspace) {
       dropped.add(keyspace)
@@ -112,7 +108,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
       registry.mirroredChanged()
     },
   })
-  const own = checksOf(upstreamSide, memory, threads)
+  const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
   const health = new ServiceHealth(mirrors, own, options.copies?.checks)
   const slabs = new SlabKeeper({
     latest: () => snapshotsIn(mirrors),
@@ -122,7 +118,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   })
   const writeSide = createWriteSide(options, { clock, registry, storeOf })
   followers.add(
-    authorizer && accessRules(options.prefix, authorizer),
+    authorizer && new RuleChanges(options.prefix, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),
     hubs,
     // The values of a face thread are in slabs of the main thread.
@@ -143,7 +139,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
   const sides = { ...shown, memory, writeSide, segments, threads }
-  const parts = { ...shared, ...sides, onFault: faultLogger(metrics, logger) }
+  const parts = { ...shared, ...sides, onFault: faultLogger(metrics.access, logger) }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, { ...parts, indexes }) }
 }
@@ -167,17 +163,25 @@ function mirrorsOf(
   const { clock = systemClock, limits = defaultLimits, logger, copies } = options
   const common = { clock, limits, metrics: metrics.mirror, sink }
   if (copies !== undefined) {
-    return { mirrors: copies.createMirrors({ ...common, history }), threads: undefined }
+    return {
+      mirrors: copies.createMirrors({ ...common, history: defaultHistory }),
+      threads: undefined,
+    }
   }
   let threads: Threads | undefined = undefined
-  const mirrors = createMirrors(options, {
-    ...common,
-    random: systemRandom,
-    logger,
-    keyspaceOf: registry.keyspaceOf,
-    compactRevisionKey,
-    onFactsChanged: () => threads?.keeper.factsChanged(),
-  })
+  const { prefix, configured = [], ...etcds } = options
+  const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
+  const mirrors = createMirrors(
+    { ...etcds, prefixes: [`${prefix}/`, ...elsewhere] },
+    {
+      ...common,
+      random: systemRandom,
+      logger,
+      keyspaceOf: registry.keyspaceOf,
+      compactRevisionKey,
+      onFactsChanged: () => threads?.keeper.factsChanged(),
+    },
+  )
   if (options.threads !== undefined) {
     threads = new Threads(options.threads, {
       mirrors,

@@ -1,9 +1,6 @@
 /** Parts of a service that are made from its options. */
 
-import type { HealthCheck } from '../base/health-check.ts'
-import { CacheError } from '../base/errors.ts'
-import { type Key, keyFromText } from '../base/keys.ts'
-import type { Logger } from '../base/logger.ts'
+import type { Key } from '../base/keys.ts'
 import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { isLoopback } from '../config/auth.ts'
@@ -18,18 +15,15 @@ import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import { versionBody } from '../kube/documents/discovery.ts'
 import type { OpenWatches } from '../http/watch/open-watches.ts'
+import { defaultHistory } from '../mirror/limits.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { CertificateDates } from '../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../ops/system.ts'
-import type { HistoryBounds } from '../store/history.ts'
-import type { Keyspace } from '../store/keyspace.ts'
 import type { SegmentCache } from '../store/segments.ts'
-import type { Snapshot } from '../store/snapshot.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
-import { declaringKeyspaces, ruleKeyspaces } from '../kube/resources/special-keyspaces.ts'
+import { mirroredKeyspaces, specialKeyspaces } from '../kube/resources/special-keyspaces.ts'
 import { digests } from '../ops/digests.ts'
-import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
 import type { FaultsSide } from './faults.ts'
 import type { ServiceOptions } from './service-options.ts'
 import {
@@ -37,15 +31,7 @@ import {
   MemoryKeeper,
   type MemoryKeeperOptions,
 } from '../upkeep/memory-keeper.ts'
-import type { Threads } from './threads.ts'
-import { UpstreamSide, type UpstreamParts } from './upstream-side.ts'
-
-/** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
-export const history: HistoryBounds = {
-  maxBatches: 100_000,
-  maxAgeMs: 10 * 60_000,
-  maxBytes: 256 * 1024 * 1024,
-}
+import { type UpstreamParts, UpstreamSide } from './upstream-side.ts'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(options: ServiceOptions, serverAddress: string): LiveRegistry {
@@ -55,8 +41,8 @@ export function createRegistry(options: ServiceOptions, serverAddress: string): 
     prefix,
     configured: upstream === undefined ? configured : [],
     excluded: upstream === undefined ? excluded : [],
-    isMirrored: mirroredOf(options),
-    history,
+    isMirrored: mirroredKeyspaces(options),
+    history: defaultHistory,
     serverAddress,
     digests,
     logger,
@@ -100,25 +86,14 @@ export function listenForAdmin(
   return Server.listen({ listen, handler: guarded, clock, onFault })
 }
 
-/** etcd's own API beside ours; undefined where it is not asked for. */
-export function openEtcdDoor(
-  { etcdDoor, client, logger, clock = systemClock }: ServiceOptions,
-  { metrics }: { readonly metrics: Metrics },
-): Promise<EtcdDoor> | undefined {
-  return etcdDoor === undefined
-    ? undefined
-    : startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
-}
-
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */
 export function createMemoryKeeper(
   { memoryBudgetBytes, upstream, prefix, logger }: ServiceOptions,
   parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,
 ): MemoryKeeper | undefined {
   if (memoryBudgetBytes === undefined) return undefined
-  const [isRule, isDeclaring] = [ruleKeyspaces(prefix), declaringKeyspaces(prefix)]
-  const canDrop = (keyspace: Key): boolean =>
-    upstream !== undefined && !isRule(keyspace) && !isDeclaring(keyspace)
+  const isSpecial = specialKeyspaces(prefix)
+  const canDrop = (keyspace: Key): boolean => upstream !== undefined && !isSpecial(keyspace)
   return new MemoryKeeper({ ...parts, budgetBytes: memoryBudgetBytes, canDrop, logger })
 }
 
@@ -131,21 +106,10 @@ export function withoutDropped(options: ServiceOptions, dropped: ReadonlySet<Key
 
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
-  { upstream, isKept = () => true }: ServiceOptions,
-  parts: Omit<UpstreamParts, 'isKept'>,
+  { upstream, isKept, prefix, configured: declared = [] }: ServiceOptions,
+  parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared'>,
 ): UpstreamSide | undefined {
-  return upstream === undefined ? undefined : new UpstreamSide(upstream, { ...parts, isKept })
-}
-
-/** What declares resources or rules is mirrored even where it is not kept for clients. */
-function mirroredOf({ prefix, isKept, excluded = [] }: ServiceOptions): (keyspace: Key) => boolean {
-  const isRule = ruleKeyspaces(prefix)
-  const isDeclaring = declaringKeyspaces(prefix)
-  const isExcluded = new Set<string>(excluded.map(keyFromText))
-  return keyspace => {
-    if (isExcluded.has(keyspace)) return false
-    return isKept === undefined || isKept(keyspace) || isRule(keyspace) || isDeclaring(keyspace)
-  }
+  return upstream && new UpstreamSide(upstream, { ...parts, isKept, prefix, declared })
 }
 
 interface Watched {
@@ -175,40 +139,4 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())
-}
-
-/** Logs each mistake of ours once, with its stack, and counts it. */
-export function faultLogger(metrics: Metrics, logger: Logger): OnFault {
-  return error => {
-    metrics.access.fault()
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    logger.error('internal error while handling a request', { error: stack })
-  }
-}
-
-/** Undefined also while a keyspace is being dropped. */
-export function storeIn(mirrors: Mirrors, keyspace: Key): Keyspace | undefined {
-  try {
-    return mirrors.keyspace(keyspace).store
-  } catch (error) {
-    if (error instanceof CacheError && error.code === 'not_found') return undefined
-    throw error
-  }
-}
-
-/** The newest contents of all keyspaces. */
-export function snapshotsIn(mirrors: Mirrors): Snapshot[] {
-  return mirrors.statuses().flatMap(({ name }) => storeIn(mirrors, name as Key)?.latest() ?? [])
-}
-
-/** What is said of the health of these at /readyz. */
-export function checksOf(
-  upstreamSide: UpstreamSide | undefined,
-  memory: MemoryKeeper | undefined,
-  threads: Pick<Threads, 'check'> | undefined,
-): HealthCheck[] {
-  const checks = [...(upstreamSide?.checks ?? [])]
-  if (memory !== undefined) checks.push(memory.healthCheck)
-  if (threads !== undefined) checks.push(threads.check)
-  return checks
 }

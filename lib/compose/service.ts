@@ -17,12 +17,12 @@ import { systemClock } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import type { SegmentCache } from '../store/segments.ts'
 import type { FaultsSide } from './faults.ts'
-import type { EtcdDoor } from './etcd/etcd-door.ts'
-import type { ServiceHealth } from './health.ts'
+import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
+import type { ServiceHealth } from '../upkeep/service-health.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
-import type { WriteSide } from './writes/write-side.ts'
-import { listenForAdmin, openEtcdDoor } from './service-parts.ts'
+import type { WriteSide } from './write-side.ts'
+import { listenForAdmin } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
 import type { Front, Threads } from './threads.ts'
@@ -100,7 +100,7 @@ export class Service {
       front.close()
       throw error
     })
-    const etcdDoor = await openEtcdDoor(options, parts)?.catch((error: unknown) => {
+    const etcdDoor = await openEtcdDoor(options, parts.metrics)?.catch((error: unknown) => {
       front.close()
       admin?.close()
       throw error
@@ -230,6 +230,14 @@ export class Service {
     await this.#upstreamSide?.stop()
     await this.#mirrors.stop()
   }
+}
+
+/** etcd's own API beside ours; undefined where it is not asked for. */
+function openEtcdDoor(
+  { etcdDoor, client, logger, clock = systemClock }: ServiceOptions,
+  metrics: Metrics,
+): Promise<EtcdDoor> | undefined {
+  return etcdDoor && startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
 }
 
 /** Listens in this thread. */

@@ -2,10 +2,8 @@
 
 import { minors, schemaOf } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
-import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
 import type { Logger } from '../base/logger.ts'
 import { InexactEvents } from '../http/api/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
@@ -20,6 +18,7 @@ import {
 } from '../upstream/aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from '../upstream/aggregated/locate.ts'
 import type { BalancedUpstream, ServerStanding } from '../upstream/balanced-upstream.ts'
+import { contentsAt, heldIn } from '../mirror/contents.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
 import { systemRandom } from '../ops/system.ts'
@@ -27,9 +26,7 @@ import type { Batch } from '../store/event.ts'
 import type { Follower } from '../upkeep/followers.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { Resource } from '../kube/resources/resource.ts'
-import type { Declared } from '../upstream/aggregated/aggregated-resource.ts'
-import type { Snapshot } from '../store/snapshot.ts'
-import type { Held } from '../upstream/evidence/compare.ts'
+import { declaredIn } from '../upstream/aggregated/aggregated-resource.ts'
 import { Evidence } from '../upstream/evidence/evidence.ts'
 import { type ReportOptions, ResourceReport } from '../upstream/knowledge/report.ts'
 import type { PaceLimits } from '../upstream/evidence/pace.ts'
@@ -59,8 +56,8 @@ export interface UpstreamParts {
   readonly mirrors: Mirrors
   /** Has the watchers of a keyspace go on that wait for an event to be compared. */
   readonly resumeHeld: (keyspace: Key) => void
-  /** Whether a keyspace is kept, and answered from. */
-  readonly isKept: (keyspace: Key) => boolean
+  /** Whether a keyspace is kept, and answered from; all are if it is left out. */
+  readonly isKept?: ((keyspace: Key) => boolean) | undefined
   readonly etcd: EtcdKeys
   /** `/registry` */
   readonly prefix: string
@@ -91,7 +88,7 @@ export class UpstreamSide implements Follower {
 
   constructor(options: UpstreamOptions, parts: UpstreamParts) {
     const { servers, compatibleMinors = new Set(), passed, isIdentityHeader } = options
-    const { clock, logger, metrics, registry, mirrors, isKept } = parts
+    const { clock, logger, metrics, registry, mirrors, isKept = () => true } = parts
     this.#servers = servers
     this.readSwitch = new ReadSwitch(logger)
     const isServed = (keyspace: Key): boolean =>
@@ -212,44 +209,12 @@ export class UpstreamSide implements Follower {
   }
 }
 
-/** What the mirror had at a revision. */
-function contentsAt(
-  mirrors: Mirrors,
-): (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot> {
-  return async (keyspace, revision, signal) => {
-    const freshness = { type: 'exact', revision } as const
-    const read = { freshness, canGoElsewhere: false, signal }
-    const outcome = await mirrors.read(keyspace, read)
-    if (outcome.from === 'mirror') return outcome.snapshot
-    throw new CacheError('not_ready', `the mirror does not hold revision ${revision}`)
-  }
-}
-
-/** What an operator has declared of a resource, in whichever version. */
-function declaredIn(
-  declared: readonly Resource[],
-  { group, resource }: { readonly group: string; readonly resource: string },
-): Declared | undefined {
-  const found = declared.find(one => one.group === group && one.resource === resource)
-  if (found?.storage === undefined) return undefined
-  const { fields, storage, custom, kind, isNamespaced } = found
-  const { prefix, version: storedVersion } = storage
-  return { prefix, storedVersion, fields, columns: custom?.columns, kind, isNamespaced }
-}
-
-/** What the mirror has of a keyspace; undefined while it has nothing. */
-function heldIn(mirrors: Mirrors, keyspace: Key): Held | undefined {
-  if (!mirrors.has(keyspace)) return undefined
-  const { isServed, store } = mirrors.keyspace(keyspace)
-  return isServed ? { snapshot: store.latest(), proven: mirrors.proven(keyspace) } : undefined
-}
-
 /** What is known of the resources of a server that is no kube-apiserver. */
 function aggregatedOf(
   common: Pick<AggregatedOptions, 'upstream' | 'clock' | 'random' | 'logger' | 'isServed' | 'at'>,
   parts: UpstreamParts,
 ): AggregatedResources {
-  const { registry, mirrors, isKept } = parts
+  const { registry, mirrors, isKept = () => true } = parts
   const aggregated = new AggregatedResources({
     ...common,
     etcd: parts.etcd,

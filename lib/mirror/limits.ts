@@ -1,6 +1,7 @@
 /** Every bound and pause of the mirror, with its reason. Tests and simulations pass their own. */
 
 import type { BackoffBounds } from '../base/backoff.ts'
+import type { HistoryBounds } from '../store/history.ts'
 
 export interface MirrorLimits {
   /** How long a read may wait before it is refused. kube-apiserver waits as long, so clients expect it. */
@@ -97,4 +98,11 @@ export const defaultLimits: MirrorLimits = {
   selfCheckPageEntries: 5000,
   wholeDirectReadsMax: 2,
   smallDirectReadsMax: 8,
+}
+
+/** Five minutes are what clients expect of a continuation; the rest bounds memory for each keyspace. */
+export const defaultHistory: HistoryBounds = {
+  maxBatches: 100_000,
+  maxAgeMs: 10 * 60_000,
+  maxBytes: 256 * 1024 * 1024,
 }

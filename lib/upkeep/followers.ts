@@ -2,16 +2,17 @@
  *  mirror, and filled before the mirror starts. */
 
 import type { Key } from '../base/keys.ts'
-import type { MirrorSink } from '../mirror/mirrored-keyspace.ts'
+import type { Revision } from '../base/revision.ts'
+import type { MirrorSink, ResetReason } from '../mirror/mirrored-keyspace.ts'
 import type { Batch } from '../store/event.ts'
 
 export interface Follower {
   /** A keyspace has applied a batch. */
   applied?(keyspace: Key, batch: Batch): void
   /** Keyspaces are complete up to a newer revision, without a change. */
-  progressed?(): void
+  progressed?(keyspaces: readonly string[], revision: Revision): void
   /** A keyspace has other contents, and another history. */
-  reset?(keyspace: Key): void
+  reset?(keyspace: Key, reason: ResetReason): void
   /** A keyspace is in another state. */
   stateChanged?(keyspace: Key): void
 }
@@ -28,12 +29,13 @@ export class Followers implements MirrorSink {
     for (const one of this.#all) one.applied?.(keyspace as Key, batch)
   }
 
-  progressed(): void {
-    for (const one of this.#all) one.progressed?.()
+  progressed(keyspaces: Iterable<string>, revision: Revision): void {
+    const names = [...keyspaces]
+    for (const one of this.#all) one.progressed?.(names, revision)
   }
 
-  reset(keyspace: string): void {
-    for (const one of this.#all) one.reset?.(keyspace as Key)
+  reset(keyspace: string, reason: ResetReason): void {
+    for (const one of this.#all) one.reset?.(keyspace as Key, reason)
   }
 
   stateChanged(keyspace: string): void {

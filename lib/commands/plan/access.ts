@@ -30,7 +30,7 @@ import { defaultUpstreamTimeouts, UpstreamServer } from '../../upstream/server.t
 import { BalancedUpstream } from '../../upstream/balanced-upstream.ts'
 import { TokenFile } from '../../upstream/token.ts'
 import { systemClock } from '../../ops/system.ts'
-import type { AuthorizationOptions } from '../../compose/authorization.ts'
+import type { AuthorizationOptions } from '../../http/auth/authorization.ts'
 import type { ServiceOptions } from '../../compose/service.ts'
 import { upstreamFrom } from './upstream.ts'
 

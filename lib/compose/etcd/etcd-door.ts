@@ -1,7 +1,6 @@
 /** etcd's API in front of an etcd: the door with its certificate and its connections. */
 
 import type { Clock } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
 import { keyFromText } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { EtcdConnection } from '../../config/etcd.ts'
@@ -12,6 +11,7 @@ import { openDoor } from '../../etcd/face/door.ts'
 import { EtcdSessions } from '../../etcd/face/pass/etcd-sessions.ts'
 import type { MirrorSet } from '../../mirror/mirror-set.ts'
 import type { Metrics } from '../../ops/metrics.ts'
+import { faultLogger } from '../../ops/fault-logger.ts'
 import { systemRandom } from '../../ops/system.ts'
 import type { HistoryBounds } from '../../store/history.ts'
 import type { Followers } from '../../upkeep/followers.ts'
@@ -57,7 +57,11 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
       clock,
       random: systemRandom,
       metrics: metrics.etcdFace,
-      onFault: faultTeller(metrics, logger),
+      onFault: faultLogger(
+        metrics.access,
+        logger,
+        "internal error while answering a call of etcd's API",
+      ),
     })
     tls.onChange(renewed => door.renewTls(renewed))
     logger.info("serving etcd's API", { etcd: door.address })
@@ -82,13 +86,4 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
 
 function asKeys({ read, write }: AllowedTexts): AllowedPrefixes {
   return { read: read.map(keyFromText), write: write.map(keyFromText) }
-}
-
-/** Logs each mistake of ours once, with its stack, and counts it. */
-function faultTeller(metrics: Metrics, logger: Logger): (error: unknown) => void {
-  return error => {
-    metrics.access.fault()
-    const { stack, message } = CacheError.from(error, 'unsupported')
-    logger.error("internal error while answering a call of etcd's API", { error: stack ?? message })
-  }
 }

@@ -8,7 +8,6 @@ import { defaultLimits } from '../../mirror/limits.ts'
 import { EtcdView } from '../../mirror/etcd-view.ts'
 import { MirrorSet } from '../../mirror/mirror-set.ts'
 import { Mirror } from '../../mirror/mirror.ts'
-import type { MirrorSink } from '../../mirror/mirrored-keyspace.ts'
 import type { Metrics } from '../../ops/metrics.ts'
 import { systemRandom } from '../../ops/system.ts'
 import type { HistoryBounds } from '../../store/history.ts'
@@ -49,7 +48,6 @@ export function createEtcdMirror(options: EtcdMirrorOptions): EtcdMirror {
     range: prefixRange(keyFromText(prefix)),
   }))
   const followers = new Followers()
-  const sinks: MirrorSink[] = [followers]
   const mirror = new Mirror({
     client,
     clock,
@@ -57,33 +55,14 @@ export function createEtcdMirror(options: EtcdMirrorOptions): EtcdMirror {
     limits: defaultLimits,
     logger,
     metrics: metrics.mirror,
-    sink: toAll(sinks),
+    sink: followers,
     ranges: places.map(({ range }) => range),
     keyspaceOf: (key: Key) => places.find(({ range }) => inRange(key, range))?.name,
   })
   const mirrors = new MirrorSet([mirror])
   for (const place of places) mirrors.add({ ...place, history })
   const view = new EtcdView({ mirror, client, keyspaces: places.map(({ name }) => name) })
-  sinks.push(view)
   const contents = (): Snapshot[] => places.map(({ name }) => mirror.keyspace(name).store.latest())
-  followers.add(new SlabKeeper({ latest: contents, clock, logger }))
+  followers.add(new SlabKeeper({ latest: contents, clock, logger }), view)
   return { view, mirrors, followers }
-}
-
-function toAll(sinks: readonly MirrorSink[]): MirrorSink {
-  return {
-    applied: (keyspace, batch) => {
-      for (const sink of sinks) sink.applied(keyspace, batch)
-    },
-    progressed: (keyspaces, revision) => {
-      const names = [...keyspaces]
-      for (const sink of sinks) sink.progressed(names, revision)
-    },
-    reset: (keyspace, reason) => {
-      for (const sink of sinks) sink.reset(keyspace, reason)
-    },
-    stateChanged: (keyspace, state) => {
-      for (const sink of sinks) sink.stateChanged(keyspace, state)
-    },
-  }
 }

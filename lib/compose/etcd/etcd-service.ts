@@ -4,10 +4,11 @@ import { sleep } from '../../base/clock.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
 import type { Listen } from '../../http/server/server.ts'
 import { Metrics } from '../../ops/metrics.ts'
+import { faultLogger } from '../../ops/fault-logger.ts'
 import { systemClock } from '../../ops/system.ts'
 import { type EtcdDoorOptions, startEtcdDoor } from './etcd-door.ts'
-import { ServiceHealth } from '../health.ts'
-import { faultLogger, listenForAdmin } from '../service-parts.ts'
+import { ServiceHealth } from '../../upkeep/service-health.ts'
+import { listenForAdmin } from '../service-parts.ts'
 
 export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
   /** Where health and metrics are; nowhere if it is left out. */
@@ -36,7 +37,7 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   metrics.watchKeyspaces(() => mirrors.statuses())
   const admin = await listenForAdmin(
     { adminListen, schema: schemaOf() },
-    { health, metrics, upstreamSide: undefined, onFault: faultLogger(metrics, logger) },
+    { health, metrics, upstreamSide: undefined, onFault: faultLogger(metrics.access, logger) },
   )?.catch(async (error: unknown) => {
     await door.stop(0)
     throw error

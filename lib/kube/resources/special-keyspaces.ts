@@ -1,7 +1,7 @@
 /** Keyspaces whose objects affect how others are served: access rules, and declarations of resources. They are mirrored even if they are
  *  not served, and are never evicted. */
 
-import { keyFromText } from '../../base/keys.ts'
+import { type Key, keyFromText } from '../../base/keys.ts'
 
 const ruleResources = ['roles', 'rolebindings', 'clusterroles', 'clusterrolebindings']
 
@@ -15,9 +15,25 @@ export function ruleKeyspaces(prefix: string): (keyspace: string) => boolean {
   return isOneOf(prefix, ruleResources)
 }
 
-/** True for keyspaces whose objects declare resources. */
-export function declaringKeyspaces(prefix: string): (keyspace: string) => boolean {
-  return isOneOf(prefix, declaringResources)
+/** True for keyspaces that affect how others are served. */
+export function specialKeyspaces(prefix: string): (keyspace: string) => boolean {
+  return isOneOf(prefix, [...ruleResources, ...declaringResources])
+}
+
+/** Which keyspaces are mirrored: what is kept for clients, and what affects how others are served; nothing that is excluded. */
+export function mirroredKeyspaces({
+  prefix,
+  isKept = () => true,
+  excluded = [],
+}: {
+  readonly prefix: string
+  readonly isKept?: ((keyspace: Key) => boolean) | undefined
+  /** etcd prefixes. */
+  readonly excluded?: readonly string[] | undefined
+}): (keyspace: Key) => boolean {
+  const isSpecial = specialKeyspaces(prefix)
+  const isExcluded = new Set<string>(excluded.map(keyFromText))
+  return keyspace => !isExcluded.has(keyspace) && (isKept(keyspace) || isSpecial(keyspace))
 }
 
 function isOneOf(prefix: string, resources: readonly string[]): (keyspace: string) => boolean {

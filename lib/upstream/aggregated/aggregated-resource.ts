@@ -26,6 +26,18 @@ export interface Declared {
   readonly columns: readonly CustomColumn[] | undefined
 }
 
+/** What an operator has declared of a resource, in whichever version. */
+export function declaredIn(
+  declared: readonly Resource[],
+  { group, resource }: { readonly group: string; readonly resource: string },
+): Declared | undefined {
+  const found = declared.find(one => one.group === group && one.resource === resource)
+  if (found?.storage === undefined) return undefined
+  const { fields, storage, custom, kind, isNamespaced } = found
+  const { prefix, version: storedVersion } = storage
+  return { prefix, storedVersion, fields, columns: custom?.columns, kind, isNamespaced }
+}
+
 /** What is assumed before anything was learnt. */
 export function nothingLearned(columns: readonly CustomColumn[] | undefined): LearnedOutput {
   return {

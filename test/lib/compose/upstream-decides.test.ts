@@ -11,7 +11,7 @@ import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
-import type { OtherEtcd } from '../../../lib/compose/mirrors.ts'
+import type { OtherEtcd } from '../../../lib/mirror/create-mirrors.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask } from '../../support/http/served.ts'
 import {

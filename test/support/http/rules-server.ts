@@ -1,7 +1,7 @@
 /** Answers reviews in this process as the test upstream does, without a network, and counts them. */
 
 import { CacheError } from '../../../lib/base/errors.ts'
-import type { AuthorizationOptions } from '../../../lib/compose/authorization.ts'
+import type { AuthorizationOptions } from '../../../lib/http/auth/authorization.ts'
 import { Callers } from '../../../lib/http/auth/callers.ts'
 import type { ReviewServer } from '../../../lib/http/auth/reviews.ts'
 import type { Identity } from '../../../lib/kube/access-review.ts'

@@ -15,25 +15,17 @@ import { badRequest, notExactly } from '../../status.ts'
 import { invalidPathName } from '../../request/request.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { ServiceAllocator } from '../strategies/row.ts'
+import type { GeneratedValues } from '../generated-values.ts'
 import { storedBytes } from '../stored-form.ts'
 import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
-import type { WriteStore } from '../write-store.ts'
+import type { WriteStore } from '../../../store/write-store.ts'
 
 /** What all writes share. */
 export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
   /** Milliseconds since 1970. */
   readonly wallMs: () => number
-}
-
-/** What new objects are given that nobody chooses. */
-export interface GeneratedValues {
-  /** A fresh uid. */
-  readonly uid: () => string
-  /** Five characters for a generated name. */
-  readonly nameSuffix: () => string
-  readonly allocator: ServiceAllocator
 }
 
 export interface SessionOptions {

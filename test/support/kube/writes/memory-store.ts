@@ -8,7 +8,7 @@ import { ApiState } from '../../../../lib/kube/api-state.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
 import { type WriteServices, WriteSession } from '../../../../lib/kube/write/operations/session.ts'
-import type { WriteStore } from '../../../../lib/kube/write/write-store.ts'
+import type { WriteStore } from '../../../../lib/store/write-store.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'
 

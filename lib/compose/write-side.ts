@@ -1,19 +1,19 @@
 /** What a service has that does the writes itself: the writes, and the controllers that go on around them. */
 
-import type { Clock } from '../../base/clock.ts'
-import { type Key, keyFromText, minKey } from '../../base/keys.ts'
-import { Actors } from '../../controllers/actors/actors.ts'
-import { Controllers } from '../../controllers/controllers.ts'
-import type { WriteServices } from '../../kube/write/operations/session.ts'
-import type { KeyValue } from '../../store/event.ts'
-import type { Keyspace } from '../../store/keyspace.ts'
-import type { LiveRegistry } from '../../upkeep/live-registry.ts'
-import { ApiCluster } from '../../controllers/api-cluster.ts'
-import type { ServiceOptions } from '../service-options.ts'
-import { seedNamespaces } from './seed-namespaces.ts'
-import { createWriteServices } from './write-store.ts'
-
-export { type ActorName, actorNames, type Simulation } from '../../controllers/actors/actors.ts'
+import { randomInt, randomUUID } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import { type Key, keyFromText, minKey } from '../base/keys.ts'
+import { Actors } from '../controllers/actors/actors.ts'
+import { Controllers } from '../controllers/controllers.ts'
+import type { WriteServices } from '../kube/write/operations/session.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { Keyspace } from '../store/keyspace.ts'
+import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import { ApiCluster } from '../controllers/api-cluster.ts'
+import type { ServiceOptions } from './service-options.ts'
+import { seedNamespaces } from '../controllers/system-namespaces.ts'
+import { createWriteStore } from '../etcd/write-store.ts'
+import { createGenerated } from '../kube/write/generated-values.ts'
 
 export interface WriteSide {
   readonly writes: WriteServices
@@ -82,4 +82,14 @@ export function createWriteSide(
       actors?.stop()
     },
   }
+}
+
+export function createWriteServices(
+  {
+    client,
+    generated = createGenerated(() => randomUUID(), randomInt),
+  }: Pick<ServiceOptions, 'client' | 'generated'>,
+  clock: Clock,
+): WriteServices {
+  return { ...generated, store: createWriteStore(client, clock), wallMs: () => clock.wallMs() }
 }

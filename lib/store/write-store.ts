@@ -1,7 +1,7 @@
 /** What writes need of etcd, and no more. */
 
-import type { Key, KeyRange } from '../../base/keys.ts'
-import type { KeyValue } from '../../store/event.ts'
+import type { Key, KeyRange } from '../base/keys.ts'
+import type { KeyValue } from './event.ts'
 
 export interface WriteStore {
   /** The newest entry of a key. */

@@ -2,10 +2,9 @@
 
 import { inRange, keyFromText, type KeyRange, prefixRange } from '../base/keys.ts'
 import type { Client } from '../etcd/client.ts'
-import type { Resource } from '../kube/resources/resource.ts'
-import { MirrorSet } from '../mirror/mirror-set.ts'
-import { Mirror, type MirrorOptions } from '../mirror/mirror.ts'
-import { rangesWithout } from '../mirror/feed/ranges.ts'
+import { MirrorSet } from './mirror-set.ts'
+import { Mirror, type MirrorOptions } from './mirror.ts'
+import { rangesWithout } from './feed/ranges.ts'
 
 /** An etcd that keeps what lies below some prefixes. */
 export interface OtherEtcd {
@@ -18,17 +17,17 @@ export interface MirrorsOptions {
   readonly others?: readonly OtherEtcd[] | undefined
   /** etcd prefixes that are neither mirrored nor served. */
   readonly excluded?: readonly string[] | undefined
-  readonly prefix: string
-  readonly configured?: readonly Resource[] | undefined
+  /** What is followed, beside what other etcds keep. */
+  readonly prefixes: readonly string[]
 }
 
 /** Mirrors that are not started. The first etcd is followed wherever no other one is, and nothing is excluded. */
 export function createMirrors(
-  { client, others = [], excluded = [], prefix, configured = [] }: MirrorsOptions,
+  { client, others = [], excluded = [], prefixes }: MirrorsOptions,
   common: Omit<MirrorOptions, 'client' | 'ranges'>,
 ): MirrorSet {
   const elsewhere = [...excluded, ...others.flatMap(({ prefixes }) => prefixes)].map(rangeBelow)
-  const ranges = rangesOf(prefix, configured).flatMap(range => rangesWithout(range, elsewhere))
+  const ranges = rangesOf(prefixes).flatMap(range => rangesWithout(range, elsewhere))
   return new MirrorSet([
     new Mirror({ ...common, client, ranges }),
     ...others.map(
@@ -38,11 +37,10 @@ export function createMirrors(
   ])
 }
 
-/** What is followed: everything under the prefix in one stream, and what is configured to lie elsewhere. */
-function rangesOf(prefix: string, configured: readonly Resource[]): KeyRange[] {
-  const prefixes = [`${prefix}/`, ...configured.map(({ storage }) => storage?.prefix ?? '')]
+/** A stream for each prefix that does not lie below another one. */
+function rangesOf(prefixes: readonly string[]): KeyRange[] {
   const ranges: KeyRange[] = []
-  for (const one of prefixes.sort((a, b) => a.length - b.length)) {
+  for (const one of [...prefixes].sort((a, b) => a.length - b.length)) {
     const range = prefixRange(keyFromText(one))
     if (!ranges.some(known => inRange(range.start, known))) ranges.push(range)
   }

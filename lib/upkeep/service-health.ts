@@ -1,12 +1,12 @@
 /** The health of a service: whether it has mirrored everything, and whether it is about to stop. */
 
 import type { HealthCheck } from '../base/health-check.ts'
-import type { Health } from '../http/admin/health.ts'
 import { type LoadReport, secondsLeft } from '../mirror/feed/bootstrap.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
-import type { Follower } from '../upkeep/followers.ts'
+import type { Follower } from './followers.ts'
 
-export class ServiceHealth implements Health, Follower {
+/** The checks of /livez and /readyz. */
+export class ServiceHealth implements Follower {
   readonly livez: readonly HealthCheck[]
   /** Resolves when everything is mirrored for the first time. */
   readonly ready: Promise<void>
@@ -22,11 +22,11 @@ export class ServiceHealth implements Health, Follower {
 
   constructor(
     mirrors: Mirrors,
-    own: readonly HealthCheck[] = [],
+    own: readonly (HealthCheck | undefined)[] = [],
     others: readonly HealthCheck[] = [],
   ) {
     this.#mirrors = mirrors
-    this.own = own
+    this.own = own.filter(check => check !== undefined)
     this.ready = new Promise(resolve => (this.#onReady = resolve))
     const ping: HealthCheck = { name: 'ping', problem: () => undefined }
     const mirror: HealthCheck = { name: 'mirror', problem: () => problemOf(mirrors) }
@@ -36,7 +36,7 @@ export class ServiceHealth implements Health, Follower {
       problem: () => (this.#isStopping ? 'process is shutting down' : undefined),
     }
     this.livez = [ping]
-    this.#before = [ping, mirror, ...own]
+    this.#before = [ping, mirror, ...this.own]
     this.#others = others
     this.#shutdown = shutdown
   }

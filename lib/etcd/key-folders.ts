@@ -1,24 +1,30 @@
 /** Reads single keys and folders of the mirrored etcds, for the search of where something is stored. */
 
-import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../../base/keys.ts'
-import type { Client } from '../../etcd/client.ts'
-import type { EtcdKeys } from '../../upstream/aggregated/locate.ts'
+import { type Key, keyFromText, prefixEnd, singleKey, textFromKey } from '../base/keys.ts'
+import type { Client } from './client.ts'
+import type { KeyValue } from '../store/event.ts'
 
-/** The first of them that has a key is believed. */
-export function etcdKeysOf(clients: readonly Client[]): EtcdKeys {
-  return {
-    async entry(key, signal) {
-      for (const client of clients) {
-        const { entries } = await client.range({ range: singleKey(key), limit: 1 }, signal)
-        if (entries[0] !== undefined) return entries[0]
-      }
-      return undefined
-    },
-    async folders(prefix, max, signal) {
-      const found = new Set<Key>()
-      for (const client of clients) await collect(client, { prefix, max, found }, signal)
-      return [...found]
-    },
+export class KeyFolders {
+  readonly #clients: readonly Client[]
+
+  constructor(clients: readonly Client[]) {
+    this.#clients = clients
+  }
+
+  /** The entry of a key, of the first etcd that has it. */
+  async entry(key: Key, signal: AbortSignal): Promise<KeyValue | undefined> {
+    for (const client of this.#clients) {
+      const { entries } = await client.range({ range: singleKey(key), limit: 1 }, signal)
+      if (entries[0] !== undefined) return entries[0]
+    }
+    return undefined
+  }
+
+  /** The folders directly below a prefix that ends with a slash, each with its final slash; at most `max` of each etcd. */
+  async folders(prefix: Key, max: number, signal: AbortSignal): Promise<Key[]> {
+    const found = new Set<Key>()
+    for (const client of this.#clients) await collect(client, { prefix, max, found }, signal)
+    return [...found]
   }
 }
 

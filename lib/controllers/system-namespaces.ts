@@ -1,10 +1,10 @@
 /** The namespaces that every cluster has: kube-apiserver makes them when it starts, and so do we in an etcd of our own. */
 
-import type { ApiState } from '../../kube/api-state.ts'
-import { parseQuery } from '../../kube/request/request.ts'
-import { StatusError } from '../../kube/status.ts'
-import { create } from '../../kube/write/operations/write.ts'
-import { type WriteServices, WriteSession } from '../../kube/write/operations/session.ts'
+import type { ApiState } from '../kube/api-state.ts'
+import { parseQuery } from '../kube/request/request.ts'
+import { StatusError } from '../kube/status.ts'
+import { create } from '../kube/write/operations/write.ts'
+import { type WriteServices, WriteSession } from '../kube/write/operations/session.ts'
 
 const names = ['default', 'kube-node-lease', 'kube-public', 'kube-system']
 

@@ -1,62 +1,13 @@
 /** Writes of the API by transactions against etcd: each compares the revision of its key. */
 
-import { randomInt, randomUUID } from 'node:crypto'
-import type { Clock } from '../../base/clock.ts'
-import { singleKey } from '../../base/keys.ts'
-import type { Revision } from '../../base/revision.ts'
-import type { Client, OperationResult, TxnRequest } from '../../etcd/client.ts'
-import type { GeneratedValues, WriteServices } from '../../kube/write/operations/session.ts'
-import type { ServiceAllocator } from '../../kube/write/strategies/row.ts'
-import type { Commit, WriteChange, WriteStore } from '../../kube/write/write-store.ts'
-import type { KeyValue } from '../../store/event.ts'
-import type { ServiceOptions } from '../service-options.ts'
+import type { Clock } from '../base/clock.ts'
+import { singleKey } from '../base/keys.ts'
+import type { Revision } from '../base/revision.ts'
+import type { Client, OperationResult, TxnRequest } from './client.ts'
+import type { Commit, WriteChange, WriteStore } from '../store/write-store.ts'
+import type { KeyValue } from '../store/event.ts'
 
-/** What generated names end with: no vowels, so that they spell nothing. */
-const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
-const suffixLength = 5
-
-export function createWriteServices(
-  { client, generated = createGenerated() }: Pick<ServiceOptions, 'client' | 'generated'>,
-  clock: Clock,
-): WriteServices {
-  return {
-    ...generated,
-    store: createWriteStore(client, clock),
-    wallMs: () => clock.wallMs(),
-  }
-}
-
-function createGenerated(): GeneratedValues {
-  return {
-    uid: () => randomUUID(),
-    nameSuffix: () =>
-      Array.from(
-        { length: suffixLength },
-        () => suffixLetters[randomInt(suffixLetters.length)],
-      ).join(''),
-    allocator: createAllocator(),
-  }
-}
-
-/** Addresses of Services out of 10.96.0.0/12, as kubeadm has it, and ports of nodes. Both begin at random places and count up from there, so
- *  that a restart hardly ever gives out again what is in use. */
-function createAllocator(): ServiceAllocator {
-  const [addresses, ports] = [2 ** 20 - 2, 2768]
-  let [address, port] = [randomInt(addresses), randomInt(ports)]
-  return {
-    address() {
-      address = (address + 1) % addresses
-      const place = address + 1
-      return `10.${96 + (place >> 16)}.${(place >> 8) & 0xff}.${place & 0xff}`
-    },
-    port() {
-      port = (port + 1) % ports
-      return 30_000 + port
-    },
-  }
-}
-
-function createWriteStore(client: Client, clock: Clock): WriteStore {
+export function createWriteStore(client: Client, clock: Clock): WriteStore {
   const leases = new Leases(client, clock)
   return {
     async get(key, signal) {

@@ -1,0 +1,84 @@
+/** Builds the authorizer. */
+
+import { type Key, textFromKey } from '../../base/keys.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Random } from '../../base/random.ts'
+import type { Batch } from '../../store/event.ts'
+import { Authorizer, type AuthorizerOptions } from './authorizer.ts'
+import type { Callers } from './callers.ts'
+import { type AccessAnswer, reviewKeptMs, ReviewCache } from './review-cache.ts'
+import { ReviewQueue } from './review-queue.ts'
+import { ruleKeyspaces } from '../../kube/resources/special-keyspaces.ts'
+import { Rechecks } from './rechecks.ts'
+import { type ReviewMetrics, Reviews, type ReviewServer } from './reviews.ts'
+import type { Identity } from '../../kube/access-review.ts'
+
+export interface AuthorizationOptions extends Pick<AuthorizerOptions, 'mode' | 'canPass'> {
+  /** Decides. */
+  readonly server: ReviewServer
+  readonly callers: Callers
+  /** How long a yes and a no are kept; 10 s if it is left out. */
+  readonly allowMs?: number | undefined
+  readonly denyMs?: number | undefined
+}
+
+/** What an authorizer needs of the service. */
+export interface AuthorizationParts {
+  readonly clock: Clock
+  readonly random: Random
+  readonly metrics: ReviewMetrics
+}
+
+/** The authorizer; undefined where anyone may read. */
+export function createAuthorizer(
+  options: AuthorizationOptions | undefined,
+  { clock, random, metrics }: AuthorizationParts,
+): Authorizer | undefined {
+  if (options === undefined) return undefined
+  const { mode, canPass, server, callers, allowMs = reviewKeptMs, denyMs = reviewKeptMs } = options
+  const keptMs = ({ type }: AccessAnswer): number => (type === 'allowed' ? allowMs : denyMs)
+  const queue = new ReviewQueue()
+  return new Authorizer({
+    clock,
+    queue,
+    mode,
+    canPass,
+    callers,
+    reviews: new Reviews({ server, clock, metrics }),
+    reviewCache: new ReviewCache({ clock, keptMs, queue }),
+    identities: new ReviewCache<Identity | undefined>({ clock, keptMs: () => reviewKeptMs, queue }),
+    rechecks: new Rechecks({ clock, random }),
+  })
+}
+
+/** Follows the access rules, and has an authorizer forget what a change of them can concern: that of a Role or a RoleBinding its
+ *  namespace. */
+export class RuleChanges {
+  readonly #authorizer: Authorizer
+  readonly #isRuleKeyspace: (keyspace: Key) => boolean
+
+  constructor(prefix: string, authorizer: Authorizer) {
+    this.#authorizer = authorizer
+    this.#isRuleKeyspace = ruleKeyspaces(prefix)
+  }
+
+  applied(keyspace: Key, { events }: Batch): void {
+    if (!this.#isRuleKeyspace(keyspace)) return
+    const namespaces = new Set(events.map(({ key }) => namespaceIn(key, keyspace)))
+    for (const namespace of namespaces) this.#authorizer.rulesChanged(namespace)
+  }
+
+  reset(keyspace: Key): void {
+    if (this.#isRuleKeyspace(keyspace)) this.#authorizer.rulesChanged()
+  }
+
+  stateChanged(keyspace: Key): void {
+    this.reset(keyspace)
+  }
+}
+
+/** Of a key below a keyspace; empty if it has none. */
+function namespaceIn(key: Key, keyspace: Key): string {
+  const rest = textFromKey(key.slice(keyspace.length) as Key)
+  return rest.includes('/') ? rest.slice(0, rest.indexOf('/')) : ''
+}

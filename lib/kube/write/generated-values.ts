@@ -1,0 +1,48 @@
+/** What new objects are given that nobody chooses: uids, endings of generated names, addresses and ports of Services. */
+
+import type { ServiceAllocator } from './strategies/row.ts'
+
+export interface GeneratedValues {
+  /** A fresh uid. */
+  readonly uid: () => string
+  /** Five characters for a generated name. */
+  readonly nameSuffix: () => string
+  readonly allocator: ServiceAllocator
+}
+
+/** A whole number from 0 up to, not including, `end`. */
+type RandomInt = (end: number) => number
+
+/** What generated names end with: no vowels, so that they spell nothing. */
+const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
+const suffixLength = 5
+
+export function createGenerated(uid: () => string, randomInt: RandomInt): GeneratedValues {
+  return {
+    uid,
+    nameSuffix: () =>
+      Array.from(
+        { length: suffixLength },
+        () => suffixLetters[randomInt(suffixLetters.length)],
+      ).join(''),
+    allocator: createAllocator(randomInt),
+  }
+}
+
+/** Addresses of Services out of 10.96.0.0/12, as kubeadm has it, and ports of nodes. Both begin at random places and count up from there, so
+ *  that a restart hardly ever gives out again what is in use. */
+function createAllocator(randomInt: RandomInt): ServiceAllocator {
+  const [addresses, ports] = [2 ** 20 - 2, 2768]
+  let [address, port] = [randomInt(addresses), randomInt(ports)]
+  return {
+    address() {
+      address = (address + 1) % addresses
+      const place = address + 1
+      return `10.${96 + (place >> 16)}.${(place >> 8) & 0xff}.${place & 0xff}`
+    },
+    port() {
+      port = (port + 1) % ports
+      return 30_000 + port
+    },
+  }
+}
