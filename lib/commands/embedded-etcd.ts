@@ -10,7 +10,7 @@ import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
 import { type EtcdServer, startEtcdServer } from '../etcd/face/server.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
-import { followEtcdTls } from '../compose/etcd/etcd-tls.ts'
+import { followTls, readTls } from '../http/server/tls.ts'
 
 export interface EmbeddedEtcdOptions {
   /** Where etcd's own API is served; nowhere if it is left out. */
@@ -61,23 +61,25 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
 
 async function serveEngine(
   engine: Engine,
-  listen: EtcdListen,
+  { address, tlsFiles: files }: EtcdListen,
   logger: Logger,
 ): Promise<EtcdServer> {
-  const tls = await followEtcdTls(listen.tlsFiles, logger)
-  try {
-    const server = await startEtcdServer({ engine, listen: listen.address, tls: tls.current })
-    tls.onChange(renewed => server.renewTls(renewed))
-    return {
-      ...server,
-      async close() {
-        tls.stop()
-        await server.close()
-      },
-    }
-  } catch (error) {
-    tls.stop()
-    throw error
+  const tls = files && (await readTls(files))
+  const server = await startEtcdServer({ engine, listen: address, tls })
+  const stopFollowing = followTls({
+    files,
+    what: 'certificates of --etcd-listen',
+    current: tls,
+    onChange: renewed => server.renewTls(renewed),
+    clock: systemClock,
+    logger,
+  })
+  return {
+    ...server,
+    async close() {
+      stopFollowing()
+      await server.close()
+    },
   }
 }
 

@@ -6,7 +6,7 @@ import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
-import { followFiles } from '../config/follow-files.ts'
+import { follow } from '../base/follow.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
 import { addressOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
@@ -90,7 +90,7 @@ async function inEtcd(
   task: (etcd: MirroredEtcd) => Promise<void>,
 ): Promise<void> {
   const client = new GrpcClient(connection)
-  const stopFollowing = followEtcdFiles(values, [client], logger)
+  const stopFollowing = followEtcdFiles(values, connection.tls, { client, logger })
   try {
     await task({ client, name: connection.endpoints.join(', ') })
   } finally {
@@ -99,17 +99,18 @@ async function inEtcd(
   }
 }
 
-/** Has clients of etcd use renewed certificates. */
+/** Has the client of etcd use renewed certificates. */
 function followEtcdFiles(
   values: OptionValues,
-  clients: readonly GrpcClient[],
-  logger: Logger,
+  current: EtcdConnection['tls'],
+  { client, logger }: { readonly client: GrpcClient; readonly logger: Logger },
 ): CancelTimer {
-  return followFiles({
+  return follow({
     what: 'certificates for etcd',
+    current,
     read: () => etcdConnection(values).tls,
     onChange(tls) {
-      if (tls !== undefined) for (const client of clients) client.renew(tls)
+      if (tls !== undefined) client.renew(tls)
     },
     clock: systemClock,
     logger,

@@ -30,12 +30,13 @@ import { MirrorReads } from '../upkeep/mirror-reads.ts'
 import { KeyFolders } from '../etcd/key-folders.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
-import { createFaults, type FaultsSide } from './faults.ts'
+import type { FaultControl } from '../http/faults/fault-control.ts'
 import { createPage } from './page.ts'
 import { createWriteSide, type WriteSide } from './write-side.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import type { Recent } from '../ops/recent.ts'
 import {
+  createFaults,
   createMemoryKeeper,
   createRegistry,
   createUpstreamSide,
@@ -62,7 +63,7 @@ export interface ServiceParts {
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: MemoryKeeper | undefined
   readonly writeSide: WriteSide | undefined
-  readonly faults: FaultsSide | undefined
+  readonly faults: FaultControl | undefined
   readonly health: ServiceHealth
   readonly page: PageSource
   readonly recent: Recent
@@ -135,7 +136,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
-  const faults = createFaults(options, { clock, counts: metrics.faults })
+  const faults = createFaults(options, metrics.faults)
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
   const sides = { ...shown, memory, writeSide, segments, threads }

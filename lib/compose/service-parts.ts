@@ -24,7 +24,10 @@ import type { SegmentCache } from '../store/segments.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
 import { mirroredKeyspaces, specialKeyspaces } from '../kube/resources/special-keyspaces.ts'
 import { digests } from '../ops/digests.ts'
-import type { FaultsSide } from './faults.ts'
+import { compactNow } from '../mirror/compact-now.ts'
+import type { Revision } from '../base/revision.ts'
+import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
+import { FaultControl } from '../http/faults/fault-control.ts'
 import type { ServiceOptions } from './service-options.ts'
 import {
   type MemoryFigures,
@@ -53,7 +56,7 @@ export interface AdminParts {
   readonly health: Health
   readonly metrics: MetricsText
   readonly upstreamSide: UpstreamSide | undefined
-  readonly faults?: FaultsSide | undefined
+  readonly faults?: FaultControl | undefined
   /** Undefined where there is no API to show. */
   readonly page?: PageSource | undefined
   readonly onFault: OnFault
@@ -76,7 +79,7 @@ export function listenForAdmin(
     version: versionBody(schema),
     readSwitch: upstreamSide?.readSwitch,
     resources: upstreamSide && (() => upstreamSide.report.all()),
-    faults: faults?.faultSwitch,
+    faults,
     page,
     log: levelledLogger,
     onFault,
@@ -84,6 +87,16 @@ export function listenForAdmin(
   // Of loopback addresses a web page in a browser here could read and switch as well.
   const guarded = isLoopback(listen.host) ? withHostGuard(handler) : handler
   return Server.listen({ listen, handler: guarded, clock, onFault })
+}
+
+/** The faults on purpose; undefined where there are to be none. */
+export function createFaults(
+  { faults, client, clock = systemClock, logger }: ServiceOptions,
+  counts: FaultCounts,
+): FaultControl | undefined {
+  if (faults === undefined) return undefined
+  const compact = (): Promise<Revision> => compactNow(client)
+  return new FaultControl({ ...faults, compact, onMet: type => counts.met(type), clock, logger })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */

@@ -1,32 +1,21 @@
 /** One running service: a client of etcd, the mirror, and the API over HTTP; built from the bottom up, and stopped the other way
  *  round. */
 
-import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
+import { type CancelTimer, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import type { ReadSwitch } from '../http/api/read-switch.ts'
-import type { OpenWatches } from '../http/watch/open-watches.ts'
-import { readTls, watchTls } from '../http/server/tls.ts'
-import type { Mirrors } from '../mirror/mirrors.ts'
+import { followTls, readTls } from '../http/server/tls.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import type { Recent } from '../ops/recent.ts'
 import { systemClock } from '../ops/system.ts'
-import type { Segment } from '../codec/output/segments.ts'
-import type { SegmentCache } from '../store/segments.ts'
-import type { FaultsSide } from './faults.ts'
 import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
-import type { ServiceHealth } from '../upkeep/service-health.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
-import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
-import type { WriteSide } from './write-side.ts'
 import { listenForAdmin } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
-import type { Front, Threads } from './threads.ts'
-import type { UpstreamSide } from './upstream-side.ts'
+import type { Front } from './threads.ts'
 import type { Evidence } from '../upstream/evidence/evidence.ts'
 import type { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
@@ -36,54 +25,20 @@ const drainMaxMs = 10_000
 export type { ServiceOptions } from './service-options.ts'
 
 export class Service {
-  readonly #clock: Clock
-  readonly #mirrors: Mirrors
-  readonly #front: Front
-  readonly #watches: OpenWatches
-  readonly #registry: LiveRegistry
-  readonly #authorizer: Authorizer | undefined
-  readonly #health: ServiceHealth
-  readonly #stopTls: CancelTimer
+  readonly #parts: ServiceParts
+  readonly #servers: ServiceServers
   readonly #stopDelayMs: number
   #stopped: Promise<void> | undefined
-  readonly #memory: MemoryKeeper | undefined
-  readonly #writeSide: WriteSide | undefined
-  readonly #recent: Recent
-  readonly #upstreamSide: UpstreamSide | undefined
-  readonly #faults: FaultsSide | undefined
-  readonly #admin: Server | undefined
-  readonly #etcdDoor: EtcdDoor | undefined
-  readonly #threads: Threads | undefined
-  readonly #segments: SegmentCache<Segment>
-  readonly #metrics: Metrics
-  /** The handler, for a listener outside of the service. */
-  readonly handler: Handler
 
-  private constructor(
-    parts: ServiceParts,
-    { front, admin, etcdDoor, stopTls }: ServiceServers,
-    stopDelayMs = 0,
-  ) {
-    this.#upstreamSide = parts.upstreamSide
-    this.#admin = admin
-    this.#etcdDoor = etcdDoor
-    this.handler = parts.handler
-    this.#clock = parts.clock
-    this.#mirrors = parts.mirrors
-    this.#watches = parts.watches
-    this.#registry = parts.registry
-    this.#authorizer = parts.authorizer
-    this.#memory = parts.memory
-    this.#writeSide = parts.writeSide
-    this.#faults = parts.faults
-    this.#recent = parts.recent
-    this.#front = front
-    this.#threads = parts.threads
-    this.#segments = parts.segments
-    this.#metrics = parts.metrics
-    this.#stopTls = stopTls
-    this.#health = parts.health
+  private constructor(parts: ServiceParts, servers: ServiceServers, stopDelayMs = 0) {
+    this.#parts = parts
+    this.#servers = servers
     this.#stopDelayMs = stopDelayMs
+  }
+
+  /** The handler, for a listener outside of the service. */
+  get handler(): Handler {
+    return this.#parts.handler
   }
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
@@ -128,82 +83,82 @@ export class Service {
 
   /** Where it listens. */
   get port(): number {
-    return this.#front.port
+    return this.#servers.front.port
   }
 
   /** Where our own paths are; 0 if they are nowhere else. */
   get adminPort(): number {
-    return this.#admin?.port ?? 0
+    return this.#servers.admin?.port ?? 0
   }
 
   /** The page for people is at `/` of the main listener, too. */
   get hasPage(): boolean {
-    return this.#upstreamSide === undefined && this.#authorizer === undefined
+    return this.#parts.upstreamSide === undefined && this.#parts.authorizer === undefined
   }
 
   /** Switches all reads to the upstream; undefined without an upstream. */
   get readSwitch(): ReadSwitch | undefined {
-    return this.#upstreamSide?.readSwitch
+    return this.#parts.upstreamSide?.readSwitch
   }
 
   /** What was compared with the upstream; undefined if there is none. */
   get evidence(): Evidence | undefined {
-    return this.#upstreamSide?.evidence
+    return this.#parts.upstreamSide?.evidence
   }
 
   /** What is known of the upstream; undefined if there is none. */
   get knowledge(): UpstreamKnowledge | undefined {
-    return this.#upstreamSide?.knowledge
+    return this.#parts.upstreamSide?.knowledge
   }
 
   /** The number of objects in each keyspace. */
   entries(): ReadonlyMap<string, number> {
-    return new Map(this.#mirrors.statuses().map(({ name, entries }) => [name, entries]))
+    return new Map(this.#parts.mirrors.statuses().map(({ name, entries }) => [name, entries]))
   }
 
   /** The resources of now. */
   get registry(): LiveRegistry {
-    return this.#registry
+    return this.#parts.registry
   }
 
   /** Resolves when everything is mirrored for the first time. */
   get ready(): Promise<void> {
-    return this.#health.ready.then(() => this.#threads?.ready)
+    return this.#parts.health.ready.then(() => this.#parts.threads?.ready)
   }
 
   /** Resolves when the service cannot do its work: the data does not fit into the memory budget. */
   get refused(): Promise<CacheError> {
-    return this.#memory?.refused ?? new Promise(() => {})
+    return this.#parts.memory?.refused ?? new Promise(() => {})
   }
 
   /** Everything is mirrored. */
   get isReady(): boolean {
-    return this.#health.isReady
+    return this.#parts.health.isReady
   }
 
   /** The revision up to which nothing is missing in any keyspace. */
   get revision(): number {
-    return Math.min(...this.#mirrors.statuses().map(({ revision }) => revision))
+    return Math.min(...this.#parts.mirrors.statuses().map(({ revision }) => revision))
   }
 
   /** How many watches are open. */
   get openWatches(): number {
-    return this.#threads?.openWatches ?? this.#watches.size
+    return this.#parts.threads?.openWatches ?? this.#parts.watches.size
   }
 
   /** The size of the encoded objects that are kept. */
   get segmentBytes(): number {
-    return this.#segments.bytes
+    return this.#parts.segments.bytes
   }
 
   /** Evicts encoded objects until at most so many bytes are left. */
   dropSegments(bytes: number): void {
-    this.#segments.dropTo(bytes)
+    this.#parts.segments.dropTo(bytes)
   }
 
   /** The metrics of what runs here, without those of other threads. */
   ownMetrics(): Promise<string> {
-    return this.#metrics.text()
+    return this.#parts.metrics.text()
   }
 
   /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight finish; then mirroring stops. */
@@ -213,22 +168,20 @@ export class Service {
   }
 
   async #stop(): Promise<void> {
-    this.#stopTls()
-    this.#health.stop()
-    if (this.#stopDelayMs > 0) await sleep(this.#clock, this.#stopDelayMs)
-    const cancel = this.#clock.setTimer(drainMaxMs, () => this.#front.close())
-    const drained = this.#front.drain()
-    this.#watches.stop()
-    this.#authorizer?.stop()
-    this.#memory?.stop()
-    this.#writeSide?.stop()
-    this.#faults?.stop()
-    this.#recent.stop()
-    await Promise.all([drained, this.#etcdDoor?.stop(drainMaxMs)])
+    const { clock, health, watches, authorizer, memory, writeSide, faults, recent } = this.#parts
+    const { front, admin, etcdDoor, stopTls } = this.#servers
+    stopTls()
+    health.stop()
+    if (this.#stopDelayMs > 0) await sleep(clock, this.#stopDelayMs)
+    const cancel = clock.setTimer(drainMaxMs, () => front.close())
+    const drained = front.drain()
+    watches.stop()
+    for (const part of [authorizer, memory, writeSide, faults, recent]) part?.stop()
+    await Promise.all([drained, etcdDoor?.stop(drainMaxMs)])
     cancel()
-    this.#admin?.close()
-    await this.#upstreamSide?.stop()
-    await this.#mirrors.stop()
+    admin?.close()
+    await this.#parts.upstreamSide?.stop()
+    await this.#parts.mirrors.stop()
   }
 }
 
@@ -261,23 +214,14 @@ async function listenHere(options: ServiceOptions): Promise<Assembled> {
       ? parts.handler
       : withHostGuard(parts.handler, options.guardedHosts)
   onFault = parts.onFault
-  const stopTls =
-    files === undefined || tls === undefined
-      ? (): void => {}
-      : watchTls({
-          files,
-          current: tls,
-          clock,
-          onChange: renewed => {
-            server.replaceTls(renewed)
-            logger.info('the TLS certificate was renewed')
-          },
-          onFailure: ({ message }) => {
-            logger.warn('the renewed TLS certificate cannot be used; the old one stays in use', {
-              reason: message,
-            })
-          },
-        })
+  const stopTls = followTls({
+    files,
+    what: 'certificates of --listen',
+    current: tls,
+    clock,
+    logger,
+    onChange: renewed => server.replaceTls(renewed),
+  })
   return { parts, front: server, stopTls }
 }
 

@@ -61,6 +61,8 @@ export interface EtcdListenFiles {
   readonly certFile: string
   readonly keyFile: string
   readonly clientCaFile: string | undefined
+  /** Which options name them, for messages. */
+  readonly options?: Readonly<Record<'cert' | 'key' | 'clientCa', string>> | undefined
 }
 
 /** The address of `--etcd-listen`; undefined if it is not given. */
@@ -118,10 +120,18 @@ function prefixesOf(values: OptionValues): string[] {
   )
 }
 
+const names = {
+  cert: '--etcd-listen-cert',
+  key: '--etcd-listen-key',
+  clientCa: '--etcd-listen-client-ca',
+}
+
 function filesOf(values: OptionValues): EtcdListenFiles | undefined {
   const [certFile, keyFile] = ['cert', 'key'].map(name => values.text(`etcd-listen-${name}`))
   const clientCaFile = values.text('etcd-listen-client-ca')
-  if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile, clientCaFile }
+  if (certFile !== undefined && keyFile !== undefined) {
+    return { certFile, keyFile, clientCaFile, options: names }
+  }
   if (certFile === undefined && keyFile === undefined && clientCaFile === undefined) {
     return undefined
   }

@@ -15,7 +15,7 @@ import type {
 } from '../../lib/etcd/proto/watch-messages.ts'
 import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../../lib/etcd/watch/watch-source.ts'
 import type { WatchStream } from '../../lib/etcd/watch/watch-stream.ts'
-import { EtcdView } from '../../lib/mirror/etcd-view.ts'
+import { EtcdView } from '../../lib/mirror/etcd-api/etcd-view.ts'
 import type { Mirror } from '../../lib/mirror/mirror.ts'
 import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'
 import type { Client } from '../../lib/etcd/client.ts'

@@ -12,7 +12,7 @@ import {
   isLoopback,
   type ReviewServerPlan,
 } from '../../config/auth.ts'
-import { followFiles } from '../../config/follow-files.ts'
+import { follow } from '../../base/follow.ts'
 import { tlsFilesOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { Callers } from '../../http/auth/callers.ts'
@@ -151,8 +151,9 @@ function reviewServerOf(
     clock,
     logger,
     followTls: renew =>
-      followFiles({
+      follow({
         what: 'authorities of the review server',
+        current: { ca },
         read: () => ({ ca: readCa() }),
         onChange: renew,
         clock,

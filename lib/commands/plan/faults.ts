@@ -1,7 +1,7 @@
 /** The faults that `--fault` and `--fault-seed` ask for. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { FaultsOptions } from '../../compose/faults.ts'
+import type { FaultsOptions } from '../../http/faults/fault-control.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { parseFaultRule } from '../../http/faults/rule.ts'
 

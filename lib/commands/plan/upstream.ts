@@ -4,7 +4,7 @@ import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { keyPairOf } from '../../config/files.ts'
-import { followFiles } from '../../config/follow-files.ts'
+import { follow } from '../../base/follow.ts'
 import { type ListenAddress, parseAddress } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { compareShare, compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
@@ -42,8 +42,9 @@ export function upstreamFrom(
       clock: systemClock,
       logger,
       followTls: renew =>
-        followFiles({
+        follow({
           what: 'certificates for the upstream',
+          current: { ca, own, frontProxy },
           read: () => tlsOf(values, frontProxy !== undefined),
           onChange: renew,
           clock: systemClock,

@@ -14,9 +14,11 @@ import type { Metrics } from '../../ops/metrics.ts'
 import { faultLogger } from '../../ops/fault-logger.ts'
 import { systemRandom } from '../../ops/system.ts'
 import type { HistoryBounds } from '../../store/history.ts'
-import type { Followers } from '../../upkeep/followers.ts'
-import { createEtcdMirror } from './etcd-mirror.ts'
-import { followEtcdTls } from './etcd-tls.ts'
+import { Followers } from '../../upkeep/followers.ts'
+import { SlabKeeper } from '../../upkeep/slab-keeper.ts'
+import { snapshotsIn } from '../../mirror/contents.ts'
+import { createEtcdMirror } from '../../mirror/etcd-api/etcd-mirror.ts'
+import { followTls, readTls } from '../../http/server/tls.ts'
 
 export interface EtcdDoorOptions {
   readonly listen: EtcdListen
@@ -44,43 +46,56 @@ export interface EtcdDoor {
 /** Opens the door. Fails with `invalid_request` for an address or files that cannot be used. */
 export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor> {
   const { listen, connection, clock, metrics, logger } = options
-  const { view, mirrors, followers } = createEtcdMirror({ ...options, ...listen })
+  const followers = new Followers()
+  const { view, mirrors } = createEtcdMirror({
+    ...options,
+    prefixes: listen.prefixes,
+    random: systemRandom,
+    metrics: metrics.mirror,
+    sink: followers,
+  })
+  followers.add(new SlabKeeper({ latest: () => snapshotsIn(mirrors), clock, logger }), view)
+  const files = listen.tlsFiles
+  const tls = files && (await readTls(files))
   const sessions = new EtcdSessions({ ...connection, clock })
-  const tls = await followEtcdTls(listen.tlsFiles, logger)
-  try {
-    const door = await openDoor({
-      listen: listen.address,
-      tls: tls.current,
-      sessions,
-      mirrored: view,
-      rules: listen.rules && new Map([...listen.rules].map(([name, one]) => [name, asKeys(one)])),
-      clock,
-      random: systemRandom,
-      metrics: metrics.etcdFace,
-      onFault: faultLogger(
-        metrics.access,
-        logger,
-        "internal error while answering a call of etcd's API",
-      ),
-    })
-    tls.onChange(renewed => door.renewTls(renewed))
-    logger.info("serving etcd's API", { etcd: door.address })
-    return {
-      address: door.address,
-      mirrors,
-      followers,
-      start: () => mirrors.start(),
-      async stop(drainMaxMs) {
-        tls.stop()
-        await door.close(drainMaxMs)
-        sessions.close()
-        await mirrors.stop()
-      },
-    }
-  } catch (error) {
-    tls.stop()
+  const door = await openDoor({
+    listen: listen.address,
+    tls,
+    sessions,
+    mirrored: view,
+    rules: listen.rules && new Map([...listen.rules].map(([name, one]) => [name, asKeys(one)])),
+    clock,
+    random: systemRandom,
+    metrics: metrics.etcdFace,
+    onFault: faultLogger(
+      metrics.access,
+      logger,
+      "internal error while answering a call of etcd's API",
+    ),
+  }).catch((error: unknown) => {
     sessions.close()
     throw error
+  })
+  const stopTls = followTls({
+    files,
+    what: 'certificates of --etcd-listen',
+    current: tls,
+    onChange: renewed => door.renewTls(renewed),
+    clock,
+    logger,
+  })
+  logger.info("serving etcd's API", { etcd: door.address })
+  return {
+    address: door.address,
+    mirrors,
+    followers,
+    start: () => mirrors.start(),
+    async stop(drainMaxMs) {
+      stopTls()
+      await door.close(drainMaxMs)
+      sessions.close()
+      await mirrors.stop()
+    },
   }
 }
 

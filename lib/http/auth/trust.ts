@@ -5,6 +5,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
+import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { FrontProxies } from './callers.ts'
 import { authoritiesOf } from './certificates.ts'
@@ -34,30 +35,40 @@ export interface TrustOptions {
 const intervalMs = 60_000
 
 export class Trust {
-  readonly #options: TrustOptions
-  #known = ''
-  #texts: TrustTexts = { userAuthorities: '', frontProxies: undefined }
-  #userAuthorities: readonly X509Certificate[] = []
-  #frontProxies: FrontProxies | undefined = undefined
-  #cancel: CancelTimer = () => {}
-  #isStopped = false
+  #texts: TrustTexts
+  #certificates: Certificates
+  readonly #cancel: CancelTimer
 
-  private constructor(options: TrustOptions) {
-    this.#options = options
+  private constructor({ read, clock, logger }: TrustOptions, texts: TrustTexts) {
+    this.#texts = texts
+    this.#certificates = certificatesIn(texts)
+    this.#cancel = follow({
+      what: 'trusted authorities',
+      current: texts,
+      everyMs: intervalMs,
+      async read() {
+        const renewed = await read()
+        certificatesIn(renewed)
+        return renewed
+      },
+      onChange: renewed => {
+        this.#texts = renewed
+        this.#certificates = certificatesIn(renewed)
+      },
+      clock,
+      logger,
+    })
   }
 
   /** The first read; fails on what cannot be read, or is not a certificate. */
   static async start(options: TrustOptions): Promise<Trust> {
-    const trust = new Trust(options)
-    await trust.#read()
-    trust.#schedule()
-    return trust
+    return new Trust(options, await options.read())
   }
 
   /** The current ones: the same array until they change. */
-  readonly userAuthorities = (): readonly X509Certificate[] => this.#userAuthorities
+  readonly userAuthorities = (): readonly X509Certificate[] => this.#certificates.users
 
-  readonly frontProxies = (): FrontProxies | undefined => this.#frontProxies
+  readonly frontProxies = (): FrontProxies | undefined => this.#certificates.frontProxies
 
   /** All of them, for the TLS server. */
   readonly pems = (): readonly string[] =>
@@ -66,45 +77,22 @@ export class Trust {
     )
 
   stop(): void {
-    this.#isStopped = true
     this.#cancel()
   }
+}
 
-  async #read(): Promise<void> {
-    const texts = await this.#options.read()
-    const known = JSON.stringify(texts)
-    if (known === this.#known) return
-    const { userAuthorities, frontProxies } = texts
-    const users = certificatesOf('authorities of client certificates', userAuthorities)
-    const proxies =
-      frontProxies === undefined
-        ? undefined
-        : {
-            ...frontProxies,
-            authorities: certificatesOf('authorities of front proxies', frontProxies.authorities),
-          }
-    if (proxies?.authorities.length === 0) throw invalid('there is no authority of front proxies')
-    this.#known = known
-    this.#texts = texts
-    this.#userAuthorities = users
-    this.#frontProxies = proxies
-  }
+interface Certificates {
+  readonly users: readonly X509Certificate[]
+  readonly frontProxies: FrontProxies | undefined
+}
 
-  #schedule(): void {
-    const { clock, logger } = this.#options
-    this.#cancel = clock.setTimer(intervalMs, () => {
-      void this.#read()
-        .catch((error: unknown) => {
-          const { message } = CacheError.from(error, 'source_failed')
-          logger.warn('trusted authorities cannot be read again; the old ones stay', {
-            reason: message,
-          })
-        })
-        .finally(() => {
-          if (!this.#isStopped) this.#schedule()
-        })
-    })
-  }
+/** Fails if a text is not a list of certificates. */
+function certificatesIn({ userAuthorities, frontProxies }: TrustTexts): Certificates {
+  const users = certificatesOf('authorities of client certificates', userAuthorities)
+  if (frontProxies === undefined) return { users, frontProxies }
+  const authorities = certificatesOf('authorities of front proxies', frontProxies.authorities)
+  if (authorities.length === 0) throw invalid('there is no authority of front proxies')
+  return { users, frontProxies: { ...frontProxies, authorities } }
 }
 
 function certificatesOf(what: string, pem: string): readonly X509Certificate[] {

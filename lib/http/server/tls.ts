@@ -5,6 +5,8 @@ import { readFile } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContextOptions } from 'node:tls'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
+import { follow } from '../../base/follow.ts'
+import type { Logger } from '../../base/logger.ts'
 import { requireAuthorities } from '../auth/certificates.ts'
 
 export interface TlsFiles {
@@ -17,9 +19,6 @@ export interface TlsFiles {
   /** The current further authorities of client certificates (PEM). */
   readonly authorities?: (() => readonly string[]) | undefined
 }
-
-/** How often the files are compared. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
-const reloadIntervalMs = 10_000
 
 /** Prefers AES with keys of 128 bits, where Node prefers 256: kube-apiserver chooses the same, and encryption is a fifth of the cost of
  *  a watch of everything (bench/watch, November 2026). A client can still insist on another cipher. */
@@ -59,48 +58,22 @@ export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
   return options
 }
 
-export interface TlsReload {
-  readonly files: TlsFiles
-  readonly current: SecureContextOptions
-  readonly clock: Clock
+export interface FollowedTls {
+  /** Undefined: there is nothing to follow. */
+  readonly files: TlsFiles | undefined
+  /** For the log: `the certificates of --listen`. */
+  readonly what: string
+  /** What is in use. */
+  readonly current: SecureContextOptions | undefined
   readonly onChange: (options: SecureContextOptions) => void
-  readonly onFailure: (failure: CacheError) => void
+  readonly clock: Clock
+  readonly logger: Logger
 }
 
-/** Calls `onChange` whenever the contents have changed and make a TLS context. If they do not make one, calls `onFailure` once for
- *  that change, and the old ones stay in use. */
-export function watchTls({ files, current, clock, onChange, onFailure }: TlsReload): CancelTimer {
-  let known = fingerprint(current)
-  let lastFailure = ''
-  let cancel: CancelTimer = () => {}
-  let isStopped = false
-  const check = async (): Promise<void> => {
-    try {
-      const options = await readTls(files)
-      if (fingerprint(options) !== known && !isStopped) {
-        known = fingerprint(options)
-        onChange(options)
-      }
-      lastFailure = ''
-    } catch (error) {
-      const failure = CacheError.from(error, 'invalid_request')
-      if (failure.message !== lastFailure) onFailure(failure)
-      lastFailure = failure.message
-    }
-    if (!isStopped) schedule()
-  }
-  const schedule = (): void => {
-    cancel = clock.setTimer(reloadIntervalMs, () => void check())
-  }
-  schedule()
-  return () => {
-    isStopped = true
-    cancel()
-  }
-}
-
-function fingerprint({ cert, key, ca }: SecureContextOptions): string {
-  return [cert, key, ca].map(String).join('\n')
+/** Reads the files again while the server runs. Files that do not make a TLS context change nothing. */
+export function followTls({ files, current, ...rest }: FollowedTls): CancelTimer {
+  if (files === undefined || current === undefined) return () => {}
+  return follow({ ...rest, current, read: () => readTls(files) })
 }
 
 async function readNamed(flag: string, file: string): Promise<Buffer> {

@@ -1,4 +1,4 @@
-/** What the door needs of a mirror. `lib/mirror/etcd-view.ts` implements it: this room does not know mirrors. */
+/** What the door needs of a mirror. `lib/mirror/etcd-api/etcd-view.ts` implements it: this room does not know mirrors. */
 
 import type { Freshness } from '../../../base/freshness.ts'
 import type { KeyRange } from '../../../base/keys.ts'

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import * as tls from 'node:tls'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import type { CacheError } from '../../../../lib/base/errors.ts'
-import { readTls, type TlsFiles, watchTls } from '../../../../lib/http/server/tls.ts'
+import type { LogFields } from '../../../../lib/base/logger.ts'
+import { followTls, readTls, type TlsFiles } from '../../../../lib/http/server/tls.ts'
 import { startServed } from '../../../support/http/served.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
+import { silentLogger } from '../../../support/silent-logger.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 
 const certs = 'test/support/certs'
@@ -57,22 +58,24 @@ t.test(
     const files = await ownFiles(t)
     const clock = new FakeClock()
     const changes: unknown[] = []
-    const failures: CacheError[] = []
-    const stop = watchTls({
+    const failures: unknown[] = []
+    const warn = (_: string, fields?: LogFields): void => void failures.push(fields?.['reason'])
+    const stop = followTls({
       files,
+      what: 'certificates',
       current: await readTls(files),
       clock,
+      logger: { ...silentLogger, warn },
       onChange: options => changes.push(options),
-      onFailure: failure => failures.push(failure),
     })
     await clock.advance(60_000)
     t.equal(changes.length, 0, 'nothing has changed')
     // Half of a renewal: the key is still the old one.
     await replace(`${certs}/renewed.pem`, files.certFile)
     await until(clock, () => failures.length > 0)
-    t.match(failures[0]?.message, /do not make a TLS context/)
+    t.match(failures[0], /do not make a TLS context/)
     for (let i = 0; i < 500; i++) await goOn(clock)
-    t.strictSame(failures.map(({ message }) => message).slice(1), [], 'which is said once')
+    t.strictSame(failures.slice(1), [], 'which is said once')
     t.equal(changes.length, 0)
     await replace(`${certs}/renewed.key`, files.keyFile)
     await until(clock, () => changes.length > 0)

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { followFiles } from '../../../lib/config/follow-files.ts'
+import { follow } from '../../../lib/base/follow.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 
@@ -18,7 +18,7 @@ t.test('files are read again, and what cannot be used changes nothing', async t 
   const say = (message: string): void => void said.push(message)
   const logger = { ...silentLogger, info: say, warn: say }
   const onChange = (value: string): void => void changes.push(value)
-  const stop = followFiles({ what: 'certificates', read, onChange, clock, logger })
+  const stop = follow({ what: 'certificates', current: 'one', read, onChange, clock, logger })
   await clock.advance(10_000)
   t.strictSame(changes, [])
   for (const text of ['two', 'bad', 'bad', 'two', 'three']) {

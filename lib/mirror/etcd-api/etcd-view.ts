@@ -1,17 +1,17 @@
 /** A mirror as the door of etcd's API needs it: ranges of which every key is kept, each in a keyspace of its own. */
 
-import type { Freshness } from '../base/freshness.ts'
-import { type KeyRange, singleKey } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import type { Client } from '../etcd/client.ts'
-import type { MirroredEtcd, MirroredPart, PartFollower } from '../etcd/face/answers/mirrored.ts'
-import type { HeaderMessage } from '../etcd/proto/kv-messages.ts'
-import type { Batch } from '../store/event.ts'
-import type { Keyspace } from '../store/keyspace.ts'
-import type { Snapshot } from '../store/snapshot.ts'
-import type { Mirror } from './mirror.ts'
-import type { MirroredKeyspace, MirrorSink, ResetReason } from './mirrored-keyspace.ts'
-import { coversRange } from './mirror.ts'
+import type { Freshness } from '../../base/freshness.ts'
+import { type KeyRange, singleKey } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Client } from '../../etcd/client.ts'
+import type { MirroredEtcd, MirroredPart, PartFollower } from '../../etcd/face/answers/mirrored.ts'
+import type { HeaderMessage } from '../../etcd/proto/kv-messages.ts'
+import type { Batch } from '../../store/event.ts'
+import type { Keyspace } from '../../store/keyspace.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { Mirror } from '../mirror.ts'
+import type { MirroredKeyspace, MirrorSink, ResetReason } from '../mirrored-keyspace.ts'
+import { coversRange } from '../mirror.ts'
 
 export interface EtcdViewOptions {
   readonly mirror: Mirror

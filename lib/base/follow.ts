@@ -1,0 +1,59 @@
+/** Reads something again while the program runs: certificates are renewed every few weeks or hours, and authorities are rotated. */
+
+import type { CancelTimer, Clock } from './clock.ts'
+import { CacheError } from './errors.ts'
+import type { Logger } from './logger.ts'
+import { repeat } from './repeat.ts'
+
+/** How often files are read. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
+const defaultIntervalMs = 10_000
+
+export interface Followed<T> {
+  /** What is read, in the plural, for the log. */
+  readonly what: string
+  /** What is in use now. Values are compared as JSON. */
+  readonly current: T
+  /** Fails if what it reads cannot be used. */
+  readonly read: () => T | Promise<T>
+  readonly onChange: (value: T) => void
+  readonly everyMs?: number | undefined
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Calls `onChange` whenever something else is read. What cannot be used is logged once, and what was there stays in use. */
+export function follow<T>(options: Followed<T>): CancelTimer {
+  const { what, current, read, onChange, everyMs = defaultIntervalMs, clock, logger } = options
+  let known = fingerprint(current)
+  let lastFailure = ''
+  let isStopped = false
+  const look = async (): Promise<void> => {
+    try {
+      const value = await read()
+      if (isStopped) return
+      const now = fingerprint(value)
+      if (now !== known) {
+        known = now
+        onChange(value)
+        logger.info(`${what} were renewed`)
+      }
+      lastFailure = ''
+    } catch (error) {
+      const reason = CacheError.from(error, 'invalid_request').message
+      if (reason !== lastFailure && !isStopped) {
+        logger.warn(`the renewed ${what} cannot be used; the old ones stay in use`, { reason })
+      }
+      lastFailure = reason
+    }
+  }
+  const cancel = repeat(clock, everyMs, look)
+  return () => {
+    isStopped = true
+    cancel()
+  }
+}
+
+/** Buffers are compared by their bytes. */
+function fingerprint(value: unknown): string {
+  return JSON.stringify(value) ?? ''
+}
