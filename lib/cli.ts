@@ -11,6 +11,9 @@ import { helpText } from './config/help.ts'
 import { type Invocation, load } from './config/load.ts'
 import { version } from './config/version.ts'
 
+// Node's warnings about its own future, such as grpc-js' use of addresses as TLS names, tell an operator nothing, and are no JSON lines.
+process.noDeprecation ??= true
+
 async function main(): Promise<number> {
   const invocation = load(process.argv.slice(2), process.env)
   switch (invocation.kind) {

@@ -66,6 +66,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
   const embedded = await startEmbeddedEtcd({
     listen: { address: '127.0.0.1:0', tlsFiles: undefined, prefixes: [] },
     load: undefined,
+    clock: systemClock,
     logger,
   })
   const client = embedded.createClient()

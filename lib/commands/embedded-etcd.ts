@@ -1,5 +1,6 @@
 /** The embedded etcd of `serve --etcd embedded`: the engine, the history that is loaded into it, and access in process and over gRPC. */
 
+import type { Clock } from '../base/clock.ts'
 import { type Logger } from '../base/logger.ts'
 import type { EtcdListen } from '../config/etcd-listen.ts'
 import type { Client } from '../etcd/client.ts'
@@ -9,7 +10,7 @@ import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
 import { type EtcdServer, startEtcdServer } from '../etcd/face/server.ts'
-import { systemClock, systemRandom } from '../ops/system.ts'
+import { systemRandom } from '../ops/system.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
 
 export interface EmbeddedEtcdOptions {
@@ -17,6 +18,8 @@ export interface EmbeddedEtcdOptions {
   readonly listen: EtcdListen | undefined
   /** A recorded history to begin with. */
   readonly load: string | undefined
+  /** For leases, and for looking at certificates again. */
+  readonly clock: Clock
   readonly logger: Logger
 }
 
@@ -31,10 +34,10 @@ export interface EmbeddedEtcd {
 const historyMaxBytes = 1024 ** 3
 
 export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {
-  const { listen, load, logger } = options
+  const { listen, load, clock, logger } = options
   const scheduler = createDirectScheduler()
   const engine = new Engine({
-    clock: systemClock,
+    clock,
     random: systemRandom,
     scheduler,
     members: [{ endpoint: listen === undefined ? 'embedded' : urlOf(listen) }],
@@ -44,7 +47,7 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
     const revision = await loadRecording(engine, load)
     logger.info('loaded a recorded history', { file: load, revision })
   }
-  const server = listen === undefined ? undefined : await serveEngine(engine, listen, logger)
+  const server = listen === undefined ? undefined : await serveEngine(engine, listen, options)
   logger.warn('the embedded etcd keeps everything in memory only: it is not for production', {
     etcd: server?.address,
     version: engine.version,
@@ -62,7 +65,7 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
 async function serveEngine(
   engine: Engine,
   { address, tlsFiles: files }: EtcdListen,
-  logger: Logger,
+  { clock, logger }: EmbeddedEtcdOptions,
 ): Promise<EtcdServer> {
   const tls = files && (await readTls(files))
   const server = await startEtcdServer({ engine, listen: address, tls })
@@ -71,7 +74,7 @@ async function serveEngine(
     what: 'certificates of --etcd-listen',
     current: tls,
     onChange: renewed => server.renewTls(renewed),
-    clock: systemClock,
+    clock,
     logger,
   })
   return {

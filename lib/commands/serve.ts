@@ -126,7 +126,7 @@ async function inEmbeddedEtcd(
   const listen = etcdListenOf(values)
   const replay = replayPlanOf(values)
   const load = replay === undefined ? values.text('load') : undefined
-  const embedded = await startEmbeddedEtcd({ listen, load, logger })
+  const embedded = await startEmbeddedEtcd({ listen, load, clock: systemClock, logger })
   try {
     const stopReplay = replay && (await startReplay(replay, embedded.createClient(), context))
     const stopChurn = await generateInto(embedded, context)

@@ -22,6 +22,8 @@ export class MemberVersions {
   readonly #options: MemberVersionsOptions
   #report: VersionReport | undefined = undefined
   #refreshing: Promise<void> | undefined = undefined
+  /** By endpoint, what each has said last. */
+  readonly #known = new Map<string, string>()
   #said = ''
 
   constructor(options: MemberVersionsOptions) {
@@ -71,11 +73,17 @@ export class MemberVersions {
     }
   }
 
-  /** Logs a change once: at start, and when a member has another version. */
+  /** Logs a change once: at start, and when a member has another version. One that does not answer now has the version that it had. */
   #say(report: VersionReport): void {
     const { logger } = this.#options
-    const text = report.endpoints.map(one => `${one.endpoint}=${one.text ?? 'unknown'}`).join(' ')
-    if (text === this.#said || report.endpoints.every(one => one.text === undefined)) return
+    for (const { endpoint, text } of report.endpoints) {
+      if (text !== undefined) this.#known.set(endpoint, text)
+    }
+    if (this.#known.size === 0) return
+    const text = report.endpoints
+      .map(({ endpoint }) => `${endpoint}=${this.#known.get(endpoint) ?? 'unknown'}`)
+      .join(' ')
+    if (text === this.#said) return
     this.#said = text
     if (!report.isProgressSound) {
       logger.warn(

@@ -1,14 +1,22 @@
 /** `npm run soak -- [--pods N] [--changes N] [--seconds N]`: informers on a large cluster that never rests, which in the end must know
  *  what a list says. `npm run soak -- --rolling [--pods N] [--changes N] [--watchers N] [--lists N]`: two replicas are restarted one
- *  after the other, and no client may see an error. */
+ *  after the other, and no client may see an error. `npm run soak -- --minutes N [--seed N] [--folder PATH]`: everything at once, with
+ *  trouble, for a long time: no read may be wrong, and neither memory nor descriptors may grow. */
 
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { Teardown } from '../../support/etcd/etcd-cluster.ts'
 import { soak } from './informers.ts'
+import { longSoak } from './long/long-soak.ts'
+import { reportText } from './long/report.ts'
 import { rollingRestart } from './rolling.ts'
 
 const { values } = parseArgs({
   options: {
+    minutes: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    folder: { type: 'string', default: join(tmpdir(), 'watchglass-long-soak') },
     rolling: { type: 'boolean', default: false },
     pods: { type: 'string' },
     changes: { type: 'string' },
@@ -21,9 +29,32 @@ const tasks: (() => Promise<void>)[] = []
 const scope: Teardown = { teardown: task => tasks.push(task) }
 const progress = (message: string): void => void process.stderr.write(`${message}\n`)
 try {
-  process.stdout.write(`${await (values.rolling ? rolling() : informers())}\n`)
+  process.stdout.write(`${await chosen()}\n`)
 } finally {
   for (const task of tasks.toReversed()) await task()
+}
+
+function chosen(): Promise<string> {
+  if (values.minutes !== undefined) return long(Number(values.minutes))
+  return values.rolling ? rolling() : informers()
+}
+
+async function long(minutes: number): Promise<string> {
+  const { seed, folder } = values
+  progress(`logs and samples are in ${folder}`)
+  const ms = minutes * 60_000
+  const report = await longSoak(scope, {
+    ms,
+    warmUpMs: Math.min(600_000, ms / 3),
+    killEveryMs: 60_000,
+    certificatesEveryMs: 100_000,
+    sampleEveryMs: 10_000,
+    seed: Number(seed),
+    folder,
+    progress: message => progress(`${new Date().toISOString()} ${message}`),
+  })
+  if (report.faults.length + report.growth.length > 0) process.exitCode = 1
+  return reportText(report)
 }
 
 async function informers(): Promise<string> {

@@ -1,0 +1,13 @@
+/** What `npm run soak -- --minutes 30` judges by; the soak itself takes minutes and a cluster of three. */
+
+import t from 'tap'
+import { trendOf } from './soak/long/flatness.ts'
+
+t.test('what grows is told from what goes up and down', async t => {
+  const samplesOf = (values: readonly number[]): { atMs: number; value: number }[] =>
+    values.map((value, i) => ({ atMs: i * 60_000, value }))
+  t.match(trendOf(samplesOf([100, 104, 99, 103, 100, 104])), { isFlat: true, mean: 610 / 6 })
+  t.match(trendOf(samplesOf([100, 102, 104, 106, 108, 110])), { isFlat: false, perHour: 120 })
+  t.match(trendOf(samplesOf([110, 108, 106, 104, 102, 100])), { isFlat: true })
+  t.throws(() => trendOf(samplesOf([1, 2])), /2 samples/)
+})

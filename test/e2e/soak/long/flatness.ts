@@ -1,0 +1,39 @@
+/** Whether a figure that is sampled over time grows: a line through its samples, and how far they lie from it. */
+
+export interface Sample {
+  readonly atMs: number
+  readonly value: number
+}
+
+export interface Trend {
+  readonly mean: number
+  readonly perHour: number
+  /** What the line grows by between the first and the last sample. */
+  readonly growth: number
+  /** Two standard deviations of the samples around the line. */
+  readonly noise: number
+  readonly isFlat: boolean
+}
+
+/** Growth below this share of the mean is none: the history of changes has more or fewer bytes as it happens. */
+const tolerated = 0.03
+
+export function trendOf(samples: readonly Sample[]): Trend {
+  const count = samples.length
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (first === undefined || last === undefined || count < 3) {
+    throw new RangeError(`${count} samples show no trend`)
+  }
+  const meanOf = (values: readonly number[]): number =>
+    values.reduce((sum, value) => sum + value, 0) / values.length
+  const times = samples.map(({ atMs }) => atMs - first.atMs)
+  const [meanTime, mean] = [meanOf(times), meanOf(samples.map(({ value }) => value))]
+  const spread = times.reduce((sum, time) => sum + (time - meanTime) ** 2, 0)
+  const slope =
+    samples.reduce((sum, { value }, i) => sum + (times[i]! - meanTime) * (value - mean), 0) / spread
+  const offsets = samples.map(({ value }, i) => value - mean - slope * (times[i]! - meanTime))
+  const noise = 2 * Math.sqrt(meanOf(offsets.map(offset => offset ** 2)))
+  const growth = slope * (last.atMs - first.atMs)
+  const isFlat = growth <= Math.max(noise, tolerated * mean)
+  return { mean, perHour: slope * 3_600_000, growth, noise, isFlat }
+}

@@ -1,0 +1,152 @@
+/** The programs under test, each a process of its own over one etcd:
+ *
+ *      writable   takes writes, serves etcd's API too, two face threads
+ *      proxy      in front of the writable one: access reviews, evidence, comparisons, two face threads
+ *      faulty     fails on purpose, and compacts etcd
+ */
+
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ask } from '../../../support/http/served.ts'
+import type { Teardown } from '../../../support/etcd/etcd-cluster.ts'
+import { freePort } from '../../../support/program/ports.ts'
+import type { Certificates } from './certificates.ts'
+import { fileVariable, periodVariable } from './collect.ts'
+
+export interface Program {
+  readonly name: ProgramName
+  readonly port: number
+  readonly adminPort: number
+  readonly child: ChildProcess
+  readonly heapFile: string
+  readonly logFile: string
+}
+
+export type ProgramName = 'writable' | 'proxy' | 'faulty'
+
+export interface Programs extends Readonly<Record<ProgramName, Program>> {
+  /** `host:port` of etcd's API. */
+  readonly door: string
+}
+
+const faults = [
+  'latency,delay=5ms..300ms,share=10%',
+  'error,code=429,retry-after=1,share=3%',
+  'error,code=503,share=2%',
+  'reset,after=64KB,share=3%',
+  'slow,rate=200KB/s,share=2%',
+  'watch-end,after=50,share=30%',
+  'watch-expired,after=200,share=20%',
+  'stale,age=20s,share=30%',
+  'compact,every=5m',
+]
+
+export interface ProgramsOptions {
+  readonly endpoints: readonly string[]
+  readonly certificates: Certificates
+  /** Where logs and samples are written. */
+  readonly folder: string
+  readonly sampleEveryMs: number
+}
+
+/** Starts all three and waits until they are ready. */
+export async function startPrograms(scope: Teardown, options: ProgramsOptions): Promise<Programs> {
+  const path = (name: string): string => options.certificates.path(name)
+  const doorPort = await freePort()
+  const door = `127.0.0.1:${doorPort}`
+  const start = (name: ProgramName, args: readonly string[]): Promise<Program> =>
+    startOne(scope, options, { name, args })
+  const writable = await start(
+    'writable',
+    flags({
+      writable: true,
+      threads: '2',
+      simulate: 'nodes,deployments,jobs',
+      'etcd-listen': door,
+      'etcd-listen-cert': path('listener.pem'),
+      'etcd-listen-key': path('listener.key'),
+    }),
+  )
+  const proxy = await start(
+    'proxy',
+    flags({
+      threads: '2',
+      compare: '5%',
+      upstream: `https://127.0.0.1:${writable.port}`,
+      'upstream-ca': path('ca.pem'),
+      'upstream-token-file': path('token'),
+      'audit-log': join(options.folder, 'audit.log'),
+    }),
+  )
+  const faulty = await start(
+    'faulty',
+    faults.map(rule => `--fault=${rule}`),
+  )
+  return { writable, proxy, faulty, door }
+}
+
+async function startOne(
+  scope: Teardown,
+  { endpoints, certificates, folder, sampleEveryMs }: ProgramsOptions,
+  { name, args }: { name: ProgramName; args: readonly string[] },
+): Promise<Program> {
+  const [port, adminPort] = [await freePort(), await freePort()]
+  const [heapFile, logFile] = [join(folder, `${name}.heap`), join(folder, `${name}.log`)]
+  const path = (file: string): string => certificates.path(file)
+  const common = {
+    etcd: endpoints.join(','),
+    'etcd-cacert': path('ca.pem'),
+    'etcd-cert': path('client.pem'),
+    'etcd-key': path('client.key'),
+    listen: `https://127.0.0.1:${port}`,
+    'admin-listen': `http://127.0.0.1:${adminPort}`,
+    'tls-cert': path('listener.pem'),
+    'tls-key': path('listener.key'),
+  }
+  const collector = fileURLToPath(new URL('collect.js', import.meta.url))
+  const child = spawn(
+    process.execPath,
+    ['--enable-source-maps', '--import', collector, '.', 'serve', ...flags(common), ...args],
+    {
+      stdio: ['ignore', 'ignore', openSync(logFile, 'w')],
+      env: {
+        ...process.env,
+        [fileVariable]: heapFile,
+        // A collection takes longer than the other samples.
+        [periodVariable]: String(2 * sampleEveryMs),
+      },
+    },
+  )
+  const exited = once(child, 'exit')
+  scope.teardown(async () => {
+    child.kill()
+    await exited
+  })
+  const program = { name, port, adminPort, child, heapFile, logFile }
+  await isReady(program)
+  return program
+}
+
+/** Options as arguments. */
+export function flags(options: Readonly<Record<string, string | true>>): string[] {
+  return Object.entries(options).map(([name, value]) =>
+    value === true ? `--${name}` : `--${name}=${value}`,
+  )
+}
+
+async function isReady({ name, adminPort, child, logFile }: Program): Promise<void> {
+  for (const latest = Date.now() + 60_000; ;) {
+    const status = await ask(adminPort, { path: '/readyz' }).then(
+      answer => answer.status,
+      () => 0,
+    )
+    if (status === 200) return
+    if (child.exitCode !== null || Date.now() > latest) {
+      throw new Error(`the program ${name} is not ready: see ${logFile}`)
+    }
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
+}
