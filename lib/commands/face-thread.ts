@@ -5,10 +5,11 @@ import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { EtcdPlan } from './plan/etcd-plan.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
+import { copiesOf, type ThreadProgram } from '../compose/threads.ts'
 import { OptionValues } from '../config/option-values.ts'
 import { systemClock } from '../ops/system.ts'
 import { FaceThread } from '../mirror/threads/process/face-thread.ts'
-import type { ThreadProgram } from './thread-program.ts'
+import type { ThreadOptions } from './thread-options.ts'
 import { startPlan } from './plan/serve-plan.ts'
 
 const figuresEveryMs = 1_000
@@ -17,7 +18,8 @@ const segmentsMaxBytes = 1024 * 1024 * 1024
 
 async function run(thread: FaceThread): Promise<void> {
   const { number, count, listening, program } = thread.data
-  const values = new OptionValues(new Map((program as ThreadProgram).values))
+  const { options } = program as ThreadProgram
+  const values = new OptionValues(new Map((options as ThreadOptions).values))
   const said = new SaidOnce(thread.logger)
   const plan = await startPlan({ values, logger: said.logger })
   said.isStarting = false
@@ -32,12 +34,7 @@ async function run(thread: FaceThread): Promise<void> {
       port: listening.type === 'port' ? listening.port : listen.port,
       shared: { descriptor: listening.type === 'descriptor' ? listening.descriptor : undefined },
     },
-    copies: {
-      count,
-      createMirrors: parts => thread.createMirrors(parts),
-      allMetrics: () => thread.allMetrics(),
-      checks: checks.all,
-    },
+    copies: copiesOf(thread, checks.all),
     adminListen: undefined,
     // The main thread has them.
     hasControllers: false,

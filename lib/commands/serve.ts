@@ -21,7 +21,7 @@ import { replayPlanOf, startReplay } from './replay.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { prepareThreads, type ThreadsOptions } from '../compose/threads.ts'
 import { startEtcdService } from '../compose/etcd/etcd-service.ts'
-import type { ThreadProgram } from './thread-program.ts'
+import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { clusterOf, fill, rateOf, startChurnOf } from './generate.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
@@ -62,8 +62,8 @@ export async function serve(context: CommandContext): Promise<number> {
 function threadsFor(values: OptionValues): ThreadsOptions | undefined {
   const count = threadsOf(values, availableParallelism())
   if (count === 1) return undefined
-  const program: ThreadProgram = { values: values.entries }
-  return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), program })
+  const options: ThreadOptions = { values: values.entries }
+  return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), options })
 }
 
 function isEmbedded(values: OptionValues): boolean {

@@ -4,7 +4,7 @@ import { type Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Client } from '../etcd/client.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
-import { defaultFairnessLimits, Fairness, shareOf } from '../http/limits/fairness.ts'
+import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/api/handler.ts'
@@ -89,7 +89,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const hubs = new WatchHubs(mirrors, clock)
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
   const common = { clock, random: systemRandom, logger, registry, mirrors }
-  const forAccess = { ...common, metrics: metrics.access }
+  const forAccess = { ...common, metrics: metrics.access, askDesk: options.copies?.askDesk }
   const authorizer = createAuthorizer(options.authorization, forAccess)
   const upstreamSide = createUpstreamSide(kept, {
     ...common,
@@ -217,7 +217,7 @@ function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
     fairness: new Fairness({
       clock,
       metrics: metrics.access,
-      limits: shareOf(defaultFairnessLimits, options.copies?.count ?? 1),
+      createTally: options.copies?.createTally,
     }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),

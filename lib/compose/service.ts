@@ -73,7 +73,10 @@ export class Service {
     const servers = { front, admin, etcdDoor, stopTls }
     const service = new Service(parts, servers, options.stopDelayMs)
     await parts.threads
-      ?.start(options.listen, () => parts.health.own)
+      ?.start(options.listen, {
+        checks: () => parts.health.own,
+        desk: parts.authorizer?.desk,
+      })
       .catch(async (error: unknown) => {
         await service.stop()
         throw error

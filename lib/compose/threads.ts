@@ -4,6 +4,14 @@ import type { Clock } from '../base/clock.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
+import type { DeskAnswer, DeskQuestion, ReviewDesk } from '../http/auth/review-desk.ts'
+import type { CreateTally } from '../http/limits/fairness.ts'
+import {
+  createLimits,
+  giveBack,
+  joinLimits,
+  type ProcessLimits,
+} from '../http/limits/process-limits.ts'
 import type { Listen } from '../http/server/server.ts'
 import { defaultLimits } from '../mirror/limits.ts'
 import type { MirrorSet } from '../mirror/mirror-set.ts'
@@ -15,15 +23,26 @@ import { systemRandom } from '../ops/system.ts'
 import { shareSlabs } from '../store/slab.ts'
 import type { FaceMirrorsOptions } from '../mirror/threads/face-mirrors.ts'
 import { Keeper } from '../mirror/threads/keeper.ts'
+import type { FaceThread } from '../mirror/threads/process/face-thread.ts'
 import { sharePort } from '../mirror/threads/process/listening.ts'
 import { ThreadPool } from '../mirror/threads/process/pool.ts'
 
 export interface ThreadsOptions {
   readonly count: number
-  /** What a thread runs, and what it is given. */
+  /** What a thread runs, and the options that it is given. */
   readonly script: URL
-  readonly program: unknown
+  readonly options: unknown
 }
+
+/** What a face thread is given. */
+export interface ThreadProgram {
+  readonly options: unknown
+  readonly shared: ProcessLimits
+}
+
+/** What a face thread asks the main thread. */
+type ThreadQuestion =
+  { readonly type: 'metrics' } | { readonly type: 'review'; readonly question: DeskQuestion }
 
 /** For a process with face threads: to be called before the first value is stored. */
 export function prepareThreads(options: ThreadsOptions): ThreadsOptions {
@@ -36,12 +55,30 @@ export interface CopiesOptions {
   readonly createMirrors: (
     parts: Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
   ) => Mirrors
-  /** How many threads share the limits of the process. */
+  /** How many threads there are. */
   readonly count: number
+  /** Of the limits that all threads share. */
+  readonly createTally: CreateTally
   /** The metrics of the whole process. */
   readonly allMetrics: () => Promise<string>
+  /** What the upstream says of a caller, asked once for all threads. */
+  readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
   /** Checks of the main thread. */
   readonly checks: readonly HealthCheck[]
+}
+
+/** The options of a face thread that make it one of this process. */
+export function copiesOf(thread: FaceThread, checks: readonly HealthCheck[]): CopiesOptions {
+  const { number, count, program } = thread.data
+  const ask = (question: ThreadQuestion): Promise<unknown> => thread.ask(question)
+  return {
+    count,
+    createTally: joinLimits((program as ThreadProgram).shared, number - 1),
+    createMirrors: parts => thread.createMirrors(parts),
+    allMetrics: () => ask({ type: 'metrics' }) as Promise<string>,
+    askDesk: question => ask({ type: 'review', question }) as Promise<DeskAnswer>,
+    checks,
+  }
 }
 
 /** What accepts connections: a listener, or threads that each have one. */
@@ -62,8 +99,16 @@ export interface ThreadsParts {
   readonly metrics: Metrics
 }
 
+/** What the main thread knows for its threads. */
+export interface ProcessParts {
+  readonly checks: () => readonly HealthCheck[]
+  /** Undefined where anyone may read. */
+  readonly desk: ReviewDesk | undefined
+}
+
 export class Threads implements Front {
   readonly keeper: Keeper
+  readonly #limits: ProcessLimits
   readonly #options: ThreadsOptions
   readonly #parts: ThreadsParts
   #pool: ThreadPool | undefined = undefined
@@ -75,6 +120,7 @@ export class Threads implements Front {
     const { mirrors, clients, keyspaceOf, clock } = parts
     this.#options = options
     this.#parts = parts
+    this.#limits = createLimits(options.count, systemRandom)
     this.keeper = new Keeper({
       mirrors,
       clients,
@@ -87,16 +133,21 @@ export class Threads implements Front {
   }
 
   /** Resolves when all threads listen. */
-  async start({ host, port }: Listen, checks: () => readonly HealthCheck[]): Promise<void> {
-    const { clock, logger, metrics } = this.#parts
+  async start({ host, port }: Listen, { checks, desk }: ProcessParts): Promise<void> {
+    const { clock, logger } = this.#parts
+    const { count, script, options } = this.#options
+    const program: ThreadProgram = { options, shared: this.#limits }
     this.#pool = await ThreadPool.start({
-      ...this.#options,
+      count,
+      script,
+      program,
       keeper: this.keeper,
       port: await sharePort(host, port),
       clock,
       random: systemRandom,
       logger,
-      metricsOf: async texts => sumOfMetrics([await metrics.text(), ...texts]),
+      answer: question => this.#answer(question as ThreadQuestion, desk),
+      onDeath: number => giveBack(this.#limits, number - 1),
       problems: () =>
         Object.fromEntries(checks().map(({ name, problem }) => [name, problem() ?? ''])),
     })
@@ -139,6 +190,11 @@ export class Threads implements Front {
   /** All reads pass to the upstream, or not. */
   passThrough(isOn: boolean): void {
     this.#pool?.passThrough(isOn)
+  }
+
+  async #answer(question: ThreadQuestion, desk: ReviewDesk | undefined): Promise<unknown> {
+    if (question.type === 'metrics') return this.allMetrics()
+    return desk?.answer(question.question)
   }
 
   async drain(): Promise<void> {

@@ -9,6 +9,7 @@ import type { Callers } from './callers.ts'
 import { type AccessAnswer, reviewKeptMs, ReviewCache } from './review-cache.ts'
 import { ReviewQueue } from './review-queue.ts'
 import { ruleKeyspaces } from '../../kube/resources/special-keyspaces.ts'
+import { type DeskAnswer, type DeskQuestion, RemoteReviews } from './review-desk.ts'
 import { Rechecks } from './rechecks.ts'
 import { type ReviewMetrics, Reviews, type ReviewServer } from './reviews.ts'
 import type { Identity } from '../../kube/access-review.ts'
@@ -27,29 +28,37 @@ export interface AuthorizationParts {
   readonly clock: Clock
   readonly random: Random
   readonly metrics: ReviewMetrics
+  /** In a thread that does not ask the upstream itself. */
+  readonly askDesk?: ((question: DeskQuestion) => Promise<DeskAnswer>) | undefined
 }
 
 /** The authorizer; undefined where anyone may read. */
 export function createAuthorizer(
   options: AuthorizationOptions | undefined,
-  { clock, random, metrics }: AuthorizationParts,
+  { clock, random, metrics, askDesk }: AuthorizationParts,
 ): Authorizer | undefined {
   if (options === undefined) return undefined
   const { mode, canPass, server, callers, allowMs = reviewKeptMs, denyMs = reviewKeptMs } = options
   const keptMs = ({ type }: AccessAnswer): number => (type === 'allowed' ? allowMs : denyMs)
-  const queue = new ReviewQueue()
+  const queue = askDesk === undefined ? new ReviewQueue() : noQueue
   return new Authorizer({
     clock,
     queue,
     mode,
     canPass,
     callers,
-    reviews: new Reviews({ server, clock, metrics }),
+    reviews:
+      askDesk === undefined
+        ? new Reviews({ mode, server, clock, metrics })
+        : new RemoteReviews(askDesk),
     reviewCache: new ReviewCache({ clock, keptMs, queue }),
     identities: new ReviewCache<Identity | undefined>({ clock, keptMs: () => reviewKeptMs, queue }),
     rechecks: new Rechecks({ clock, random }),
   })
 }
+
+/** Reviews wait at the desk that is asked. */
+const noQueue: Pick<ReviewQueue, 'run' | 'underWay'> = { run: ask => ask(), underWay: 0 }
 
 /** Follows the access rules, and has an authorizer forget what a change of them can concern: that of a Role or a RoleBinding its
  *  namespace. */

@@ -17,10 +17,11 @@ import {
 import type { Exchange } from '../server/exchange.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
-import type { AccessAnswer, ReviewCache } from './review-cache.ts'
+import type { AccessAnswer, AskReview, ReviewCache } from './review-cache.ts'
 import type { Rechecks } from './rechecks.ts'
 import type { ReviewQueue } from './review-queue.ts'
-import type { Reviews } from './reviews.ts'
+import { ReviewDesk } from './review-desk.ts'
+import type { AskedReviews, ReviewMode } from './reviews.ts'
 
 /** The permission of a request. */
 export interface Grant {
@@ -41,18 +42,16 @@ export type Verdict =
   | { readonly type: 'refuse'; readonly status: Status }
 
 export interface AuthorizerOptions {
-  /** With whose credentials the upstream is asked: the caller's own (`delegate`), or ours, with the identity from a front proxy or a
-   *  certificate (`requestheader`). */
-  readonly mode: 'delegate' | 'requestheader'
+  readonly mode: ReviewMode
   readonly clock: Pick<Clock, 'yield'>
   readonly callers: Callers
-  readonly reviews: Reviews
+  readonly reviews: AskedReviews
   readonly reviewCache: ReviewCache
   /** The users that the upstream has named for callers. */
   readonly identities: ReviewCache<Identity | undefined>
   readonly rechecks: Rechecks
   /** The queue of reviews that both caches share. */
-  readonly queue: ReviewQueue
+  readonly queue: Pick<ReviewQueue, 'underWay'>
   /** There is an upstream, and requests may pass to it. */
   readonly canPass: boolean
 }
@@ -75,8 +74,12 @@ export class Authorizer {
   /** Names of users by the keys of their tokens. */
   readonly #names = new LRUCache<string, string>({ max: callersMax })
 
+  /** Answers the questions of other threads. */
+  readonly desk: ReviewDesk
+
   constructor(options: AuthorizerOptions) {
     this.#options = options
+    this.desk = new ReviewDesk(options)
   }
 
   /** Returns at once if the decision is cached. Never fails. */
@@ -170,7 +173,9 @@ export class Authorizer {
     try {
       const { expiresAtMs, key } = caller
       const options = { expiresAtMs, isAccepted: this.#isAccepted(caller) }
-      const identity = await identities.decide(key, () => reviews.identity(caller), options)
+      const question = { key, caller, isAccepted: options.isAccepted }
+      const ask: AskReview<Identity | undefined> = limit => reviews.identity(question, limit)
+      const identity = await identities.decide(key, ask, options)
       if (identity !== undefined) this.#names.set(key, identity.user)
       return identity
     } catch {
@@ -190,16 +195,16 @@ export class Authorizer {
   }
 
   async #ask({ caller, attributes, key }: Question): Promise<AccessAnswer> {
-    const { reviewCache, reviews, mode } = this.#options
-    const { identity } = caller
-    const ask = (): Promise<AccessAnswer> =>
-      mode === 'requestheader' && identity !== undefined
-        ? reviews.subject(attributes, identity)
-        : reviews.self(attributes, caller)
+    const { reviewCache, reviews } = this.#options
     const { expiresAtMs } = caller
     const isAccepted = this.#isAccepted(caller)
     const namespace = 'path' in attributes ? '' : attributes.namespace
-    return reviewCache.decide(key, ask, { expiresAtMs, isAccepted, namespace })
+    const question = { key, caller, isAccepted, attributes, namespace }
+    return reviewCache.decide(key, limit => reviews.access(question, limit), {
+      expiresAtMs,
+      isAccepted,
+      namespace,
+    })
   }
 
   #granted(

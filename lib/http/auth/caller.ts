@@ -23,7 +23,17 @@ export interface Caller {
 }
 
 /** The key of the hash. Without it, anyone who finds a hash could check guessed credentials against it. */
-const salt = randomBytes(16).toString('hex')
+let salt = randomBytes(16).toString('hex')
+
+/** For other threads of this process, which must know callers by the same keys. */
+export function saltOfHashes(): string {
+  return salt
+}
+
+/** Takes the salt of the thread that has started this one, before anything is hashed. */
+export function adoptSalt(given: string): void {
+  salt = given
+}
 
 /** The hash that stands for credentials, and for questions about them, in maps. The length of each text is hashed with it, so that
  *  different lists of texts never hash alike. */

@@ -30,7 +30,7 @@ export interface ReviewCacheOptions<T> {
   /** How long an answer is kept. */
   readonly keptMs: (answer: T) => number
   /** Shared with other caches; one of its own if it is left out. */
-  readonly queue?: ReviewQueue | undefined
+  readonly queue?: Pick<ReviewQueue, 'run'> | undefined
 }
 
 /** The upstream's aggregated API servers cache decisions for as long. */
@@ -64,6 +64,9 @@ export interface DecideOptions {
   readonly namespace?: string | undefined
 }
 
+/** Asks a question. An answer that is somebody else's cached one may be kept for as long only as `limit` is told. */
+export type AskReview<T> = (limit: (ms: number) => void) => Promise<T>
+
 interface Drop {
   readonly generation: number
   readonly atMs: number
@@ -71,7 +74,7 @@ interface Drop {
 
 export class ReviewCache<T = AccessAnswer> {
   readonly #options: ReviewCacheOptions<T>
-  readonly #queue: ReviewQueue
+  readonly #queue: Pick<ReviewQueue, 'run'>
   readonly #kept = new LRUCache<string, Kept<T>>({ max: keptMax })
   readonly #asked = new Map<string, { readonly answer: Promise<T>; readonly generation: number }>()
   #drops = 0
@@ -94,13 +97,19 @@ export class ReviewCache<T = AccessAnswer> {
   }
 
   /** The answer to a question; `ask` is called if it is not cached. Fails as `ask` does, and with `overloaded`. */
-  decide(key: string, ask: () => Promise<T>, options: DecideOptions = {}): T | Promise<T> {
+  decide(key: string, ask: AskReview<T>, options: DecideOptions = {}): T | Promise<T> {
     const { namespace = '' } = options
     const asked = this.#asked.get(key)
     const isCurrent = asked?.generation === this.generationOf(namespace)
     return (
       this.known(key) ?? (isCurrent ? asked?.answer : undefined) ?? this.#ask(key, ask, options)
     )
+  }
+
+  /** For how long an answer will stay cached; 0 if it is not. */
+  leftMs(key: string): number {
+    const left = (this.#kept.get(key)?.untilMs ?? 0) - this.#options.clock.monotonicMs()
+    return this.known(key) === undefined ? 0 : Math.max(0, left)
   }
 
   /** The answer, if it is cached. */
@@ -129,19 +138,21 @@ export class ReviewCache<T = AccessAnswer> {
 
   async #ask(
     key: string,
-    ask: () => Promise<T>,
+    ask: AskReview<T>,
     { expiresAtMs = Infinity, isAccepted = false, namespace = '' }: DecideOptions,
   ): Promise<T> {
     const { clock } = this.#options
     const generation = this.generationOf(namespace)
     const askedAtMs = clock.monotonicMs()
-    const asked = { answer: this.#queue.run(ask, isAccepted), generation }
+    let leftMs = Infinity
+    const limit = (ms: number): void => void (leftMs = ms)
+    const asked = { answer: this.#queue.run(() => ask(limit), isAccepted), generation }
     this.#asked.set(key, asked)
     try {
       const answer = await asked.answer
       if (generation === this.generationOf(namespace)) {
         const mostMs = this.#keptMs(answer, askedAtMs - this.#lastDrop(namespace).atMs)
-        const keptMs = Math.min(mostMs, expiresAtMs - clock.wallMs())
+        const keptMs = Math.min(mostMs, leftMs, expiresAtMs - clock.wallMs())
         const untilMs = askedAtMs + keptMs
         if (keptMs > 0) this.#kept.set(key, { answer, untilMs, generation, namespace })
       }

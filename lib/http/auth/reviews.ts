@@ -29,7 +29,34 @@ export interface ReviewMetrics {
 export type ReviewKind = 'self' | 'subject' | 'identity'
 export type ReviewOutcome = 'allowed' | 'denied' | 'refused' | 'failed' | 'known'
 
+/** A question about a caller. `key` is that of the cached answer. */
+export interface IdentityQuestion {
+  readonly key: string
+  readonly caller: Caller
+  /** The upstream has answered reviews of the caller before. */
+  readonly isAccepted: boolean
+}
+
+export interface AccessQuestion extends IdentityQuestion {
+  readonly attributes: Attributes
+  /** Whose rules the answer may depend on, beside those of the whole cluster; empty: none. */
+  readonly namespace: string
+}
+
+/** Who answers: the API server, or another thread of this process, which tells `limit` for how long its answer may be kept. */
+export interface AskedReviews {
+  /** May the caller do that? */
+  access(question: AccessQuestion, limit: (ms: number) => void): Promise<AccessAnswer>
+  /** The user that the upstream takes the caller for; undefined if it does not say. */
+  identity(question: IdentityQuestion, limit: (ms: number) => void): Promise<Identity | undefined>
+}
+
+/** With whose credentials the upstream is asked: the caller's own (`delegate`), or ours, with the identity from a front proxy or a
+ *  certificate (`requestheader`). */
+export type ReviewMode = 'delegate' | 'requestheader'
+
 export interface ReviewsOptions {
+  readonly mode: ReviewMode
   readonly server: ReviewServer
   readonly clock: Clock
   readonly metrics: ReviewMetrics
@@ -38,15 +65,21 @@ export interface ReviewsOptions {
 /** The timeout of Kubernetes' own delegating servers. */
 const timeoutMs = 10_000
 
-export class Reviews {
+export class Reviews implements AskedReviews {
   readonly #options: ReviewsOptions
 
   constructor(options: ReviewsOptions) {
     this.#options = options
   }
 
-  /** May the caller do that? Asked with the caller's own credentials. */
-  self(attributes: Attributes, caller: Caller): Promise<AccessAnswer> {
+  access({ attributes, caller }: AccessQuestion): Promise<AccessAnswer> {
+    const { identity } = caller
+    return this.#options.mode === 'requestheader' && identity !== undefined
+      ? this.#subject(attributes, identity)
+      : this.#self(attributes, caller)
+  }
+
+  #self(attributes: Attributes, caller: Caller): Promise<AccessAnswer> {
     return this.#decide('self', {
       path: selfReviewPath,
       body: selfReview(attributes),
@@ -55,8 +88,7 @@ export class Reviews {
     })
   }
 
-  /** May that user do that? Asked with our own credentials. */
-  async subject(attributes: Attributes, identity: Identity): Promise<AccessAnswer> {
+  async #subject(attributes: Attributes, identity: Identity): Promise<AccessAnswer> {
     const decision = await this.#decide('subject', {
       path: subjectReviewPath,
       body: subjectReview(attributes, identity),
@@ -73,8 +105,7 @@ export class Reviews {
     return decision
   }
 
-  /** The user that the upstream takes the caller for; undefined if it does not say. */
-  async identity(caller: Caller): Promise<Identity | undefined> {
+  async identity({ caller }: IdentityQuestion): Promise<Identity | undefined> {
     const { metrics } = this.#options
     const { headers, as } = caller
     const answer = await this.#post('identity', { path: whoAmIPath, body: whoAmI, headers, as })

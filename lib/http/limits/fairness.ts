@@ -8,7 +8,7 @@
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'
-import { UserTally } from './user-tally.ts'
+import { type Tally, UserTally } from './user-tally.ts'
 
 /** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is what goes to the upstream. */
 export type RequestKind = 'small' | 'list' | 'watch' | 'passed'
@@ -72,34 +72,28 @@ export const defaultFairnessLimits: FairnessLimits = {
   passedMax: { short: 4_000, long: 10_000, upgrade: 4_000 },
 }
 
-/** The part of one of several threads, so that together they keep to the limits. Slots for long work are each thread's own: they protect its
- *  event loop. */
-export function shareOf(limits: FairnessLimits, threads: number): FairnessLimits {
-  const part = (limit: number): number => Math.ceil(limit / threads)
-  const parts = (all: Readonly<Record<PassedKind, number>>): Record<PassedKind, number> => ({
-    short: part(all.short),
-    long: part(all.long),
-    upgrade: part(all.upgrade),
-  })
-  return {
-    ...limits,
-    requestsPerUser: part(limits.requestsPerUser),
-    requestsMax: part(limits.requestsMax),
-    bytesPerUser: part(limits.bytesPerUser),
-    bytesMax: part(limits.bytesMax),
-    watchesPerUser: part(limits.watchesPerUser),
-    watchesMax: part(limits.watchesMax),
-    selectorBytesPerUser: part(limits.selectorBytesPerUser),
-    selectorBytesMax: part(limits.selectorBytesMax),
-    passedPerUser: parts(limits.passedPerUser),
-    passedMax: parts(limits.passedMax),
-  }
-}
+/** What is counted for each user. Slots for long work are each thread's own, since they protect its event loop. */
+export const tallyNames = [
+  'requests',
+  'bytes',
+  'watches',
+  'selectors',
+  'short',
+  'long',
+  'upgrade',
+] as const
+
+export type TallyName = (typeof tallyNames)[number]
+
+/** A tally with these bounds. */
+export type CreateTally = (name: TallyName, perUser: number, max: number) => Tally
 
 export interface FairnessOptions {
   readonly clock: Clock
   readonly metrics: FairnessMetrics
   readonly limits?: FairnessLimits | undefined
+  /** For a process with several threads, which share the limits. */
+  readonly createTally?: CreateTally | undefined
 }
 
 /** A request that holds a slot this long has a client that reads slowly. The slot is freed; the bytes that it holds still count. */
@@ -120,11 +114,11 @@ interface Small {
 export class Fairness {
   readonly #options: FairnessOptions
   readonly #limits: FairnessLimits
-  readonly #requests: UserTally
-  readonly #bytes: UserTally
-  readonly #watches: UserTally
-  readonly #selectors: UserTally
-  readonly #passed: Readonly<Record<PassedKind, UserTally>>
+  readonly #requests: Tally
+  readonly #bytes: Tally
+  readonly #watches: Tally
+  readonly #selectors: Tally
+  readonly #passed: Readonly<Record<PassedKind, Tally>>
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
   /** The last small request of another user than that. */
@@ -134,15 +128,15 @@ export class Fairness {
   constructor(options: FairnessOptions) {
     this.#options = options
     this.#limits = options.limits ?? defaultFairnessLimits
+    const { createTally: create = (_, perUser, max) => new UserTally(perUser, max) } = options
     const { requestsPerUser, requestsMax, bytesPerUser, bytesMax } = this.#limits
-    this.#requests = new UserTally(requestsPerUser, requestsMax)
-    this.#bytes = new UserTally(bytesPerUser, bytesMax)
+    this.#requests = create('requests', requestsPerUser, requestsMax)
+    this.#bytes = create('bytes', bytesPerUser, bytesMax)
     const { watchesPerUser, watchesMax, passedPerUser, passedMax } = this.#limits
     const { selectorBytesPerUser, selectorBytesMax } = this.#limits
-    this.#watches = new UserTally(watchesPerUser, watchesMax)
-    this.#selectors = new UserTally(selectorBytesPerUser, selectorBytesMax)
-    const passed = (kind: PassedKind): UserTally =>
-      new UserTally(passedPerUser[kind], passedMax[kind])
+    this.#watches = create('watches', watchesPerUser, watchesMax)
+    this.#selectors = create('selectors', selectorBytesPerUser, selectorBytesMax)
+    const passed = (kind: PassedKind): Tally => create(kind, passedPerUser[kind], passedMax[kind])
     this.#passed = { short: passed('short'), long: passed('long'), upgrade: passed('upgrade') }
     this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
   }
@@ -226,7 +220,7 @@ export class Fairness {
     return new Places(this.#limits, this.#options.clock)
   }
 
-  #count(tally: UserTally, { user, amount, kind }: Amount): () => void {
+  #count(tally: Tally, { user, amount, kind }: Amount): () => void {
     const bound = tally.add(user, amount)
     if (bound !== undefined) throw this.#refused(kind, bound)
     let isCounted = true

@@ -1,7 +1,20 @@
 /** What users have taken of something that all share. */
 
 /** An amount for each user, and the sum, both limited. */
-export class UserTally {
+export interface Tally {
+  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound allows it is counted alone. */
+  add(user: string | undefined, amount: number): 'user' | 'all' | undefined
+  remove(user: string | undefined, amount: number): void
+  isCrowded(user: string): boolean
+}
+
+/** From a sixteenth of a bound on, users are asked for by name. */
+export function isNearBound(amount: number, bound: number): boolean {
+  return amount > bound / 16
+}
+
+/** The tally of a process with one thread. */
+export class UserTally implements Tally {
   readonly #perUser: number
   readonly #max: number
   readonly #amounts = new Map<string, number>()
@@ -12,7 +25,6 @@ export class UserTally {
     this.#max = max
   }
 
-  /** Which bound does not allow it; undefined if it is counted. Something so large that no bound allows it is counted alone. */
   add(user: string | undefined, amount: number): 'user' | 'all' | undefined {
     const known = user === undefined ? 0 : (this.#amounts.get(user) ?? 0)
     if (known > 0 && known + amount > this.#perUser) return 'user'
@@ -32,9 +44,6 @@ export class UserTally {
 
   isCrowded(user: string): boolean {
     const taken = this.#amounts.get(user) ?? 0
-    return taken > this.#perUser / crowdedPart || this.#sum > this.#max / crowdedPart
+    return isNearBound(taken, this.#perUser) || isNearBound(this.#sum, this.#max)
   }
 }
-
-/** From this part of a bound on, users are asked for by name. */
-const crowdedPart = 16

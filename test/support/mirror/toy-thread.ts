@@ -1,6 +1,7 @@
 /** A face thread that says what it has of keyspace `/r/a/`, and dies when it is asked to. */
 
 import { createServer } from 'node:http'
+import type { CacheError } from '../../../lib/base/errors.ts'
 import { noMetrics } from '../../../lib/mirror/metrics.ts'
 import { defaultLimits } from '../../../lib/mirror/limits.ts'
 import { allKeys } from '../../../lib/base/keys.ts'
@@ -32,6 +33,15 @@ mirrors.start()
 
 const server = createServer((request, response) => {
   if (request.url === '/die') throw new Error('a bug')
+  if (request.url?.startsWith('/ask?') === true) {
+    void thread.ask(decodeURI(request.url.slice(5))).then(
+      answer => response.end(JSON.stringify({ answer })),
+      ({ code, message }: CacheError) => {
+        response.end(JSON.stringify({ answer: `${code}: ${message}` }))
+      },
+    )
+    return
+  }
   void mirrors
     .read('/r/a/', { freshness: { type: 'consistent' }, canGoElsewhere: false })
     .then(outcome => {

@@ -1,8 +1,10 @@
 /** A face thread from inside: what it was given, and the way to the main thread. */
 
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import type { CacheError } from '../../../base/errors.ts'
 import type { Logger } from '../../../base/logger.ts'
 import { FaceMirrors, type FaceMirrorsOptions } from '../face-mirrors.ts'
+import { failureOfMessage } from '../messages.ts'
 import { RemoteClients } from '../remote-client.ts'
 import { RingReader } from '../ring.ts'
 import { SlabShelf } from '../slabs.ts'
@@ -18,7 +20,12 @@ import {
 type Parts = Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
 
 /** What the main thread has a face thread do. */
-export type FaceOrder = Exclude<Order, { type: 'all-metrics' }>
+export type FaceOrder = Exclude<Order, { type: 'answer' | 'no-answer' }>
+
+interface Asked {
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (failure: CacheError) => void
+}
 
 export class FaceThread {
   readonly data: ThreadData
@@ -27,8 +34,8 @@ export class FaceThread {
   /** The etcds, by way of the main thread. */
   readonly clients: RemoteClients = new RemoteClients(question => this.tell(question))
   #mirrors: FaceMirrors | undefined = undefined
-  #lastMetrics = 0
-  readonly #metrics = new Map<number, (text: string) => void>()
+  #lastAsked = 0
+  readonly #asked = new Map<number, Asked>()
 
   private constructor(data: ThreadData, port: MessagePort) {
     this.data = data
@@ -48,11 +55,10 @@ export class FaceThread {
   onOrder(task: (order: FaceOrder) => void): void {
     this.#port.on('message', (message: ToFace) => {
       if (isAnswer(message)) this.#mirrors?.answered(message)
-      else if (message.type !== 'all-metrics') task(message)
-      else {
-        this.#metrics.get(message.id)?.(message.text)
-        this.#metrics.delete(message.id)
-      }
+      else if (message.type === 'answer') this.#take(message.id)?.resolve(message.answer)
+      else if (message.type === 'no-answer') {
+        this.#take(message.id)?.reject(failureOfMessage(message.failure))
+      } else task(message)
     })
   }
 
@@ -64,13 +70,19 @@ export class FaceThread {
     error: (message, fields = {}) => this.tell({ type: 'log', level: 'error', message, fields }),
   }
 
-  /** The metrics of the whole process. */
-  allMetrics(): Promise<string> {
-    const id = ++this.#lastMetrics
-    return new Promise(resolve => {
-      this.#metrics.set(id, resolve)
-      this.tell({ type: 'ask-metrics', id })
+  /** Asks the main thread for what it alone knows. */
+  ask(question: unknown): Promise<unknown> {
+    const id = ++this.#lastAsked
+    return new Promise((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject })
+      this.tell({ type: 'ask', id, question })
     })
+  }
+
+  #take(id: number): Asked | undefined {
+    const asked = this.#asked.get(id)
+    this.#asked.delete(id)
+    return asked
   }
 
   /** Copies of the mirrors. */

@@ -7,6 +7,7 @@ import { CacheError } from '../../../base/errors.ts'
 import type { Logger } from '../../../base/logger.ts'
 import type { Random } from '../../../base/random.ts'
 import type { FedThread, Keeper } from '../keeper.ts'
+import { messageOfFailure } from '../messages.ts'
 import { createRingMemory, RingWriter } from '../ring.ts'
 import type { SharedPort } from './listening.ts'
 import {
@@ -29,8 +30,10 @@ export interface PoolOptions {
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
-  /** The metrics of this process, made of those of its threads. */
-  readonly metricsOf: (threads: readonly string[]) => Promise<string>
+  /** Answers what threads ask. */
+  readonly answer: (question: unknown) => Promise<unknown>
+  /** A thread has died: what it held is free. */
+  readonly onDeath: (number: number) => void
   /** What each check of the main thread says; empty if all is well. */
   readonly problems: () => Readonly<Record<string, string>>
 }
@@ -168,16 +171,25 @@ export class ThreadPool {
       case 'metrics':
         this.#collections.get(message.id)?.set(number, message.text)
         return
-      case 'ask-metrics':
-        void this.metrics()
-          .then(texts => this.#options.metricsOf(texts))
-          .then(text => thread.tell({ type: 'all-metrics', id: message.id, text }))
+      case 'ask':
+        void this.#answer(thread, message.id, message.question)
+    }
+  }
+
+  async #answer(thread: PoolThread, id: number, question: unknown): Promise<void> {
+    try {
+      const answer = await this.#options.answer(question)
+      thread.tell({ type: 'answer', id, answer })
+    } catch (error) {
+      const failure = messageOfFailure(CacheError.from(error, 'closed'))
+      thread.tell({ type: 'no-answer', id, failure })
     }
   }
 
   /** Another takes the place of a thread that has died. */
   #ended(number: number, thread: PoolThread, reason: string): void {
     if (this.#threads.get(number) === thread) this.#threads.delete(number)
+    this.#options.onDeath(number)
     if (this.#isStopping) return
     this.#options.logger.error(
       'a face thread has died: its connections are closed, another starts',
@@ -216,7 +228,7 @@ export class ThreadPool {
 }
 
 /** What concerns all threads. */
-type ThreadNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask-metrics' }>
+type ThreadNews = Extract<Report, { type: 'ready' | 'metrics' | 'ask' }>
 
 interface PoolThreadOptions extends PoolOptions {
   readonly onMessage: (message: ThreadNews) => void
@@ -342,7 +354,7 @@ class PoolThread {
       case 'figures':
         this.figures = message.figures
         return
-      case 'ask-metrics':
+      case 'ask':
       case 'metrics':
         this.#options.onMessage(message)
         return

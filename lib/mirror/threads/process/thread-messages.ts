@@ -3,7 +3,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { LogFields } from '../../../base/logger.ts'
 import type { SharedMemory } from '../facts.ts'
-import type { Answer, Question } from '../messages.ts'
+import type { Answer, FailureMessage, Question } from '../messages.ts'
 
 /** What a face thread is given at its start. */
 export interface ThreadData extends SharedMemory {
@@ -50,8 +50,8 @@ export type ToMain =
   /** It has everything that is mirrored. */
   | { readonly type: 'ready' }
   | { readonly type: 'figures'; readonly figures: ThreadFigures }
-  /** A client asks for the metrics of the process. */
-  | { readonly type: 'ask-metrics'; readonly id: number }
+  /** Something that the main thread alone knows. */
+  | { readonly type: 'ask'; readonly id: number; readonly question: unknown }
   /** The metrics of this thread. */
   | { readonly type: 'metrics'; readonly id: number; readonly text: string }
   | { readonly type: 'stopped' }
@@ -73,7 +73,8 @@ export type Order = Exclude<ToFace, Answer>
 export type ToFace =
   | Answer
   | { readonly type: 'give-metrics'; readonly id: number }
-  | { readonly type: 'all-metrics'; readonly id: number; readonly text: string }
+  | { readonly type: 'answer'; readonly id: number; readonly answer: unknown }
+  | { readonly type: 'no-answer'; readonly id: number; readonly failure: FailureMessage }
   /** What each check of the main thread says; empty if all is well. */
   | { readonly type: 'health'; readonly problems: Readonly<Record<string, string>> }
   /** Encoded objects are dropped until so many bytes are left. */

@@ -1,6 +1,7 @@
 /** Real threads: each serves on the one port from shared memory; one that dies is replaced. */
 
 import t from 'tap'
+import { CacheError } from '../../../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../../../lib/base/keys.ts'
 import type { Logger } from '../../../../lib/base/logger.ts'
 import { Mirror } from '../../../../lib/mirror/mirror.ts'
@@ -63,6 +64,7 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
     readWaitMaxMs: 3000,
   })
   mirrors.start()
+  const dead: number[] = []
   const pool = await ThreadPool.start({
     count: 2,
     keeper,
@@ -72,7 +74,11 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
     clock: systemClock,
     random: systemRandom,
     logger,
-    metricsOf: async texts => texts.join(''),
+    answer: async question => {
+      if (question !== 'a word') throw new CacheError('overloaded', 'no such word')
+      return 'the answer'
+    },
+    onDeath: number => dead.push(number),
     problems: () => ({}),
   })
   t.teardown(async () => {
@@ -98,6 +104,9 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
     t.same(values, ['one', 'two'], 'each is as fresh as the last write')
     t.ok(isShared, 'and has no values of its own')
   }
+  const asked = async (path: string): Promise<unknown> => ask(path)
+  t.same(await asked('/ask?a word'), { answer: 'the answer' })
+  t.same(await asked('/ask?another'), { answer: 'overloaded: no such word' })
   const metrics = await pool.metrics()
   t.equal(metrics.length, 2)
 
@@ -111,5 +120,6 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
     t.same(values, ['one', 'two', 'three'])
     t.ok(isPassing, 'the new one is told of the switch, too')
   }
+  t.equal(dead.length, 1, 'what the dead one held is given back')
   t.match(errors, [/a face thread has died/])
 })
