@@ -69,7 +69,7 @@ export class Service {
     parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
     parts.recent.start()
     await parts.writeSide?.start()
-    void parts.health.ready.then(() => parts.writeSide?.actors?.start())
+    void parts.health.ready.then(() => parts.writeSide?.mirrored())
     const servers = { front, admin, etcdDoor, stopTls }
     const service = new Service(parts, servers, options.stopDelayMs)
     await parts.threads

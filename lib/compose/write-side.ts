@@ -20,6 +20,8 @@ export interface WriteSide {
   readonly controllers: Controllers | undefined
   readonly actors: Actors | undefined
   start(): Promise<void>
+  /** Everything is mirrored. */
+  mirrored(): void
   stop(): void
 }
 
@@ -49,10 +51,11 @@ export function createWriteSide(
     return made
   }
   const cluster = clusterOf('kube-controller-manager')
-  const contentsOf = (keyspace: Key): Iterable<KeyValue> =>
-    storeOf(keyspace)?.latest().iterate({ start: minKey, end: undefined }) ?? []
-  const knownContentsOf = (keyspace: Key): Iterable<KeyValue> | undefined =>
-    storeOf(keyspace)?.latest().revision === 0 ? undefined : contentsOf(keyspace)
+  const contentsOf = (keyspace: Key): Iterable<KeyValue> | undefined => {
+    const snapshot = storeOf(keyspace)?.latest()
+    if (snapshot?.revision === 0) return undefined
+    return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
+  }
   const { logger, prefix, simulation } = options
   const controllers =
     options.hasControllers === true
@@ -67,14 +70,17 @@ export function createWriteSide(
         })
       : undefined
   const actors =
-    simulation &&
-    new Actors({ simulation, clusterOf, prefix, contentsOf: knownContentsOf, clock, logger })
+    simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
   return {
     writes,
     controllers,
     actors,
     async start() {
       if (options.hasSystemNamespaces === true) await seedNamespaces(registry.state, writes)
+    },
+    mirrored() {
+      controllers?.start()
+      actors?.start()
     },
     stop() {
       abort.abort()

@@ -4,6 +4,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
+import { Slice } from '../base/slice.ts'
 import type { JsonObject } from '../codec/json/tree.ts'
 import { textFromMilliseconds } from '../go/time.ts'
 import type { Batch, KeyValue } from '../store/event.ts'
@@ -19,16 +20,13 @@ export interface ControllersOptions {
   /** The prefixes of keys. */
   readonly namespaces: Key
   readonly pods: Key
-  /** What a keyspace has now. */
-  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue>
+  /** What a keyspace has now; undefined while the mirror has nothing of it. */
+  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
   /** The object as the API shows it. */
   readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
   readonly clock: Clock
   readonly logger: Logger
 }
-
-/** So many objects are looked through at the start before others get their turn. */
-const sliceEntries = 500
 
 export class Controllers {
   readonly #options: ControllersOptions
@@ -38,9 +36,14 @@ export class Controllers {
   readonly #reaper: PodReaper
   /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
   readonly #changed = new Map<Key, Set<Key>>()
+  /** Keyspaces that are looked through, or were. */
+  readonly #seen = new Set<Key>()
+  readonly #started: Promise<void>
+  #onStarted: () => void = () => {}
 
   constructor(options: ControllersOptions) {
     this.#options = options
+    this.#started = new Promise(resolve => (this.#onStarted = resolve))
     const { cluster, clock, namespaces, objectOf } = options
     const collect = this.#queue('garbage collection', key => this.#garbage.work(key))
     const empty = this.#queue('emptying a namespace', key => this.#emptier.work(key))
@@ -56,6 +59,11 @@ export class Controllers {
     this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
   }
 
+  /** Everything is mirrored: nothing is done before. A namespace would be let go whose custom resources are not known yet. */
+  start(): void {
+    this.#onStarted()
+  }
+
   applied(keyspace: Key, batch: Batch): void {
     const changed = this.#changed.get(keyspace)
     for (const event of batch.events) {
@@ -68,7 +76,16 @@ export class Controllers {
 
   reset(keyspace: Key): void {
     this.#garbage.forget(keyspace)
-    void this.#lookThrough(keyspace)
+    this.#seen.delete(keyspace)
+    this.stateChanged(keyspace)
+  }
+
+  /** A keyspace has contents for the first time, or again: they come without events. */
+  stateChanged(keyspace: Key): void {
+    const contents = this.#seen.has(keyspace) ? undefined : this.#options.contentsOf(keyspace)
+    if (contents === undefined) return
+    this.#seen.add(keyspace)
+    void this.#lookThrough(keyspace, contents)
   }
 
   stop(): void {
@@ -78,16 +95,25 @@ export class Controllers {
 
   #queue(name: string, work: (key: Key) => Promise<void>): WorkQueue<Key> {
     const { clock, logger } = this.#options
-    return new WorkQueue({ name, clock, logger, signal: this.#abort.signal, work })
+    return new WorkQueue({
+      name,
+      clock,
+      logger,
+      signal: this.#abort.signal,
+      work: async key => {
+        await this.#started
+        await work(key)
+      },
+    })
   }
 
   /** What was deleted while nobody looked is finished now. */
-  async #lookThrough(keyspace: Key): Promise<void> {
-    const { contentsOf, clock, pods, namespaces } = this.#options
+  async #lookThrough(keyspace: Key, contents: Iterable<KeyValue>): Promise<void> {
+    const { clock, pods, namespaces } = this.#options
     const changed = new Set<Key>()
     this.#changed.set(keyspace, changed)
-    let count = 0
-    for (const entry of contentsOf(keyspace)) {
+    const slice = new Slice(clock)
+    for (const entry of contents) {
       const { key } = entry
       const facts = changed.has(key) ? undefined : factsOf(entry)
       if (facts !== undefined) {
@@ -97,10 +123,10 @@ export class Controllers {
           this.#emptier.changed({ key, before: undefined, after: entry })
         }
       }
-      if (++count % sliceEntries === 0) await clock.yield()
-      if (this.#abort.signal.aborted) return
+      if (!slice.isOver) continue
+      await slice.next()
       // Its contents have been replaced once more.
-      if (this.#changed.get(keyspace) !== changed) return
+      if (this.#abort.signal.aborted || this.#changed.get(keyspace) !== changed) return
     }
     this.#changed.delete(keyspace)
   }

@@ -93,3 +93,32 @@ t.test('a pod on a node goes when its grace period is over', async t => {
   t.match(await send('GET', `${pods}/p`), { code: 200 })
   await until(`${pods}/p`, isGone)
 })
+
+t.test('what was left undone before the start is done after it', async t => {
+  const contents = await startServed(t, { isWritable: true })
+  await contents.service.ready
+  const write = async (path: string, body: object): Promise<string> => {
+    const headers = { 'content-type': 'application/json' }
+    const sent = { method: 'POST', path, headers, body: JSON.stringify(body) }
+    const answer = await ask(contents.service.port, sent)
+    return uidOf(JSON.parse(answer.body.toString()) as Record<string, unknown>)
+  }
+  for (const name of ['ending', 'kept']) await write('/api/v1/namespaces', { metadata: { name } })
+  await write(configMaps('ending'), configMap('left'))
+  const uid = await write(configMaps('kept'), configMap('owner'))
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid }]
+  await write(configMaps('kept'), configMap('dependent', { ownerReferences }))
+  // Nobody empties it here.
+  await ask(contents.service.port, { method: 'DELETE', path: '/api/v1/namespaces/ending' })
+
+  const { client } = contents
+  const later = await startServed(t, { client, isWritable: true, hasControllers: true })
+  const get = async (path: string): Promise<number> =>
+    (await ask(later.service.port, { path })).status
+  await later.service.ready
+  while ((await get('/api/v1/namespaces/ending')) !== 404) await pause(later)
+  t.equal(await get(`${configMaps('ending')}/left`), 404)
+  const path = `${configMaps('kept')}/owner`
+  await ask(later.service.port, { method: 'DELETE', path })
+  while ((await get(`${configMaps('kept')}/dependent`)) !== 404) await pause(later)
+})
