@@ -3,7 +3,7 @@
 import type { CancelTimer, Clock } from './clock.ts'
 import { CacheError } from './errors.ts'
 import type { Logger } from './logger.ts'
-import { repeat } from './repeat.ts'
+import { repeat } from './timers.ts'
 
 /** How often files are read. Kubernetes swaps a mounted secret's symbolic link, which file notifications miss. */
 const defaultIntervalMs = 10_000

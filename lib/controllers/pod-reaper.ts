@@ -1,10 +1,11 @@
 /** Removes pods when their grace period is over. On a node, the kubelet would stop them and say so; here there is none, and a pod that
  *  waits for it would stay for ever. */
 
-import type { CancelTimer, Clock } from '../base/clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { Event } from '../store/event.ts'
 import type { Cluster } from './cluster.ts'
+import { KeyedTimers } from './keyed-timers.ts'
 import { type ObjectFacts, factsOf } from './object-facts.ts'
 
 export interface PodReaperOptions {
@@ -16,34 +17,27 @@ export interface PodReaperOptions {
 
 export class PodReaper {
   readonly #options: PodReaperOptions
-  readonly #timers = new Map<Key, CancelTimer>()
+  readonly #timers: KeyedTimers
 
   constructor(options: PodReaperOptions) {
     this.#options = options
+    this.#timers = new KeyedTimers(options.clock)
   }
 
   /** A pod that was there before. */
   found(key: Key, { deletedAtMs, graceSeconds }: ObjectFacts): void {
-    this.#timers.get(key)?.()
-    this.#timers.delete(key)
+    this.#timers.cancel(key)
     // Without grace, it waits for finalizers.
     if (deletedAtMs === undefined || graceSeconds === 0) return
     const { clock, lookAt } = this.#options
     const delayMs = Math.max(0, deletedAtMs - clock.wallMs())
-    const cancel = clock.setTimer(delayMs, () => {
-      this.#timers.delete(key)
-      lookAt(key)
-    })
-    this.#timers.set(key, cancel)
+    this.#timers.set(key, delayMs, () => lookAt(key))
   }
 
   changed({ key, after }: Event): void {
     const facts = after === undefined ? undefined : factsOf(after)
     if (facts !== undefined) this.found(key, facts)
-    else {
-      this.#timers.get(key)?.()
-      this.#timers.delete(key)
-    }
+    else this.#timers.cancel(key)
   }
 
   async work(key: Key): Promise<void> {
@@ -57,7 +51,6 @@ export class PodReaper {
   }
 
   stop(): void {
-    for (const cancel of this.#timers.values()) cancel()
-    this.#timers.clear()
+    this.#timers.stop()
   }
 }

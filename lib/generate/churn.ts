@@ -2,6 +2,7 @@
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import { repeat } from '../base/timers.ts'
 import type { Cluster, GeneratedChange } from './cluster.ts'
 
 /** The interval of steps: shorter than people can notice, and long enough to cost nothing. */
@@ -40,7 +41,6 @@ export function startChurn({
   write,
   onFailure,
 }: ChurnOptions): CancelTimer {
-  let cancel: CancelTimer = () => {}
   let isStopped = false
   let lastMs = clock.monotonicMs()
   let due = 0
@@ -50,19 +50,19 @@ export function startChurn({
     lastMs = nowMs
     while (due >= 1 && !isStopped) {
       const changes = cluster.step(clock.wallMs())
-      if (changes.length === 0) return
+      if (changes.length === 0) {
+        // There is nothing that could change.
+        cancel()
+        return
+      }
       due -= changes.length
       await write(changes).catch((error: unknown) => {
         // A write that is running when churn is stopped may fail, because the store is closed next.
         if (!isStopped) onFailure(CacheError.from(error, 'source_failed'))
       })
     }
-    if (!isStopped) schedule()
   }
-  const schedule = (): void => {
-    cancel = clock.setTimer(tickMs, () => void tick())
-  }
-  schedule()
+  const cancel = repeat(clock, tickMs, tick)
   return () => {
     isStopped = true
     cancel()

@@ -2,6 +2,7 @@
  *  ring. Percentiles are estimated from the buckets of histograms, as Prometheus does it. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
+import { repeat } from '../base/timers.ts'
 
 /** What is looked at. Counts only rise. */
 export interface Look {
@@ -65,7 +66,7 @@ export class Recent {
 
   start(): void {
     this.#look()
-    this.#cancel = this.#options.clock.setTimer(stepMs, () => this.start())
+    this.#cancel = repeat(this.#options.clock, stepMs, () => this.#look())
   }
 
   stop(): void {

@@ -5,6 +5,7 @@
  *  upstream until a restart. Without an upstream no keyspace can be dropped: the start is refused, and later an error is logged. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
+import { repeat } from '../base/timers.ts'
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, prefixRange, textFromKey } from '../base/keys.ts'
@@ -61,7 +62,6 @@ export class MemoryKeeper implements Follower {
   #isOver = false
   #isChecking = false
   #cancel: CancelTimer = () => {}
-  #isStopped = false
 
   constructor(options: MemoryKeeperOptions) {
     this.#options = options
@@ -69,11 +69,10 @@ export class MemoryKeeper implements Follower {
   }
 
   start(): void {
-    this.#schedule()
+    this.#cancel = repeat(this.#options.clock, intervalMs, () => this.check())
   }
 
   stop(): void {
-    this.#isStopped = true
     this.#cancel()
   }
 
@@ -138,14 +137,6 @@ export class MemoryKeeper implements Follower {
     } finally {
       this.#isChecking = false
     }
-  }
-
-  #schedule(): void {
-    this.#cancel = this.#options.clock.setTimer(intervalMs, () => {
-      void this.check().finally(() => {
-        if (!this.#isStopped) this.#schedule()
-      })
-    })
   }
 
   /** Begins at zero, so that changes during the count are counted once. */

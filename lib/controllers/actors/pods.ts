@@ -1,9 +1,10 @@
 /** Pods are given a node, run there, fail now and then, end if they are to end, and go when they are deleted: each after a time that is
  *  drawn. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
 import type { ObjectPlace } from '../cluster.ts'
+import { KeyedTimers } from '../keyed-timers.ts'
 import type { ActorApi } from './actor-api.ts'
 import { type PodFact, podFact } from './facts.ts'
 import type { Places } from './places.ts'
@@ -33,7 +34,9 @@ export interface PodsOptions {
 
 export class Pods {
   readonly #options: PodsOptions
-  readonly #timers = new Map<Key, { readonly stage: Stage; readonly cancel: CancelTimer }>()
+  readonly #timers: KeyedTimers
+  /** The stage that each timer is to begin. */
+  readonly #awaited = new Map<Key, Stage>()
   /** Pods that run because of us: those of a generated cluster are left as they are. */
   readonly #started = new Set<Key>()
   /** Counts up, so that addresses are hardly ever given twice. */
@@ -41,26 +44,26 @@ export class Pods {
 
   constructor(options: PodsOptions) {
     this.#options = options
+    this.#timers = new KeyedTimers(options.clock)
     this.#addresses = Math.floor(options.api.draw(0, 2 ** 16))
   }
 
   changed(pod: PodFact): void {
-    const { api, clock, places, lookAt } = this.#options
+    const { api, places, lookAt } = this.#options
     const { key } = pod
     places.put(key, pod.node)
     const stage = this.#stageOf(pod)
-    const timer = this.#timers.get(key)
-    if (timer !== undefined && timer.stage === stage) return
+    if (this.#timers.has(key) && this.#awaited.get(key) === stage) return
     this.#stop(key)
     if (stage === undefined) return
+    this.#awaited.set(key, stage)
     const [leastMs, mostMs] = durationsMs[stage]
     const drawnMs = api.draw(leastMs, mostMs)
     const delayMs = stage === 'end' ? Math.min(drawnMs, pod.graceSeconds * 1_000) : drawnMs
-    const cancel = clock.setTimer(delayMs, () => {
-      this.#timers.delete(key)
+    this.#timers.set(key, delayMs, () => {
+      this.#awaited.delete(key)
       lookAt(key)
     })
-    this.#timers.set(key, { stage, cancel })
   }
 
   removed(key: Key): void {
@@ -105,7 +108,7 @@ export class Pods {
   }
 
   stop(): void {
-    for (const key of this.#timers.keys()) this.#stop(key)
+    this.#timers.stop()
   }
 
   async #schedule(key: Key, place: ObjectPlace, pod: Pod): Promise<void> {
@@ -128,8 +131,8 @@ export class Pods {
   }
 
   #stop(key: Key): void {
-    this.#timers.get(key)?.cancel()
-    this.#timers.delete(key)
+    this.#timers.cancel(key)
+    this.#awaited.delete(key)
   }
 }
 

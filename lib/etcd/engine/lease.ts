@@ -1,10 +1,11 @@
 /** Leases: which exist, until when, and which keys they hold. Deleting the keys of a lease that ends is left to the engine, which
  *  does it at one revision. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { Heap } from '../../base/heap.ts'
 import type { Key } from '../../base/keys.ts'
 import { type Random, randomInt } from '../../base/random.ts'
+import { Alarm } from '../../base/timers.ts'
 import { noLease } from '../../store/event.ts'
 import { EtcdError } from '../proto/failures.ts'
 
@@ -13,9 +14,6 @@ const minTtlSeconds = 2
 
 /** What etcd refuses to exceed. */
 const maxTtlSeconds = 9_000_000_000
-
-/** Longer timers do not exist on all clocks; a lease that lives longer is looked at again. */
-const maxTimerMs = 2 ** 31 - 1
 
 export interface Lease {
   readonly id: bigint
@@ -39,14 +37,14 @@ export class Lessor {
   readonly #queue = new Heap<{ readonly atMs: number; readonly lease: OwnLease }>(
     (a, b) => a.atMs - b.atMs,
   )
-  #timer: CancelTimer | undefined
-  #timerAtMs = Infinity
+  readonly #alarm: Alarm
 
   /** `expire` is called for each lease whose time is over, and has to call `remove`. */
   constructor(clock: Clock, random: Random, expire: (lease: Lease) => void) {
     this.#clock = clock
     this.#random = random
     this.#expire = expire
+    this.#alarm = new Alarm(clock, () => this.#expireDue())
   }
 
   has(id: bigint): boolean {
@@ -112,9 +110,7 @@ export class Lessor {
   clear(): void {
     this.#leases.clear()
     this.#queue.takeAll()
-    this.#timer?.()
-    this.#timer = undefined
-    this.#timerAtMs = Infinity
+    this.#alarm.clear()
   }
 
   #newId(): bigint {
@@ -128,21 +124,10 @@ export class Lessor {
 
   #enqueue(lease: OwnLease): void {
     this.#queue.add({ atMs: lease.expiresAtMs, lease })
-    this.#setTimer()
-  }
-
-  #setTimer(): void {
-    const atMs = this.#queue.first?.atMs ?? Infinity
-    if (atMs >= this.#timerAtMs) return
-    this.#timer?.()
-    this.#timerAtMs = atMs
-    const delayMs = Math.max(0, atMs - this.#clock.monotonicMs())
-    this.#timer = this.#clock.setTimer(Math.min(delayMs, maxTimerMs), () => this.#expireDue())
+    this.#alarm.set(lease.expiresAtMs)
   }
 
   #expireDue(): void {
-    this.#timer = undefined
-    this.#timerAtMs = Infinity
     const nowMs = this.#clock.monotonicMs()
     for (let first = this.#queue.first; first !== undefined; first = this.#queue.first) {
       if (first.atMs > nowMs) break
@@ -152,6 +137,6 @@ export class Lessor {
       if (lease.expiresAtMs > nowMs) this.#queue.add({ atMs: lease.expiresAtMs, lease })
       else this.#expire(lease)
     }
-    this.#setTimer()
+    this.#alarm.set(this.#queue.first?.atMs ?? Infinity)
   }
 }

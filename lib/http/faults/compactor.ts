@@ -4,6 +4,7 @@ import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Revision } from '../../base/revision.ts'
+import { repeat } from '../../base/timers.ts'
 import type { Compaction } from './rule.ts'
 
 export interface CompactorOptions {
@@ -15,7 +16,7 @@ export interface CompactorOptions {
 
 export class Compactor {
   readonly #options: CompactorOptions
-  readonly #timers = new Set<CancelTimer>()
+  #timers: CancelTimer[] = []
 
   constructor(options: CompactorOptions) {
     this.#options = options
@@ -24,31 +25,31 @@ export class Compactor {
   /** Replaces what is to be done; `onDone` is called after each. */
   follow(compactions: readonly Compaction[], onDone: (compaction: Compaction) => void): void {
     this.stop()
-    for (const compaction of compactions) this.#plan(compaction, onDone, compaction.everyMs ?? 0)
+    const { clock } = this.#options
+    for (const compaction of compactions) {
+      const compact = (): void => this.#compact(() => onDone(compaction))
+      this.#timers.push(clock.setTimer(0, compact))
+      const { everyMs } = compaction
+      if (everyMs !== undefined) this.#timers.push(repeat(clock, everyMs, compact))
+    }
   }
 
   stop(): void {
     for (const cancel of this.#timers) cancel()
-    this.#timers.clear()
+    this.#timers = []
   }
 
-  #plan(compaction: Compaction, onDone: (compaction: Compaction) => void, delayMs: number): void {
-    const { clock, logger, compact } = this.#options
-    const timers = this.#timers
-    const cancel = clock.setTimer(delayMs, () => {
-      timers.delete(cancel)
-      if (compaction.everyMs !== undefined) this.#plan(compaction, onDone, compaction.everyMs)
-      compact().then(
-        revision => {
-          onDone(compaction)
-          logger.info('compacted etcd on purpose', { revision })
-        },
-        (error: unknown) => {
-          const { message } = CacheError.from(error, 'source_failed')
-          logger.warn('etcd could not be compacted', { reason: message })
-        },
-      )
-    })
-    timers.add(cancel)
+  #compact(onDone: () => void): void {
+    const { logger, compact } = this.#options
+    compact().then(
+      revision => {
+        onDone()
+        logger.info('compacted etcd on purpose', { revision })
+      },
+      (error: unknown) => {
+        const { message } = CacheError.from(error, 'source_failed')
+        logger.warn('etcd could not be compacted', { reason: message })
+      },
+    )
   }
 }

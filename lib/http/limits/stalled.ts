@@ -5,7 +5,8 @@
  *
  *  All exchanges are checked in one round every 15 s, which is cheaper than one timer for each of them. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Rounds } from '../../base/timers.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { slowReaderTimeoutMs } from '../server/respond.ts'
 
@@ -17,25 +18,24 @@ export class StalledClients {
   readonly #exchanges: ReadonlySet<Exchange>
   /** When a check first found a response written to its end and not read. */
   readonly #since = new WeakMap<Exchange, number>()
-  #cancel: CancelTimer | undefined
+  readonly #rounds: Rounds
 
   constructor(exchanges: ReadonlySet<Exchange>, clock: Clock) {
     this.#exchanges = exchanges
     this.#clock = clock
+    this.#rounds = new Rounds(clock, checkEveryMs, () => this.#check())
   }
 
   /** Adds an exchange. The checks run while there is one. */
   wake(): void {
-    this.#cancel ??= this.#clock.setTimer(checkEveryMs, this.#check)
+    this.#rounds.wake()
   }
 
   stop(): void {
-    this.#cancel?.()
-    this.#cancel = undefined
+    this.#rounds.stop()
   }
 
-  readonly #check = (): void => {
-    this.#cancel = undefined
+  #check(): boolean {
     const nowMs = this.#clock.monotonicMs()
     for (const exchange of this.#exchanges) {
       if (!exchange.isFlushing) continue
@@ -43,6 +43,6 @@ export class StalledClients {
       if (sinceMs === undefined) this.#since.set(exchange, nowMs)
       else if (nowMs - sinceMs >= slowReaderTimeoutMs) exchange.abort()
     }
-    if (this.#exchanges.size > 0) this.wake()
+    return this.#exchanges.size > 0
   }
 }

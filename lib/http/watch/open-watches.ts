@@ -1,9 +1,10 @@
 /** All open watches: when each ends, when its next bookmark is due, and how all end when the server stops. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
+import { Alarm } from '../../base/timers.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { AudienceSpec } from '../../watch/audience.ts'
 import { bookmarkDueMs } from '../../watch/bookmarks.ts'
@@ -101,14 +102,14 @@ export class OpenWatches {
   }
   readonly #schedule = new Schedule<ScheduledWatch>()
   #isStopping = false
-  #timerAtMs = Infinity
-  #cancelTimer: CancelTimer | undefined
+  readonly #alarm: Alarm
 
   constructor({ source, clock, random }: OpenWatchesOptions) {
     this.source = source
     this.outbox = new Outbox(clock)
     this.#clock = clock
     this.#random = random
+    this.#alarm = new Alarm(clock, this.#tick)
   }
 
   /** How many there are. */
@@ -190,8 +191,7 @@ export class OpenWatches {
       this.#schedule.delete(watch, watch.dueAtMs)
       hub.delete(watcher)
       if (this.#open.size > 0) return
-      this.#cancelTimer?.()
-      this.#timerAtMs = Infinity
+      this.#alarm.clear()
     })
     if (this.#isStopping) this.#end(watch, nowMs)
   }
@@ -230,22 +230,15 @@ export class OpenWatches {
   #add(watch: ScheduledWatch, dueAtMs: number): void {
     watch.dueAtMs = dueAtMs
     this.#schedule.add(watch, dueAtMs)
-    this.#setTimer()
+    this.#setAlarm()
   }
 
-  #setTimer(): void {
-    const nextMs = this.#schedule.nextMs()
-    if (nextMs === undefined || nextMs >= this.#timerAtMs) return
-    this.#cancelTimer?.()
-    this.#timerAtMs = nextMs
-    const delayMs = Math.min(Math.max(0, nextMs - this.#clock.monotonicMs()), timerMaxMs)
-    this.#cancelTimer = this.#clock.setTimer(delayMs, this.#tick)
+  #setAlarm(): void {
+    this.#alarm.set(this.#schedule.nextMs() ?? Infinity)
   }
 
   /** Ends watches whose time is up. Requests the progress of all keyspaces with a bookmark due, once, before the bookmarks are sent. */
   readonly #tick = (): void => {
-    this.#timerAtMs = Infinity
-    this.#cancelTimer = undefined
     const nowMs = this.#clock.monotonicMs()
     const bookmarks: ScheduledWatch[] = []
     for (const watch of this.#schedule.take(nowMs)) {
@@ -260,7 +253,7 @@ export class OpenWatches {
       this.source.refresh(new Set(bookmarks.map(({ keyspace }) => keyspace)))
       this.#clock.setTimer(refreshMs, () => bookmarks.forEach(this.#sendBookmark))
     }
-    this.#setTimer()
+    this.#setAlarm()
   }
 
   /** Cuts off a client that does not read the end of its watch. */
@@ -282,6 +275,3 @@ export class OpenWatches {
     if (!(frame instanceof NotExact)) connection.write(frame)
   }
 }
-
-/** The longest delay of a timer. */
-const timerMaxMs = 2 ** 31 - 1

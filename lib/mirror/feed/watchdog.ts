@@ -3,6 +3,7 @@
  *  not notice a member that is partitioned or stuck. */
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { repeat } from '../../base/timers.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { MirrorLimits } from '../limits.ts'
 
@@ -32,8 +33,7 @@ interface Standstill {
 
 export class Watchdog {
   readonly #options: WatchdogOptions
-  readonly #tickMs: number
-  #cancelTimer: CancelTimer
+  readonly #cancel: CancelTimer
   #lastHeardMs: number
   /** When progress was first requested since the last message, and when it was last requested. */
   #askedAtMs: number | undefined = undefined
@@ -44,9 +44,8 @@ export class Watchdog {
 
   constructor(options: WatchdogOptions) {
     this.#options = options
-    this.#tickMs = options.limits.answerMaxMs / 4
     this.#lastHeardMs = options.clock.monotonicMs()
-    this.#cancelTimer = options.clock.setTimer(this.#tickMs, this.#tick)
+    this.#cancel = repeat(options.clock, options.limits.answerMaxMs / 4, this.#tick)
   }
 
   /** A message has arrived. */
@@ -64,18 +63,16 @@ export class Watchdog {
   }
 
   stop(): void {
-    this.#cancelTimer()
+    this.#cancel()
   }
 
   readonly #tick = (): void => {
     const { clock, ask, giveUp } = this.#options
     const verdict = this.#judge(clock.monotonicMs())
     if (verdict === 'silent' || verdict === 'behind') {
+      this.stop()
       giveUp(verdict)
-      return
-    }
-    this.#cancelTimer = clock.setTimer(this.#tickMs, this.#tick)
-    if (verdict === 'quiet') ask()
+    } else if (verdict === 'quiet') ask()
   }
 
   #judge(nowMs: number): WatchdogVerdict | 'quiet' | 'fine' {

@@ -8,7 +8,7 @@
  *     └─────── passes, and is looked at again ◀── the server was away, or lists other versions
  *  ``` */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
@@ -23,6 +23,7 @@ import {
   type UpstreamResources,
 } from '../../kube/resources/upstream-resources.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
+import { type DueTask, DueTasks } from '../due-tasks.ts'
 import type { Upstream } from '../upstream.ts'
 import {
   aggregatedResource,
@@ -61,7 +62,7 @@ interface Named {
 }
 
 /** One resource, in all its versions. */
-interface Entry {
+interface Entry extends DueTask {
   listed: readonly ListedResource[]
   location: Location | undefined
   /** The location is the usual one of such servers: no object was seen yet. */
@@ -74,8 +75,8 @@ interface Entry {
   /** It waits until its keyspace has contents, or an object. */
   isWaiting: boolean
   attempts: number
-  dueMs: number
-  isUnderWay: boolean
+  /** What was shown of it before it was looked at. */
+  shown: string
 }
 
 /** Resources that are examined at the same time. */
@@ -90,13 +91,20 @@ const incompleteMs = 30_000
 export class AggregatedResources {
   readonly #options: AggregatedOptions
   readonly #entries = new Map<string, Entry>()
-  readonly #stopped = new AbortController()
-  #underWay = 0
+  readonly #looks: DueTasks<Entry>
   #restarts = 0
-  #cancel: CancelTimer = () => {}
 
   constructor(options: AggregatedOptions) {
     this.#options = options
+    const { clock, random } = options
+    this.#looks = new DueTasks({
+      clock,
+      random,
+      underWayMax,
+      tasks: () => this.#entries.values(),
+      work: (entry, signal) => this.#look(entry, signal),
+      onDone: entry => this.#looked(entry),
+    })
   }
 
   /** The resources whose storage is known, for the registry. */
@@ -145,7 +153,7 @@ export class AggregatedResources {
       this.#entries.set(name, this.#renewed(versions, entry))
     }
     if (isChanged) this.#options.onChanged()
-    this.#schedule()
+    this.#looks.look()
   }
 
   /** The server did not answer for a while and may be another one now: what was learnt is not used before it is checked again. */
@@ -155,7 +163,7 @@ export class AggregatedResources {
       this.#entries.set(name, this.#renewed(entry.listed, entry))
     }
     if (this.#entries.size > 0) this.#options.onChanged()
-    this.#schedule()
+    this.#looks.look()
   }
 
   /** A keyspace has other contents, or another state. */
@@ -166,19 +174,18 @@ export class AggregatedResources {
       if (keyFromText(location.prefix) !== keyspace) continue
       entry.attempts = 0
       entry.dueMs = 0
-      this.#schedule()
+      this.#looks.look()
     }
   }
 
   /** Keyspaces have new states: those that were waited for may have contents. */
   served(): void {
     for (const entry of this.#entries.values()) if (entry.isWaiting) entry.dueMs = 0
-    this.#schedule()
+    this.#looks.look()
   }
 
   stop(): void {
-    this.#stopped.abort()
-    this.#cancel()
+    this.#looks.stop()
   }
 
   /** Forgets what was learnt. The location is kept, so that the mirror of the objects is kept. */
@@ -202,33 +209,10 @@ export class AggregatedResources {
     )
   }
 
-  #schedule(): void {
-    if (this.#stopped.signal.aborted) return
-    this.#cancel()
-    this.#cancel = this.#options.clock.setTimer(0, this.#run)
-  }
-
-  readonly #run = (): void => {
-    const { clock } = this.#options
-    const nowMs = clock.monotonicMs()
-    let nextMs = Number.POSITIVE_INFINITY
-    for (const [name, entry] of this.#entries) {
-      if (entry.isUnderWay) continue
-      if (entry.dueMs > nowMs) nextMs = Math.min(nextMs, entry.dueMs)
-      else if (this.#underWay < underWayMax) void this.#look(name, entry)
-    }
-    if (nextMs < Number.POSITIVE_INFINITY && !this.#stopped.signal.aborted) {
-      this.#cancel = clock.setTimer(nextMs - nowMs, this.#run)
-    }
-  }
-
-  async #look(name: string, entry: Entry): Promise<void> {
-    const { clock, random, logger } = this.#options
-    entry.isUnderWay = true
-    this.#underWay++
-    const before = JSON.stringify(shownOf(entry))
+  async #look(entry: Entry, stopped: AbortSignal): Promise<number> {
+    entry.shown = JSON.stringify(shownOf(entry))
     // A look asks some questions at once: they listen to a signal of its own.
-    const look = new LinkedAbort(this.#stopped.signal)
+    const look = new LinkedAbort(stopped)
     try {
       await this.#settle(entry, look.signal)
     } catch (error) {
@@ -237,22 +221,23 @@ export class AggregatedResources {
       if (entry.versions.size === 0 || entry.attempts > 0) {
         entry.standing = { ...notLooked, why: `it could not be compared: ${message}` }
       }
-      if (entry.attempts === 1 && !this.#stopped.signal.aborted) {
-        logger.warn('a resource could not be compared with its server', { name, reason: message })
+      if (entry.attempts === 1 && !stopped.aborted) {
+        this.#options.logger.warn('a resource could not be compared with its server', {
+          name: nameIn(entry),
+          reason: message,
+        })
       }
     }
     look.release()
-    this.#underWay--
-    entry.isUnderWay = false
     entry.attempts++
     if (entry.isSettled) entry.attempts = 0
-    const retryMs = Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts, 8))
-    const settledMs = isComplete(entry) ? againMs : incompleteMs
-    const pauseMs = entry.isSettled ? settledMs : retryMs
-    entry.dueMs = clock.monotonicMs() + pauseMs * (0.5 + random.next() / 2)
-    const isCurrent = this.#entries.get(name) === entry
-    if (isCurrent && JSON.stringify(shownOf(entry)) !== before) this.#options.onChanged()
-    this.#schedule()
+    if (entry.isSettled) return isComplete(entry) ? againMs : incompleteMs
+    return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts, 8))
+  }
+
+  #looked(entry: Entry): void {
+    const isCurrent = this.#entries.get(nameIn(entry)) === entry
+    if (isCurrent && JSON.stringify(shownOf(entry)) !== entry.shown) this.#options.onChanged()
   }
 
   /** Takes as many steps as are possible now, one after the other. */
@@ -348,9 +333,14 @@ function newEntry(listed: readonly ListedResource[]): Entry {
     isSettled: false,
     isWaiting: false,
     attempts: 0,
+    shown: '',
     dueMs: 0,
     isUnderWay: false,
   }
+}
+
+function nameIn({ listed: [first] }: Entry): string {
+  return first === undefined ? '' : nameOf(first)
 }
 
 /** All versions, also those that are known by name only: they pass, with a reason. */

@@ -3,7 +3,8 @@
 
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { Rounds } from '../../base/timers.ts'
 import { CacheError } from '../../base/errors.ts'
 import { ConnectionError, type Passage, UpstreamConnection } from './connection.ts'
 import { openSocket } from './socket.ts'
@@ -38,8 +39,8 @@ export class ConnectionPool {
   readonly #lines: UserLines<Passage>
   /** Who is on a connection. */
   readonly #users = new Map<UpstreamConnection, string | undefined>()
-  readonly #lookEveryMs: number
-  #cancelLook: CancelTimer | undefined = undefined
+  /** Looks at all connections while there is one. */
+  readonly #looks: Rounds
   /** The TLS session, which makes the next connection cheaper. */
   #session: Buffer | undefined = undefined
   #idleMs: number
@@ -53,7 +54,8 @@ export class ConnectionPool {
     this.#lines = new UserLines(options.perUserMax)
     this.#idleMs = idleMs
     const shortestMs = answerMs === 0 ? idleMs : Math.min(answerMs, idleMs)
-    this.#lookEveryMs = Math.max(lookMinMs, Math.min(lookMaxMs, shortestMs / 4))
+    const lookEveryMs = Math.max(lookMinMs, Math.min(lookMaxMs, shortestMs / 4))
+    this.#looks = new Rounds(options.clock, lookEveryMs, this.#look)
   }
 
   /** Sends it as soon as there is a connection, and a turn of its user. */
@@ -104,7 +106,7 @@ export class ConnectionPool {
 
   close(): void {
     this.#isClosed = true
-    this.#cancelLook?.()
+    this.#looks.stop()
     const failure = new CacheError('closed', 'the service ends')
     for (const connection of this.#open) connection.close()
     for (const [passage, socket] of this.#connecting) {
@@ -151,7 +153,7 @@ export class ConnectionPool {
       onGone: gone => this.#gone(gone),
     })
     this.#open.add(connection)
-    this.#cancelLook ??= this.#options.clock.setTimer(this.#lookEveryMs, this.#look)
+    this.#looks.wake()
     this.#users.set(connection, passage.user)
     connection.send(passage)
   }
@@ -192,12 +194,11 @@ export class ConnectionPool {
     }
   }
 
-  readonly #look = (): void => {
+  readonly #look = (): boolean => {
     const { clock, answerMs } = this.#options
     const nowMs = clock.monotonicMs()
     for (const connection of this.#open) connection.look(nowMs, answerMs, this.#idleMs)
-    this.#cancelLook =
-      this.#open.size === 0 ? undefined : clock.setTimer(this.#lookEveryMs, this.#look)
+    return this.#open.size > 0
   }
 }
 

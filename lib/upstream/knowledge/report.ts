@@ -2,6 +2,7 @@
  *  in one line of the log when it changes. */
 
 import { type CancelTimer, type Clock } from '../../base/clock.ts'
+import { repeat } from '../../base/timers.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -85,10 +86,7 @@ export class ResourceReport {
 
   /** Checks periodically whether something has changed. */
   start(): void {
-    this.#cancel = this.#options.clock.setTimer(lookIntervalMs, () => {
-      this.#look()
-      this.start()
-    })
+    this.#cancel = repeat(this.#options.clock, lookIntervalMs, () => this.#look())
   }
 
   stop(): void {

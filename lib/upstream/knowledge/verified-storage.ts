@@ -2,12 +2,13 @@
  *  keyspace is checked at start, when a resource gets its first object, and then periodically, because the upstream may be restarted
  *  with other flags. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
-import type { Logger } from '../../base/logger.ts'
+import type { LogFields, Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
+import { type DueTask, DueTasks } from '../due-tasks.ts'
 import type { StorageFinding } from './storage-check.ts'
 
 /** The values are those of the metric `watchglass_upstream_keyspaces`. */
@@ -30,22 +31,29 @@ const retryMaxMs = 60_000
 /** A keyspace that was found the same is checked again after this time. */
 const againMs = 600_000
 
-interface Entry {
+interface Entry extends DueTask {
+  readonly keyspace: Key
+  resource: Resource
   state: StorageState
   attempts: number
-  dueMs: number
-  isUnderWay: boolean
 }
 
 export class VerifiedStorage {
   readonly #options: VerifiedStorageOptions
   readonly #entries = new Map<Key, Entry>()
-  readonly #stopped = new AbortController()
-  #underWay = 0
-  #cancel: CancelTimer = () => {}
+  readonly #checks: DueTasks<Entry>
 
   constructor(options: VerifiedStorageOptions) {
     this.#options = options
+    const { clock, random } = options
+    this.#checks = new DueTasks({
+      clock,
+      random,
+      underWayMax,
+      tasks: () =>
+        [...options.wanted()].map(([keyspace, resource]) => this.#entry(keyspace, resource)),
+      work: (entry, signal) => this.#check(entry, signal),
+    })
   }
 
   stateOf(keyspace: Key): StorageState {
@@ -65,96 +73,70 @@ export class VerifiedStorage {
     if (entry?.state !== 'empty' || entry.attempts === 0) return
     entry.attempts = 0
     entry.dueMs = this.#options.clock.monotonicMs()
-    this.#schedule()
+    this.#checks.look()
   }
 
   /** There may be more keyspaces to check than before. */
   look(): void {
-    this.#schedule()
+    this.#checks.look()
   }
 
   stop(): void {
-    this.#stopped.abort()
-    this.#cancel()
+    this.#checks.stop()
   }
 
-  #schedule(): void {
-    if (this.#stopped.signal.aborted) return
-    this.#cancel()
-    this.#cancel = this.#options.clock.setTimer(0, this.#run)
-  }
-
-  readonly #run = (): void => {
-    const { clock, wanted } = this.#options
-    const nowMs = clock.monotonicMs()
-    let nextMs = Number.POSITIVE_INFINITY
-    for (const [keyspace, resource] of wanted()) {
-      const entry = this.#entry(keyspace)
-      if (entry.isUnderWay) continue
-      if (entry.dueMs > nowMs) nextMs = Math.min(nextMs, entry.dueMs)
-      else if (this.#underWay < underWayMax) void this.#check(keyspace, resource, entry)
-    }
-    if (nextMs < Number.POSITIVE_INFINITY && !this.#stopped.signal.aborted) {
-      this.#cancel = clock.setTimer(nextMs - nowMs, this.#run)
-    }
-  }
-
-  #entry(keyspace: Key): Entry {
+  #entry(keyspace: Key, resource: Resource): Entry {
     const known = this.#entries.get(keyspace)
-    if (known !== undefined) return known
-    const entry: Entry = { state: 'unknown', attempts: 0, dueMs: 0, isUnderWay: false }
+    if (known !== undefined) {
+      known.resource = resource
+      return known
+    }
+    const entry: Entry = {
+      keyspace,
+      resource,
+      state: 'unknown',
+      attempts: 0,
+      dueMs: 0,
+      isUnderWay: false,
+    }
     this.#entries.set(keyspace, entry)
     return entry
   }
 
-  async #check(keyspace: Key, resource: Resource, entry: Entry): Promise<void> {
-    const { clock, random, checkStorage } = this.#options
-    entry.isUnderWay = true
-    this.#underWay++
-    let failure: CacheError | undefined
+  async #check(entry: Entry, signal: AbortSignal): Promise<number> {
     let finding: StorageFinding | undefined
     try {
-      finding = await checkStorage(resource, this.#stopped.signal)
+      finding = await this.#options.checkStorage(entry.resource, signal)
     } catch (error) {
-      failure = CacheError.from(error, 'upstream_failed')
+      // A check that was not answered changes nothing.
+      const { message: reason } = CacheError.from(error, 'upstream_failed')
+      if (entry.attempts === 0 && !signal.aborted) {
+        this.#options.logger.warn(
+          'the storage of a resource could not be checked against the upstream',
+          { ...fieldsOf(entry), reason },
+        )
+      }
     }
-    entry.isUnderWay = false
-    this.#underWay--
     entry.attempts++
-    this.#note(keyspace, resource, { entry, finding, failure })
-    const isSettled = entry.state === 'proven' && finding === 'proven'
-    const retryMs = Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts - 1, 10))
-    const pauseMs = isSettled ? againMs : retryMs
-    entry.dueMs = clock.monotonicMs() + pauseMs * (0.5 + random.next() / 2)
-    this.#schedule()
+    if (finding !== undefined) this.#note(entry, finding)
+    if (entry.state === 'proven' && finding === 'proven') return againMs
+    return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts - 1, 10))
   }
 
-  /** A check that was not answered changes nothing. */
-  #note(
-    keyspace: Key,
-    { resource, group }: Resource,
-    found: { entry: Entry; finding: StorageFinding | undefined; failure: CacheError | undefined },
-  ): void {
+  #note(entry: Entry, finding: StorageFinding): void {
     const { logger } = this.#options
-    const { entry, finding, failure } = found
-    const fields = { resource, group, keyspace }
-    if (finding === undefined) {
-      if (entry.attempts === 1 && !this.#stopped.signal.aborted) {
-        logger.warn('the storage of a resource could not be checked against the upstream', {
-          ...fields,
-          reason: failure?.message,
-        })
-      }
-      return
-    }
     if (finding === 'proven') entry.attempts = 0
     if (finding === entry.state) return
     if (finding === 'differs') {
       logger.warn(
         'the upstream has other objects than the mirror: requests for this resource go to the upstream',
-        fields,
+        fieldsOf(entry),
       )
-    } else logger.debug('checked storage against the upstream', { ...fields, finding })
+    } else logger.debug('checked storage against the upstream', { ...fieldsOf(entry), finding })
     entry.state = finding
   }
+}
+
+function fieldsOf({ keyspace, resource: { resource, group } }: Entry): LogFields {
+  return { resource, group, keyspace }
 }

@@ -1,0 +1,90 @@
+/** What is made of timers: work that is done again and again, and one timer for many moments. */
+
+import type { CancelTimer, Clock } from './clock.ts'
+
+/** Does a task every so often until it is cancelled: the first time after one pause, and then a pause after each end. A task must not
+ *  fail. */
+export function repeat(
+  clock: Clock,
+  everyMs: number,
+  task: () => void | Promise<void>,
+): CancelTimer {
+  let cancel: CancelTimer = () => {}
+  let isCancelled = false
+  const wait = (): void => {
+    if (!isCancelled) cancel = clock.setTimer(everyMs, run)
+  }
+  const run = (): void => {
+    const ended = task()
+    if (ended === undefined) wait()
+    else void ended.then(wait)
+  }
+  wait()
+  return () => {
+    isCancelled = true
+    cancel()
+  }
+}
+
+/** Looks again and again for as long as there is something to look at. */
+export class Rounds {
+  readonly #clock: Clock
+  readonly #look: () => boolean
+  readonly #everyMs: number
+  #cancel: CancelTimer | undefined = undefined
+
+  /** `look`: true if there is something left. */
+  constructor(clock: Clock, everyMs: number, look: () => boolean) {
+    this.#clock = clock
+    this.#everyMs = everyMs
+    this.#look = look
+  }
+
+  /** There is something to look at. */
+  wake(): void {
+    this.#cancel ??= this.#clock.setTimer(this.#everyMs, () => {
+      this.#cancel = undefined
+      if (this.#look()) this.wake()
+    })
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+}
+
+/** Longer timers do not exist on all clocks. */
+const timerMaxMs = 2 ** 31 - 1
+
+/** One timer for many moments: it rings at the earliest one that it was set for. It may ring early for one that is more than 24 days
+ *  away, so whoever is woken looks at the clock, and sets it again. */
+export class Alarm {
+  readonly #clock: Clock
+  readonly #onRing: () => void
+  #atMs = Infinity
+  #cancel: CancelTimer = () => {}
+
+  constructor(clock: Clock, onRing: () => void) {
+    this.#clock = clock
+    this.#onRing = onRing
+  }
+
+  /** Rings at this moment of the monotonic clock, or before. */
+  set(atMs: number): void {
+    if (atMs >= this.#atMs) return
+    this.#cancel()
+    this.#atMs = atMs
+    const delayMs = Math.min(Math.max(0, atMs - this.#clock.monotonicMs()), timerMaxMs)
+    this.#cancel = this.#clock.setTimer(delayMs, () => {
+      this.#atMs = Infinity
+      this.#onRing()
+    })
+  }
+
+  /** Rings no more until it is set again. */
+  clear(): void {
+    this.#cancel()
+    this.#atMs = Infinity
+  }
+}
