@@ -18,10 +18,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   mirror: ['etcd', 'store', 'base'],
   kube: ['codec', 'store', 'wire', 'go', 'base'],
   upstream: ['kube', 'codec', 'store', 'base'],
-  http: ['upstream', 'kube', 'codec', 'watch', 'store', 'base'],
+  http: ['upstream', 'kube', 'codec', 'watch', 'store', 'go', 'base'],
   controllers: ['kube', 'codec', 'store', 'wire', 'go', 'base'],
   upkeep: ['mirror', 'kube', 'codec', 'watch', 'store', 'base'],
-  generate: ['codec', 'wire', 'base'],
+  generate: ['kube', 'codec', 'wire', 'go', 'base'],
   ops: ['base'],
   config: ['base'],
   compose: [

@@ -1,6 +1,7 @@
 /** Moves the times in a stored object, so that one of last week looks as if it was written now: its age, its conditions, the renewals of its
  *  lease. */
 
+import { textFromMilliseconds } from '../go/time.ts'
 import { hasEnvelope, readEnvelope } from '../codec/transcode/envelope.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import type { MessageType, Schema } from '../codec/schema/schema.ts'
@@ -72,7 +73,7 @@ function moveTexts(value: Uint8Array, byMs: number): Uint8Array {
       const time = Date.parse(`${seconds}Z`)
       return Number.isNaN(time)
         ? whole
-        : `"${new Date(time + byMs).toISOString().slice(0, 19)}${fraction}Z"`
+        : `"${textFromMilliseconds(time + byMs).slice(0, -1)}${fraction}Z"`
     },
   )
   return moved === text ? value : Buffer.from(moved)

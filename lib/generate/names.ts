@@ -49,20 +49,6 @@ export function address(firstOctet: number, n: number): string {
   return `${firstOctet}.${octet(2)}.${octet(1)}.${octet(0)}`
 }
 
-/** `2006-01-02T15:04:05Z`. */
-export function timeText(wallMs: number): string {
-  return `${isoText(wallMs).slice(0, 19)}Z`
-}
-
-/** `2006-01-02T15:04:05.000000Z`. */
-export function microTimeText(wallMs: number): string {
-  return `${isoText(wallMs).slice(0, 23)}000Z`
-}
-
-function isoText(wallMs: number): string {
-  return new Date(wallMs).toISOString()
-}
-
 /** A SHA-256 as image digests show it: random, but of the right length. */
 export function digest(random: Random): string {
   return Array.from({ length: 8 }, () =>

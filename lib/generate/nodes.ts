@@ -1,20 +1,9 @@
 /** Nodes, and the leases that they renew. */
 
+import { microTimeText, textFromMilliseconds } from '../go/time.ts'
+import { healthyNodeConditions } from '../kube/kubelet.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
-import { microTimeText, timeText } from './names.ts'
 import type { NodeRecord } from './topology.ts'
-
-const conditions = [
-  [
-    'MemoryPressure',
-    'False',
-    'KubeletHasSufficientMemory',
-    'kubelet has sufficient memory available',
-  ],
-  ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
-  ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
-  ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
-] as const
 
 export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
   const labels = {
@@ -36,7 +25,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
     metadata: {
       name: node.name,
       uid: node.uid,
-      creationTimestamp: timeText(node.createdMs),
+      creationTimestamp: textFromMilliseconds(node.createdMs),
       labels,
       annotations: {
         'node.alpha.kubernetes.io/ttl': '0',
@@ -48,7 +37,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
             manager: 'kubelet',
             operation: 'Update',
             apiVersion: 'v1',
-            time: timeText(node.createdMs),
+            time: textFromMilliseconds(node.createdMs),
           },
           fieldsOf({ metadata: { labels } }),
         ),
@@ -57,7 +46,7 @@ export function nodeObject(node: NodeRecord, nowMs: number): JsonObject {
             manager: 'kubelet',
             operation: 'Update',
             apiVersion: 'v1',
-            time: timeText(nowMs),
+            time: textFromMilliseconds(nowMs),
             subresource: 'status',
           },
           fieldsOf({ status }),
@@ -89,7 +78,7 @@ export function nodeLeaseObject(node: NodeRecord, nowMs: number): JsonObject {
       name: node.name,
       namespace: 'kube-node-lease',
       uid: node.leaseUid,
-      creationTimestamp: timeText(node.createdMs),
+      creationTimestamp: textFromMilliseconds(node.createdMs),
       ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid }],
       managedFields: [
         managedBy(
@@ -97,7 +86,7 @@ export function nodeLeaseObject(node: NodeRecord, nowMs: number): JsonObject {
             manager: 'kubelet',
             operation: 'Update',
             apiVersion: 'coordination.k8s.io/v1',
-            time: timeText(nowMs),
+            time: textFromMilliseconds(nowMs),
           },
           fieldsOf({ spec }),
         ),
@@ -117,11 +106,11 @@ function nodeStatus(node: NodeRecord, nowMs: number): JsonObject {
   return {
     capacity: resources,
     allocatable: { ...resources, cpu: '15890m', memory: '63380Mi' },
-    conditions: conditions.map(([type, status, reason, message]) => ({
+    conditions: healthyNodeConditions.map(({ type, status, reason, message }) => ({
       type,
       status,
-      lastHeartbeatTime: timeText(nowMs),
-      lastTransitionTime: timeText(node.createdMs),
+      lastHeartbeatTime: textFromMilliseconds(nowMs),
+      lastTransitionTime: textFromMilliseconds(node.createdMs),
       reason,
       message,
     })),

@@ -1,8 +1,8 @@
 /** Pods as a kubelet and the controllers leave them. */
 
+import { textFromMilliseconds } from '../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { markedTemplate, markedWorkload, markNumber, shapeName, variablesOf } from './marks.ts'
-import { timeText } from './names.ts'
 import { Stamp, type Variables } from './stamp.ts'
 import { storedBytes } from './stored.ts'
 import type { PodHealth, PodRecord, PodTemplate, Workload } from './topology.ts'
@@ -96,7 +96,7 @@ const admittedSpec: JsonObject = {
 }
 
 function podMetadata(pod: PodRecord, spec: JsonObject): JsonObject {
-  const created = timeText(pod.createdMs)
+  const created = textFromMilliseconds(pod.createdMs)
   const metadata = commonMetadata(pod)
   const manager = { operation: 'Update', apiVersion: 'v1' } as const
   return {
@@ -111,7 +111,12 @@ function podMetadata(pod: PodRecord, spec: JsonObject): JsonObject {
         fieldsOf({ metadata, spec }),
       ),
       managedBy(
-        { ...manager, manager: 'kubelet', time: timeText(pod.updatedMs), subresource: 'status' },
+        {
+          ...manager,
+          manager: 'kubelet',
+          time: textFromMilliseconds(pod.updatedMs),
+          subresource: 'status',
+        },
         statusFields(pod),
       ),
     ],
@@ -222,7 +227,7 @@ function podStatus(pod: PodRecord): JsonObject {
         phase: 'Failed',
         reason: 'Evicted',
         message: 'The node was low on resource: memory.',
-        startTime: timeText(pod.createdMs),
+        startTime: textFromMilliseconds(pod.createdMs),
       }
     case 'pending':
       return {
@@ -232,7 +237,7 @@ function podStatus(pod: PodRecord): JsonObject {
             type: 'PodScheduled',
             status: 'False',
             lastProbeTime: null,
-            lastTransitionTime: timeText(pod.createdMs),
+            lastTransitionTime: textFromMilliseconds(pod.createdMs),
             reason: 'Unschedulable',
             message: '0/3 nodes are available: 3 Insufficient memory.',
           },
@@ -251,7 +256,7 @@ function startedStatus(pod: PodRecord): JsonObject {
     type,
     status: status ? 'True' : 'False',
     lastProbeTime: null,
-    lastTransitionTime: timeText(atMs),
+    lastTransitionTime: textFromMilliseconds(atMs),
     ...(status
       ? {}
       : {
@@ -278,7 +283,7 @@ function startedStatus(pod: PodRecord): JsonObject {
     hostIPs: [{ ip: pod.node.address }],
     podIP: pod.address,
     podIPs: [{ ip: pod.address }],
-    startTime: timeText(pod.createdMs),
+    startTime: textFromMilliseconds(pod.createdMs),
     containerStatuses: pod.workload.hasSidecar ? [app, sidecar] : [app],
     qosClass: 'Burstable',
   }
@@ -293,15 +298,15 @@ function containerStatus(
     terminated: {
       exitCode: 1,
       reason: 'Error',
-      startedAt: timeText(pod.updatedMs - restartedBeforeMs),
-      finishedAt: timeText(pod.updatedMs - endedBeforeMs),
+      startedAt: textFromMilliseconds(pod.updatedMs - restartedBeforeMs),
+      finishedAt: textFromMilliseconds(pod.updatedMs - endedBeforeMs),
       containerID: id,
     },
   }
   return {
     name,
     state: isReady
-      ? { running: { startedAt: timeText(pod.updatedMs) } }
+      ? { running: { startedAt: textFromMilliseconds(pod.updatedMs) } }
       : {
           waiting: {
             reason: 'CrashLoopBackOff',

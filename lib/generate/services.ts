@@ -1,7 +1,8 @@
 /** Services and the endpoint slices that follow their pods. */
 
+import { textFromMilliseconds } from '../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
-import { address, timeText } from './names.ts'
+import { address } from './names.ts'
 import type { Workload } from './topology.ts'
 
 /** The endpoint slice controller's limit for one slice. */
@@ -34,7 +35,7 @@ export function serviceObject({ workload, number, uid }: ServiceRecord): JsonObj
       name: workload.name,
       namespace: workload.namespace,
       uid,
-      creationTimestamp: timeText(workload.createdMs),
+      creationTimestamp: textFromMilliseconds(workload.createdMs),
       labels: { app: workload.name, team: workload.team },
       managedFields: [
         managedBy(
@@ -42,7 +43,7 @@ export function serviceObject({ workload, number, uid }: ServiceRecord): JsonObj
             manager: 'helm',
             operation: 'Update',
             apiVersion: 'v1',
-            time: timeText(workload.createdMs),
+            time: textFromMilliseconds(workload.createdMs),
           },
           fieldsOf({ spec }),
         ),
@@ -76,7 +77,7 @@ export function endpointSliceObjects(service: ServiceRecord, nextUid: () => stri
         namespace: workload.namespace,
         uid: service.sliceUids[i],
         generation: 1,
-        creationTimestamp: timeText(workload.createdMs),
+        creationTimestamp: textFromMilliseconds(workload.createdMs),
         labels: {
           app: workload.name,
           'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',

@@ -1,8 +1,9 @@
 /** Namespaces, service accounts, config maps, secrets and events. */
 
+import { textFromMilliseconds } from '../go/time.ts'
 import { type Random, randomInt } from '../base/random.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
-import { timeText, uid } from './names.ts'
+import { uid } from './names.ts'
 import type { PodRecord } from './topology.ts'
 
 export interface Named {
@@ -18,7 +19,7 @@ export function namespaceObject(name: string, random: Random, createdMs: number)
     metadata: {
       name,
       uid: uid(random),
-      creationTimestamp: timeText(createdMs),
+      creationTimestamp: textFromMilliseconds(createdMs),
       labels: {
         'kubernetes.io/metadata.name': name,
         'pod-security.kubernetes.io/enforce': 'baseline',
@@ -80,7 +81,7 @@ export function eventObject({ pod, name, random, nowMs }: EventFacts): JsonObjec
       name,
       namespace,
       uid: uid(random),
-      creationTimestamp: timeText(nowMs),
+      creationTimestamp: textFromMilliseconds(nowMs),
     },
     involvedObject: {
       kind: 'Pod',
@@ -93,8 +94,8 @@ export function eventObject({ pod, name, random, nowMs }: EventFacts): JsonObjec
     reason,
     message,
     source: { component: 'kubelet', host: pod.node.name },
-    firstTimestamp: timeText(nowMs - 60_000),
-    lastTimestamp: timeText(nowMs),
+    firstTimestamp: textFromMilliseconds(nowMs - 60_000),
+    lastTimestamp: textFromMilliseconds(nowMs),
     count: randomInt(random, 1, 30),
     type,
     eventTime: null,
@@ -108,7 +109,7 @@ function metadata(
   random: Random,
   fields?: JsonObject,
 ): JsonObject {
-  const time = timeText(createdMs)
+  const time = textFromMilliseconds(createdMs)
   return {
     name,
     namespace,

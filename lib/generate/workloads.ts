@@ -1,8 +1,8 @@
 /** Deployments and their replica sets. */
 
+import { textFromMilliseconds } from '../go/time.ts'
 import { fieldsOf, type JsonObject, managedBy } from './managed-fields.ts'
 import { markedWorkload, markNumber, shapeName, surgeOf, variablesOf } from './marks.ts'
-import { timeText } from './names.ts'
 import { podLabels, templateSpec } from './pods.ts'
 import { Stamp, type Variables } from './stamp.ts'
 import { storedBytes } from './stored.ts'
@@ -106,7 +106,7 @@ export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: n
       namespace,
       uid: workload.uid,
       generation: workload.revision,
-      creationTimestamp: timeText(workload.createdMs),
+      creationTimestamp: textFromMilliseconds(workload.createdMs),
       labels: { app: name, team: workload.team },
       annotations,
       managedFields: [
@@ -115,7 +115,7 @@ export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: n
             manager: 'helm',
             operation: 'Update',
             apiVersion: 'apps/v1',
-            time: timeText(workload.createdMs),
+            time: textFromMilliseconds(workload.createdMs),
           },
           fieldsOf({ spec }),
         ),
@@ -124,7 +124,7 @@ export function deploymentObject(workload: Workload, counts: PodCounts, nowMs: n
             manager: controller,
             operation: 'Update',
             apiVersion: 'apps/v1',
-            time: timeText(nowMs),
+            time: textFromMilliseconds(nowMs),
             subresource: 'status',
           },
           fieldsOf({ metadata: { annotations }, status }),
@@ -156,7 +156,7 @@ export function replicaSetObject(workload: Workload, counts: PodCounts, nowMs: n
     manager: controller,
     operation: 'Update',
     apiVersion: 'apps/v1',
-    time: timeText(nowMs),
+    time: textFromMilliseconds(nowMs),
   } as const
   return {
     kind: 'ReplicaSet',
@@ -166,7 +166,7 @@ export function replicaSetObject(workload: Workload, counts: PodCounts, nowMs: n
       namespace,
       uid: template.replicaSetUid,
       generation: 1,
-      creationTimestamp: timeText(workload.createdMs),
+      creationTimestamp: textFromMilliseconds(workload.createdMs),
       labels,
       annotations: {
         'deployment.kubernetes.io/desired-replicas': String(workload.replicas),
@@ -202,8 +202,8 @@ function condition(type: string, reason: string, sinceMs: number, nowMs: number)
   return {
     type,
     status: 'True',
-    lastUpdateTime: timeText(nowMs),
-    lastTransitionTime: timeText(sinceMs),
+    lastUpdateTime: textFromMilliseconds(nowMs),
+    lastTransitionTime: textFromMilliseconds(sinceMs),
     reason,
     message: `${reason}.`,
   }

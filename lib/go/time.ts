@@ -68,6 +68,13 @@ export function textFromMilliseconds(milliseconds: number | null): string {
   return `${date}T${pad(Math.floor(rest / 3600), 2)}:${pad(minute, 2)}:${pad(rest % 60, 2)}Z`
 }
 
+/** The same with microseconds: `MicroTime`. */
+export function microTimeText(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000)
+  const micros = Math.floor((milliseconds - seconds * 1000) * 1000)
+  return `${textFromMilliseconds(milliseconds).slice(0, -1)}.${pad(micros, 6)}Z`
+}
+
 function pad(value: number, length: number): string {
   return String(value).padStart(length, '0')
 }

@@ -1,7 +1,10 @@
 /** Nodes renew their leases and say that they are ready. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
+import { microTimeText } from '../../go/time.ts'
+import { healthyNodeConditions } from '../../kube/kubelet.ts'
+import { KeyedTimers } from '../keyed-timers.ts'
 import type { ActorApi } from './actor-api.ts'
 import type { FactIndex } from './fact-index.ts'
 import type { NodeFact } from './facts.ts'
@@ -22,10 +25,11 @@ export interface NodesOptions {
 
 export class Nodes {
   readonly #options: NodesOptions
-  readonly #timers = new Map<Key, CancelTimer>()
+  readonly #timers: KeyedTimers
 
   constructor(options: NodesOptions) {
     this.#options = options
+    this.#timers = new KeyedTimers(options.clock)
   }
 
   changed({ key, isReady }: NodeFact): void {
@@ -35,8 +39,7 @@ export class Nodes {
   }
 
   removed(key: Key): void {
-    this.#timers.get(key)?.()
-    this.#timers.delete(key)
+    this.#timers.cancel(key)
   }
 
   async work(key: Key): Promise<void> {
@@ -62,22 +65,19 @@ export class Nodes {
   }
 
   stop(): void {
-    for (const cancel of this.#timers.values()) cancel()
-    this.#timers.clear()
+    this.#timers.stop()
   }
 
   #wait(key: Key, delayMs: number): void {
-    const { clock, lookAt } = this.#options
-    const cancel = clock.setTimer(delayMs, () => {
+    this.#timers.set(key, delayMs, () => {
       this.#wait(key, renewMs)
-      lookAt(key)
+      this.#options.lookAt(key)
     })
-    this.#timers.set(key, cancel)
   }
 
   async #renew({ name, uid }: NodeFact): Promise<void> {
     const { api, leases } = this.#options
-    const renewTime = api.now.replace('Z', '.000000Z')
+    const renewTime = microTimeText(this.#options.clock.wallMs())
     const key = keyFromText(`${leases}${leaseNamespace}/${name}`)
     if (await api.patch(key, { spec: { renewTime } })) return
     const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }]
@@ -105,20 +105,8 @@ export class Nodes {
   }
 }
 
-const wanted = [
-  [
-    'MemoryPressure',
-    'False',
-    'KubeletHasSufficientMemory',
-    'kubelet has sufficient memory available',
-  ],
-  ['DiskPressure', 'False', 'KubeletHasNoDiskPressure', 'kubelet has no disk pressure'],
-  ['PIDPressure', 'False', 'KubeletHasSufficientPID', 'kubelet has sufficient PID available'],
-  ['Ready', 'True', 'KubeletReady', 'kubelet is posting ready status'],
-] as const
-
 function conditionsOf(known: readonly Condition[] = [], now: string): Condition[] {
-  return wanted.map(([type, status, reason, message]) => {
+  return healthyNodeConditions.map(({ type, status, reason, message }) => {
     const before = known.find(one => one.type === type && one.status === status)
     const lastTransitionTime = before?.lastTransitionTime ?? now
     return { type, status, lastHeartbeatTime: now, lastTransitionTime, reason, message }

@@ -1,6 +1,7 @@
 /** Audit events in the format of kube-apiserver's audit log: audit.k8s.io/v1 Event at the level Metadata, which has neither bodies nor
  *  credentials. */
 
+import { microTimeText } from '../../go/time.ts'
 import type { Identity } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 
@@ -45,8 +46,8 @@ export function auditEvent(facts: AuditFacts): string {
     ...(userAgent === '' ? {} : { userAgent }),
     ...('path' in attributes ? {} : { objectRef: objectRef(attributes) }),
     responseStatus: { metadata: {}, code },
-    requestReceivedTimestamp: microTime(receivedMs),
-    stageTimestamp: microTime(receivedMs + tookMs),
+    requestReceivedTimestamp: microTimeText(receivedMs),
+    stageTimestamp: microTimeText(receivedMs + tookMs),
     annotations: {
       'apiserver.latency.k8s.io/total': `${Math.round(tookMs * 1000)}µs`,
       ...(code === 401
@@ -74,10 +75,4 @@ function objectRef(attributes: Exclude<Attributes, { readonly path: string }>): 
   const { resource, namespace, name, group, version, subresource } = attributes
   const texts = { resource, namespace, name, apiGroup: group, apiVersion: version, subresource }
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''))
-}
-
-/** Go's MicroTime. */
-function microTime(wallMs: number): string {
-  const micros = String(Math.floor((wallMs % 1) * 1000)).padStart(3, '0')
-  return new Date(Math.floor(wallMs)).toISOString().replace('Z', `${micros}Z`)
 }
