@@ -33,3 +33,10 @@ export function textsOf(value: unknown): readonly string[] {
 export function memberOf(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined
 }
+
+/** What stands at a path of names: own members all the way. */
+export function memberAt(value: unknown, path: readonly string[]): unknown {
+  let found = value
+  for (const name of path) found = memberOf(found, name)
+  return found
+}

@@ -1,6 +1,6 @@
 /** Labels and selectable fields of objects that are stored as JSON: custom resources, and the few built-in kinds among them. */
 
-import { type JsonValue, JsonNumber, memberOf } from '../json/tree.ts'
+import { type JsonValue, JsonNumber, memberAt } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
 import type { StoredValue } from '../served/view.ts'
 import { type JsonPath, JsonFieldReader } from './json-reader.ts'
@@ -92,8 +92,7 @@ function segmentsOf(path: string): JsonPath {
 }
 
 function textAt(tree: JsonValue, path: JsonPath): string {
-  let found: JsonValue | undefined = tree
-  for (const key of path) found = memberOf(found, key)
+  const found = memberAt(tree, path)
   if (typeof found === 'string') return found
   if (typeof found === 'boolean') return String(found)
   return found instanceof JsonNumber ? found.text : ''

@@ -99,6 +99,16 @@ export function memberOf(value: JsonValue | undefined, key: string): JsonValue |
   return value instanceof Map ? value.get(key) : undefined
 }
 
+/** What stands at a path of names, if there are objects all the way. */
+export function memberAt(
+  value: JsonValue | undefined,
+  path: readonly string[],
+): JsonValue | undefined {
+  let found = value
+  for (const name of path) found = memberOf(found, name)
+  return found
+}
+
 /** The items, if `value` is a list. */
 export function itemsOf(value: JsonValue | undefined): readonly JsonValue[] {
   return Array.isArray(value) ? value : []

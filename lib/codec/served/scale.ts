@@ -1,5 +1,6 @@
 /** The subresource `scale` of what can be scaled, made of the object as it is served. */
 
+import { memberAt } from '../../base/untyped.ts'
 import { goJsonString } from '../../go/text.ts'
 import { NotExact } from '../not-exact.ts'
 import type { ScalePaths } from '../schema/rows.ts'
@@ -30,7 +31,7 @@ export function scaleOf(object: Uint8Array, paths: ScalePaths | undefined): Scal
   if (selector === undefined) return new NotExact('the selector is none')
   const metadata = ['name', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp'].flatMap(
     name => {
-      const value = valueAt(parsed, `.metadata.${name}`)
+      const value = memberAt(parsed, ['metadata', name])
       return typeof value === 'string' ? [`"${name}":${goJsonString(value)}`] : []
     },
   )
@@ -54,7 +55,7 @@ export function scaleJson({ metadata, wanted, counted, selector }: Scale): strin
 
 /** Replication controllers have labels in place of a selector. */
 function builtInSelector(object: unknown): string | undefined {
-  const selector = valueAt(object, '.spec.selector')
+  const selector = memberAt(object, ['spec', 'selector'])
   if (typeof selector !== 'object' || selector === null) return ''
   const isPlain = !('matchLabels' in selector) && !('matchExpressions' in selector)
   const { matchLabels = {}, matchExpressions = [] } = (
@@ -74,22 +75,16 @@ type Expression = Omit<LabelSelector['matchExpressions'][number], 'values'> & {
 }
 
 function numberAt(object: unknown, path: string): number | undefined {
-  const value = valueAt(object, path)
+  const value = memberAt(object, namesIn(path))
   return Number.isSafeInteger(value) ? (value as number) : undefined
 }
 
 function textAt(object: unknown, path: string): string {
-  const value = path === '' ? '' : valueAt(object, path)
+  const value = path === '' ? '' : memberAt(object, namesIn(path))
   return typeof value === 'string' ? value : ''
 }
 
-/** What stands at a path of names, each behind a dot. */
-function valueAt(object: unknown, path: string): unknown {
-  let value = object
-  for (const name of path.split('.').slice(1)) {
-    const isThere = typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    if (!isThere) return undefined
-    value = (value as Record<string, unknown>)[name]
-  }
-  return value
+/** Each is behind a dot. */
+function namesIn(path: string): string[] {
+  return path.split('.').slice(1)
 }

@@ -7,6 +7,7 @@ import {
   type JsonObject,
   type JsonValue,
   itemsOf,
+  memberAt,
   memberOf,
   textInOrder,
 } from '../../json/tree.ts'
@@ -87,7 +88,7 @@ function isCpu(metric: JsonValue): boolean {
 
 /** The utilization in a metric of the CPU: its target, or the current one. */
 function utilizationOf(metric: JsonValue | undefined, part: 'target' | 'current'): JsonValue {
-  return memberOf(memberOf(memberOf(metric, 'resource'), part), 'averageUtilization') ?? null
+  return memberAt(metric, ['resource', part, 'averageUtilization']) ?? null
 }
 
 function downgradeMetric(metric: JsonValue): JsonObject {

@@ -1,7 +1,7 @@
 /** The defaults on read that read-defaults.json has in words, and what Go's conversions to its internal types change. What is not here
  *  (the addresses of services) is noticed by the checks of the view afterwards: then the object is not exact. */
 
-import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
+import { JsonNumber, type JsonObject, type JsonValue, memberAt, memberOf } from '../../json/tree.ts'
 import { giveUp } from '../../not-exact.ts'
 import { isLatestImage } from './image-reference.ts'
 import type { MessageType } from '../../schema/schema.ts'
@@ -255,7 +255,7 @@ function addAllocatable(status: JsonObject): void {
 
 function takeTemplateLabels(controller: JsonObject): void {
   const spec = controller.get('spec')
-  const labels = memberOf(memberOf(memberOf(spec, 'template'), 'metadata'), 'labels')
+  const labels = memberAt(spec, ['template', 'metadata', 'labels'])
   if (!(spec instanceof Map) || !(labels instanceof Map) || labels.size === 0) return
   if (isEmptyMap(spec.get('selector'))) spec.set('selector', new Map(labels))
   const metadata = objectIn(controller, 'metadata')
@@ -289,7 +289,7 @@ function keepOtherStrategy(strategy: JsonObject): void {
 
 /** The labels are the very map of the template: what a create adds to one is in the other. */
 function shareTemplateLabels(job: JsonObject): void {
-  const labels = memberOf(memberOf(memberOf(job.get('spec'), 'template'), 'metadata'), 'labels')
+  const labels = memberAt(job, ['spec', 'template', 'metadata', 'labels'])
   if (!(labels instanceof Map)) return
   const metadata = objectIn(job, 'metadata')
   if (isEmptyMap(metadata.get('labels'))) metadata.set('labels', labels)

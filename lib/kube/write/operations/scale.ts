@@ -6,6 +6,7 @@ import {
   copyTree,
   JsonNumber,
   type JsonObject,
+  memberAt,
   memberOf,
   parseTree,
 } from '../../../codec/json/tree.ts'
@@ -154,8 +155,7 @@ function pathsOf({ state, resource }: WriteSession): ReplicasPaths {
 }
 
 function valueAt(object: JsonObject, path: readonly string[]): JsonNumber | undefined {
-  let value: unknown = object
-  for (const name of path) value = value instanceof Map ? value.get(name) : undefined
+  const value = memberAt(object, path)
   return value instanceof JsonNumber ? value : undefined
 }
 
