@@ -2,6 +2,7 @@
  *  wait for it and does not hold the event loop. */
 
 import type { Clock } from '../base/clock.ts'
+import { inSlices } from '../base/slice.ts'
 import { prepareView } from '../codec/served/view.ts'
 import type { Key } from '../base/keys.ts'
 import type { Registry } from '../kube/resources/registry.ts'
@@ -41,10 +42,6 @@ export class ViewKeeper implements Follower {
       groupVersionText(storage.group, storage.version),
       storage.kind,
     )
-    this.#last = this.#last.then(() => this.#prepare(steps))
-  }
-
-  async #prepare(steps: Iterator<undefined>): Promise<void> {
-    while (steps.next().done !== true) await this.#clock.yield()
+    this.#last = this.#last.then(() => inSlices(steps, this.#clock))
   }
 }

@@ -1,6 +1,7 @@
 /** What actors follow, in slices: each object that has changed, in its newest state, and first of all what was there at the start. */
 
 import type { Clock } from '../../base/clock.ts'
+import { Slice } from '../../base/slice.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
 
@@ -15,9 +16,6 @@ export interface SourceOptions {
   /** What there was at the start has been handed on. */
   readonly onComplete: () => void
 }
-
-/** How long one slice may take. */
-const sliceMs = 3
 
 interface Pending {
   readonly keyspace: Key
@@ -112,13 +110,11 @@ export class Source {
     await clock.yield()
     while ((this.#unread.size > 0 || this.#pending.size > 0) && !signal.aborted) {
       for (const keyspace of this.#unread) await this.#readWhole(keyspace)
-      let startedMs = clock.monotonicMs()
+      const slice = new Slice(clock)
       for (const key of this.#pending.keys()) {
         if (signal.aborted) break
         this.#handPending(key)
-        if (clock.monotonicMs() - startedMs < sliceMs) continue
-        await clock.yield()
-        startedMs = clock.monotonicMs()
+        if (slice.isOver) await slice.next()
       }
     }
     this.#isRunning = false
@@ -135,15 +131,12 @@ export class Source {
       return
     }
     const gone = new Set(this.#known.get(keyspace))
-    let startedMs = clock.monotonicMs()
+    const slice = new Slice(clock)
     for (const entry of contents) {
       const { key, modRevision } = entry
       gone.delete(key)
       if (!this.#pending.has(key)) this.#hand(key, { keyspace, entry, revision: modRevision })
-      if (clock.monotonicMs() - startedMs >= sliceMs) {
-        await clock.yield()
-        startedMs = clock.monotonicMs()
-      }
+      if (slice.isOver) await slice.next()
       // Read once more from the start, if its contents have been replaced.
       if (signal.aborted || this.#unread.has(keyspace)) return
     }
