@@ -9,6 +9,9 @@ import { copiesOf, type ThreadProgram } from '../compose/threads.ts'
 import { OptionValues } from '../config/option-values.ts'
 import { systemClock } from '../ops/system.ts'
 import { FaceThread } from '../mirror/threads/process/face-thread.ts'
+import type { FaultsOptions } from '../http/faults/fault-control.ts'
+import type { SharedFaults } from '../http/faults/faults.ts'
+import { parseFaultRule } from '../http/faults/rule.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { startPlan } from './plan/serve-plan.ts'
 
@@ -18,7 +21,7 @@ const segmentsMaxBytes = 1024 * 1024 * 1024
 
 async function run(thread: FaceThread): Promise<void> {
   const { number, count, listening, program } = thread.data
-  const { options } = program as ThreadProgram
+  const { options, faults } = program as ThreadProgram
   const values = new OptionValues(new Map((options as ThreadOptions).values))
   const said = new SaidOnce(thread.logger)
   const plan = await startPlan({ values, logger: said.logger })
@@ -40,7 +43,7 @@ async function run(thread: FaceThread): Promise<void> {
     hasControllers: false,
     simulation: undefined,
     hasSystemNamespaces: false,
-    faults: undefined,
+    faults: faults && faultsFrom(faults, plan.options.faults),
     etcdDoor: undefined,
     memoryBudgetBytes: undefined,
     segmentsMaxBytes: Math.floor(segmentsMaxBytes / count),
@@ -59,6 +62,9 @@ async function run(thread: FaceThread): Promise<void> {
       case 'pass-through':
         service.readSwitch?.set(order.isOn)
         return
+      case 'faults':
+        service.faults?.take(order.faults)
+        return
       case 'stop':
         void stop(thread, service, () => plan.stop())
     }
@@ -75,6 +81,11 @@ function othersOf(thread: FaceThread, { others }: EtcdPlan): ServiceOptions['oth
     client: thread.clients.client(i + 1),
     prefixes,
   }))
+}
+
+/** Of the main thread, which may have replaced those of the command line. */
+function faultsFrom({ texts, memory }: SharedFaults, given?: FaultsOptions): FaultsOptions {
+  return { rules: texts.map(parseFaultRule), memory, seed: given?.seed ?? 0 }
 }
 
 function tellFigures(thread: FaceThread, service: Service): void {

@@ -196,8 +196,6 @@ async function serveApi(
       client: etcd.client,
       others,
       threads,
-      // They would concern the requests of this thread only, which has none.
-      faults: threads === undefined ? options.faults : undefined,
     })
   } finally {
     await Promise.all(others.map(other => other.client.close()))

@@ -136,7 +136,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
-  const faults = createFaults(options, metrics.faults)
+  const faults = createFaults(options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
   const sides = { ...shown, memory, writeSide, segments, threads }

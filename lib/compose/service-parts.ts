@@ -27,8 +27,11 @@ import { digests } from '../ops/digests.ts'
 import { compactNow } from '../mirror/compact-now.ts'
 import type { Revision } from '../base/revision.ts'
 import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
+import type { Faults } from '../http/faults/faults.ts'
+import type { FaultType } from '../http/faults/rule.ts'
 import { FaultControl } from '../http/faults/fault-control.ts'
 import type { ServiceOptions } from './service-options.ts'
+import type { Threads } from './threads.ts'
 import {
   type MemoryFigures,
   MemoryKeeper,
@@ -91,12 +94,14 @@ export function listenForAdmin(
 
 /** The faults on purpose; undefined where there are to be none. */
 export function createFaults(
-  { faults, client, clock = systemClock, logger }: ServiceOptions,
-  counts: FaultCounts,
+  { faults, client, copies, clock = systemClock, logger }: ServiceOptions,
+  { counts, threads }: { readonly counts: FaultCounts; readonly threads: Threads | undefined },
 ): FaultControl | undefined {
   if (faults === undefined) return undefined
-  const compact = (): Promise<Revision> => compactNow(client)
-  return new FaultControl({ ...faults, compact, onMet: type => counts.met(type), clock, logger })
+  const compact = copies === undefined ? (): Promise<Revision> => compactNow(client) : undefined
+  const passOn = threads && ((given: Faults): Promise<void> => threads.passFaults(given))
+  const onMet = (type: FaultType): void => counts.met(type)
+  return new FaultControl({ ...faults, compact, passOn, onMet, clock, logger })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */

@@ -16,6 +16,7 @@ import { listenForAdmin } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
 import type { Front } from './threads.ts'
+import type { FaultControl } from '../http/faults/fault-control.ts'
 import type { Evidence } from '../upstream/evidence/evidence.ts'
 import type { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
 
@@ -76,6 +77,7 @@ export class Service {
       ?.start(options.listen, {
         checks: () => parts.health.own,
         desk: parts.authorizer?.desk,
+        faults: parts.faults?.faults,
       })
       .catch(async (error: unknown) => {
         await service.stop()
@@ -97,6 +99,11 @@ export class Service {
   /** The page for people is at `/` of the main listener, too. */
   get hasPage(): boolean {
     return this.#parts.upstreamSide === undefined && this.#parts.authorizer === undefined
+  }
+
+  /** The faults on purpose; undefined where there are to be none. */
+  get faults(): FaultControl | undefined {
+    return this.#parts.faults
   }
 
   /** Switches all reads to the upstream; undefined without an upstream. */

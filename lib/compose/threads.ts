@@ -1,10 +1,11 @@
 /** Face threads: what the main thread has in the place of a listener, and what a face thread has in the place of mirrors. */
 
-import type { Clock } from '../base/clock.ts'
+import { type Clock, sleep } from '../base/clock.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { DeskAnswer, DeskQuestion, ReviewDesk } from '../http/auth/review-desk.ts'
+import type { Faults, SharedFaults } from '../http/faults/faults.ts'
 import type { CreateTally } from '../http/limits/fairness.ts'
 import {
   createLimits,
@@ -38,6 +39,8 @@ export interface ThreadsOptions {
 export interface ThreadProgram {
   readonly options: unknown
   readonly shared: ProcessLimits
+  /** Undefined where there are to be none. */
+  readonly faults: SharedFaults | undefined
 }
 
 /** What a face thread asks the main thread. */
@@ -99,11 +102,15 @@ export interface ThreadsParts {
   readonly metrics: Metrics
 }
 
+/** A thread that is stuck for longer gets new rules when it goes on. */
+const faultsMaxMs = 2_000
+
 /** What the main thread knows for its threads. */
 export interface ProcessParts {
   readonly checks: () => readonly HealthCheck[]
   /** Undefined where anyone may read. */
   readonly desk: ReviewDesk | undefined
+  readonly faults: Faults | undefined
 }
 
 export class Threads implements Front {
@@ -133,10 +140,12 @@ export class Threads implements Front {
   }
 
   /** Resolves when all threads listen. */
-  async start({ host, port }: Listen, { checks, desk }: ProcessParts): Promise<void> {
+  async start({ host, port }: Listen, { checks, desk, faults }: ProcessParts): Promise<void> {
     const { clock, logger } = this.#parts
     const { count, script, options } = this.#options
-    const program: ThreadProgram = { options, shared: this.#limits }
+    const program = (): ThreadProgram => {
+      return { options, shared: this.#limits, faults: faults?.shared }
+    }
     this.#pool = await ThreadPool.start({
       count,
       script,
@@ -190,6 +199,17 @@ export class Threads implements Front {
   /** All reads pass to the upstream, or not. */
   passThrough(isOn: boolean): void {
     this.#pool?.passThrough(isOn)
+  }
+
+  /** Resolves when all threads have the rules; those that start meanwhile begin with them. */
+  async passFaults(faults: Faults): Promise<void> {
+    const pool = this.#pool
+    if (pool === undefined) return
+    pool.tell({ type: 'faults', faults: faults.shared })
+    const { clock } = this.#parts
+    const untilMs = clock.monotonicMs() + faultsMaxMs
+    // This thread has them, too.
+    while (faults.takers <= pool.listening && clock.monotonicMs() < untilMs) await sleep(clock, 2)
   }
 
   async #answer(question: ThreadQuestion, desk: ReviewDesk | undefined): Promise<unknown> {

@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { totalmem } from 'node:os'
+import { availableParallelism, totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
@@ -19,6 +19,7 @@ import { type ListenAddress, listenOf, tlsFilesOf } from '../../config/listen.ts
 import { memoryBudgetOf } from '../../config/memory.ts'
 import { variableOf } from '../../config/option.ts'
 import type { OptionValues } from '../../config/option-values.ts'
+import { threadsOf } from '../../config/threads.ts'
 import { compareShare, compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
 import { readTokenEncryption } from '../../http/api/token-encryption.ts'
 import { readTls } from '../../http/server/tls.ts'
@@ -56,6 +57,10 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
   })
   await list.try('--fault', () => `${faultsOf(values)?.rules.length ?? 0} faults`)
+  await list.try('--threads', () => {
+    const count = threadsOf(values, availableParallelism())
+    return count === 1 ? 'one thread does everything' : `${count} threads serve clients`
+  })
   await list.try('--memory-budget', () => budget(memoryBudgetOf(values)))
   await list.try('--shutdown-delay', () => `${stopDelayOf(values)} s`)
   await list.try('--upstream and its options', () => {

@@ -157,7 +157,7 @@ async function answerFaults({ faults }: AdminOptions, exchange: Exchange): Promi
       return
     }
     try {
-      faults.replace(await readRules(exchange))
+      await faults.replace(await readRules(exchange))
     } catch (error) {
       if (!(error instanceof CacheError)) throw error
       send(exchange, 400, text, `${error.message}\n`)

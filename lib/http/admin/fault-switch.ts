@@ -13,7 +13,8 @@ import type { Exchange } from '../server/exchange.ts'
 /** The faults that are switched on. */
 export interface FaultSwitch {
   readonly counts: readonly FaultCount[]
-  replace(rules: readonly FaultRule[]): void
+  /** Resolves when every request meets the new ones. */
+  replace(rules: readonly FaultRule[]): Promise<void>
 }
 
 /** A larger body is refused. */

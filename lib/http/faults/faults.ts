@@ -1,7 +1,11 @@
 /** The faults that are switched on: which of them a request meets, and how often each was met. Which requests those are follows from the
- *  seed and the order in which requests come, so that a run can be repeated. */
+ *  seed and the order in which requests come, so that a run can be repeated.
+ *
+ *  ```
+ *  words, shared by all threads   | taken | drawn | met, of each rule ... |
+ *  ``` */
 
-import { createRandom, type Random } from '../../base/random.ts'
+import { randomAt } from '../../base/random.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 import type { Compaction, Effect, FaultRule, FaultType } from './rule.ts'
 
@@ -14,14 +18,22 @@ export interface FaultCount {
 export interface FaultsOptions {
   readonly rules: readonly FaultRule[]
   readonly seed: number
+  /** Of the thread that the rules come from; memory of its own if it is left out. */
+  readonly memory?: SharedArrayBuffer | undefined
   /** Called for each fault that a client meets. */
   readonly onMet: (type: FaultType) => void
 }
 
 interface Active {
   readonly rule: FaultRule
-  met: number
+  /** The word that counts how often it was met. */
+  readonly word: number
 }
+
+/** How many threads have the rules, and how many numbers were drawn for them. */
+const taken = 0
+const drawn = 1
+const wordsBefore = 2
 
 /** What a request looks like to a rule. */
 export interface FaultySubject {
@@ -80,23 +92,44 @@ export class RequestFaults {
   }
 }
 
+/** Rules for other threads. */
+export interface SharedFaults {
+  readonly texts: readonly string[]
+  readonly memory: SharedArrayBuffer
+}
+
+function memoryOf(rules: readonly FaultRule[]): SharedArrayBuffer {
+  return new SharedArrayBuffer((wordsBefore + rules.length) * Int32Array.BYTES_PER_ELEMENT)
+}
+
 export class Faults {
   readonly #onMet: FaultsOptions['onMet']
   readonly #seed: number
-  #random: Random
+  #words: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(0))
   #active: readonly Active[] = []
 
-  constructor({ rules, seed, onMet }: FaultsOptions) {
+  constructor({ rules, seed, memory, onMet }: FaultsOptions) {
     this.#onMet = onMet
     this.#seed = seed
-    this.#random = createRandom(seed)
-    this.replace(rules)
+    this.replace(rules, memory)
   }
 
-  /** Replaces all rules. The draws begin again. */
-  replace(rules: readonly FaultRule[]): void {
-    this.#random = createRandom(this.#seed)
-    this.#active = rules.map(rule => ({ rule, met: 0 }))
+  /** Replaces all rules. The draws begin again, or go on where those of another thread are. */
+  replace(rules: readonly FaultRule[], memory: SharedArrayBuffer = memoryOf(rules)): void {
+    this.#words = new Int32Array(memory)
+    this.#active = rules.map((rule, i) => ({ rule, word: wordsBefore + i }))
+    Atomics.add(this.#words, taken, 1)
+  }
+
+  /** The rules as other threads can take them. */
+  get shared(): SharedFaults {
+    const texts = this.#active.map(({ rule }) => rule.text)
+    return { texts, memory: this.#words.buffer }
+  }
+
+  /** How many threads have taken the present rules. */
+  get takers(): number {
+    return Atomics.load(this.#words, taken)
   }
 
   /** There are rules. */
@@ -105,7 +138,7 @@ export class Faults {
   }
 
   get counts(): readonly FaultCount[] {
-    return this.#active.map(({ rule, met }) => ({ rule: rule.text, met }))
+    return this.#active.map(active => ({ rule: active.rule.text, met: this.#met(active) }))
   }
 
   /** The compactions that are asked for. */
@@ -126,16 +159,21 @@ export class Faults {
       const { effect, selection, share, times } = active.rule
       if (effect.type === 'compact' || !concerns(selection, subject)) continue
       // Drawn for every request that a rule concerns, so that one rule does not shift the draws of another.
-      const isDrawn = this.#random.next() < share
-      const amount = this.#random.next()
-      if (!isDrawn || active.met >= times || chosen.has(effect.type)) continue
+      const draw = Atomics.add(this.#words, drawn, 2)
+      const isDrawn = randomAt(this.#seed, draw) < share
+      const amount = randomAt(this.#seed, draw + 1)
+      if (!isDrawn || this.#met(active) >= times || chosen.has(effect.type)) continue
       chosen.set(effect.type, { effect, amount, meet: () => this.#meet(active) })
     }
     return chosen.size === 0 ? undefined : new RequestFaults(chosen)
   }
 
+  #met({ word }: Active): number {
+    return Atomics.load(this.#words, word)
+  }
+
   #meet(active: Active): void {
-    active.met++
+    Atomics.add(this.#words, active.word, 1)
     this.#onMet(active.rule.effect.type)
   }
 }

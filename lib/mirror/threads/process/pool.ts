@@ -24,9 +24,9 @@ export interface PoolOptions {
   readonly count: number
   readonly keeper: Keeper
   readonly port: SharedPort
-  /** What a thread runs, and what it is given. */
+  /** What a thread runs, and what it is given when it starts. */
   readonly script: URL
-  readonly program: unknown
+  readonly program: () => unknown
   readonly clock: Clock
   readonly random: Random
   readonly logger: Logger
@@ -269,7 +269,7 @@ class PoolThread {
       ring,
       slabs: slabs.port2,
       listening,
-      program,
+      program: program(),
     }
     this.#worker = new Worker(script, { workerData: data, transferList: [slabs.port2] })
     this.listening = new Promise((resolve, reject) => {

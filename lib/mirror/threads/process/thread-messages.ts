@@ -81,6 +81,11 @@ export type ToFace =
   | { readonly type: 'drop-segments'; readonly bytes: number }
   /** All reads pass to the upstream, or not. */
   | { readonly type: 'pass-through'; readonly isOn: boolean }
+  /** Rules of faults on purpose, and the memory in which all threads count them. */
+  | {
+      readonly type: 'faults'
+      readonly faults: { readonly texts: readonly string[]; readonly memory: SharedArrayBuffer }
+    }
   | { readonly type: 'stop' }
 
 const questions: ReadonlySet<string> = new Set<Question['type']>([

@@ -70,7 +70,7 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
     keeper,
     port: await sharePort('127.0.0.1', 0),
     script: new URL('../../../support/mirror/toy-thread.js', import.meta.url),
-    program: undefined,
+    program: () => undefined,
     clock: systemClock,
     random: systemRandom,
     logger,
