@@ -44,6 +44,7 @@ import {
   withoutDropped,
 } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
+import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
 import { Threads } from './threads.ts'
@@ -68,6 +69,7 @@ export interface ServiceParts {
   readonly page: PageSource
   readonly recent: Recent
   readonly segments: SegmentCache<Segment>
+  readonly segmentKeeper: SegmentKeeper
   readonly threads: Threads | undefined
   readonly handler: Handler
   readonly onFault: OnFault
@@ -139,7 +141,8 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const faults = createFaults(options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
-  const sides = { ...shown, memory, writeSide, segments, threads }
+  const segmentKeeper = new SegmentKeeper(segments, clock)
+  const sides = { ...shown, memory, writeSide, segments, segmentKeeper, threads }
   const parts = { ...shared, ...sides, onFault: faultLogger(metrics.access, logger) }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, { ...parts, indexes }) }

@@ -66,6 +66,7 @@ export class Service {
     etcdDoor?.start()
     parts.upstreamSide?.start()
     parts.memory?.start()
+    parts.segmentKeeper.start()
     parts.faults?.start()
     parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
     parts.recent.start()
@@ -179,6 +180,7 @@ export class Service {
 
   async #stop(): Promise<void> {
     const { clock, health, watches, authorizer, memory, writeSide, faults, recent } = this.#parts
+    const { segmentKeeper } = this.#parts
     const { front, admin, etcdDoor, stopTls } = this.#servers
     stopTls()
     health.stop()
@@ -186,7 +188,7 @@ export class Service {
     const cancel = clock.setTimer(drainMaxMs, () => front.close())
     const drained = front.drain()
     watches.stop()
-    for (const part of [authorizer, memory, writeSide, faults, recent]) part?.stop()
+    for (const part of [authorizer, memory, segmentKeeper, writeSide, faults, recent]) part?.stop()
     await Promise.all([drained, etcdDoor?.stop(drainMaxMs)])
     cancel()
     admin?.close()

@@ -8,7 +8,7 @@
 import { type Key, keyAfter, keyFromText, textFromKey } from '../base/keys.ts'
 import { GoJsonError, type GoJsonValue, parseGoJson } from '../go/json.ts'
 import { goJsonString, goParseInt } from '../go/text.ts'
-import { badRequest } from './status.ts'
+import { badRequest, continuationExpired } from './status.ts'
 
 /** Where a list continues. */
 export interface Continuation {
@@ -26,6 +26,8 @@ export interface TokenEncryption {
   encrypt(token: string, prefix: Key): string
   /** The plain token; undefined if it is not encrypted, not with our keys, or not for this list. */
   decrypt(encrypted: string, prefix: Key): string | undefined
+  /** True if the token looks like one of this or another version of ours. */
+  isEncrypted(token: string): boolean
 }
 
 /** How the tokens of one list are encrypted. */
@@ -37,10 +39,14 @@ export interface HiddenTokens {
 
 const tokenVersion = 'meta.k8s.io/v1'
 
-/** Decodes a client's token; refuses an invalid one with upstream's 400. */
+/** Decodes a client's token; refuses an invalid one with upstream's 400. One that was encrypted with a key that is gone, or by a version
+ *  that did it otherwise, has expired: clients then list again. */
 export function decodeContinuation(token: string, hidden?: HiddenTokens): Continuation {
-  const plain = hidden?.encryption?.decrypt(token, hidden.prefix) ?? token
-  const { version, revision, start } = decodeFields(plain)
+  const decrypted = hidden?.encryption?.decrypt(token, hidden.prefix)
+  if (decrypted === undefined && hidden?.encryption?.isEncrypted(token) === true) {
+    throw continuationExpired()
+  }
+  const { version, revision, start } = decodeFields(decrypted ?? token)
   if (version !== tokenVersion) {
     throw invalid(
       `continue key is not valid: server does not recognize this encoded version ${version}`,

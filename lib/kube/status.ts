@@ -254,13 +254,16 @@ export function listExpired(): StatusError {
   return expired('The resourceVersion for the provided list is too old.')
 }
 
-/** A page at a revision that is no longer kept; `token` continues at the newest state. */
-export function continuationExpired(token: string): StatusError {
-  const message =
-    'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
-    'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
-    'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
-    'deleted between the time the first chunk was returned and now may show up in the list.'
+/** A page at a revision that is no longer kept; `token` continues at the newest state. Without one, nothing is left but a new list. */
+export function continuationExpired(token?: string): StatusError {
+  const choice =
+    token === undefined
+      ? 'You must start a new list without the continue parameter.'
+      : 'You can start a new list without ' +
+        'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
+        'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
+        'deleted between the time the first chunk was returned and now may show up in the list.'
+  const message = `The provided continue parameter is too old to display a consistent list result. ${choice}`
   return expired(message, token)
 }
 

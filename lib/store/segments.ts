@@ -2,8 +2,9 @@
  *
  *  A leaf never changes, so its segments are never stale: a change makes a new leaf, which has no segments yet, and all snapshots that
  *  share a leaf share its segments. One budget covers all segments of a process. When it is exceeded, the least recently used ones are
- *  evicted; segments of a leaf that no snapshot holds are not used any more, so they go first. The cache holds segments, never leaves,
- *  so that it keeps no entry alive. */
+ *  evicted; segments of a leaf that no snapshot holds are not used any more, so they go first. Below the budget they go when they have
+ *  not been used for some periods: a small cluster that changes would fill the budget with what nobody can ask for any more. The cache
+ *  holds segments, never leaves, so that it keeps no entry alive. */
 
 /** What one leaf's entries became in one encoding, under the name of that encoding. A link of two lists: its leaf's, and the cache's in order of use. */
 export class CachedSegment {
@@ -11,6 +12,8 @@ export class CachedSegment {
   readonly bytes: number
   /** `undefined` once dropped. */
   data: unknown
+  /** The period in which it was used last. */
+  usedIn: number
   nextOfLeaf: CachedSegment | undefined
   newer: CachedSegment | undefined
   older: CachedSegment | undefined
@@ -19,6 +22,7 @@ export class CachedSegment {
     this.name = name
     this.bytes = bytes
     this.data = data
+    this.usedIn = 0
     this.nextOfLeaf = undefined
     this.newer = undefined
     this.older = undefined
@@ -38,6 +42,7 @@ export class SegmentCache<D extends object> {
   #count = 0
   #newest: CachedSegment | undefined = undefined
   #oldest: CachedSegment | undefined = undefined
+  #period = 0
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
@@ -83,6 +88,7 @@ export class SegmentCache<D extends object> {
     const segment = new CachedSegment(name, bytes, data)
     segment.nextOfLeaf = kept
     leaf.segments = segment
+    segment.usedIn = this.#period
     this.#link(segment)
     this.#bytes += bytes
     this.#count++
@@ -94,6 +100,17 @@ export class SegmentCache<D extends object> {
     while (this.#bytes > bytes && this.#oldest !== undefined) this.#drop(this.#oldest)
   }
 
+  /** Ends a period: evicts what was last used `kept` periods ago or earlier; no more than `max`, which bounds the time. */
+  nextPeriod(kept: number, max: number): void {
+    const first = this.#period - kept
+    for (let i = 0; i < max; i++) {
+      const segment = this.#oldest
+      if (segment === undefined || segment.usedIn > first) break
+      this.#drop(segment)
+    }
+    this.#period++
+  }
+
   #drop(segment: CachedSegment): void {
     if (segment.data === undefined) return
     segment.data = undefined
@@ -103,6 +120,7 @@ export class SegmentCache<D extends object> {
   }
 
   #touch(segment: CachedSegment): void {
+    segment.usedIn = this.#period
     if (segment === this.#newest) return
     this.#unlink(segment)
     this.#link(segment)

@@ -15,6 +15,8 @@ import type { Key } from '../../base/keys.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 
 const mark = 'wg2.'
+/** Tokens with `wg1.` were not bound to their list: whoever had one could have it decrypted as that of another. */
+const anyMark = /^wg\d+\./
 const cipherName = 'aes-256-gcm'
 const keyBytes = 32
 const nonceBytes = 12
@@ -50,6 +52,7 @@ export function createTokenEncryption(text: string): TokenEncryption {
       }
       return undefined
     },
+    isEncrypted: token => anyMark.test(token),
   }
 }
 

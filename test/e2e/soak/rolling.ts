@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Teardown } from '../../support/etcd/etcd-cluster.ts'
 import { ask } from '../../support/http/served.ts'
 import { type Program, startProgram } from '../../support/program/program.ts'
@@ -28,7 +29,12 @@ export interface RollingReport {
   /** What clients saw that they should not have seen. */
   readonly errors: readonly string[]
   readonly lists: number
+  /** What clients waited for lists of two pages. */
+  readonly medianListMs: number
+  readonly p99ListMs: number
   readonly slowestListMs: number
+  /** The longest time that the clients' own process was busy with other things: lists waited for that, too. */
+  readonly clientBusyMs: number
   /** Lists whose second page came from the other replica. */
   readonly crossed: number
   /** How many changes each watcher was told of. */
@@ -218,21 +224,27 @@ export async function rollingRestart(
   }
 }
 
+type ListTimes = Pick<
+  RollingReport,
+  'lists' | 'medianListMs' | 'p99ListMs' | 'slowestListMs' | 'clientBusyMs'
+>
+
 /** Lists through the balancer at a steady rate, each page over a connection of its own. */
 function startLists(
   port: number,
   { listsPerSecond, pods }: RollingOptions,
   onError: (error: unknown) => void,
-): { stop(): Promise<{ lists: number; slowestListMs: number }> } {
+): { stop(): Promise<ListTimes> } {
   const underWay = new Set<Promise<void>>()
-  let [lists, slowestListMs] = [0, 0]
+  const times: number[] = []
+  const busy = monitorEventLoopDelay({ resolution: 10 })
+  busy.enable()
   const timer = setInterval(() => {
     const began = performance.now()
     const list = listInTwo([port, port], pods)
       .catch(onError)
       .then(() => {
-        lists++
-        slowestListMs = Math.max(slowestListMs, performance.now() - began)
+        times.push(performance.now() - began)
         underWay.delete(list)
       })
     underWay.add(list)
@@ -241,7 +253,17 @@ function startLists(
     async stop() {
       clearInterval(timer)
       await Promise.all(underWay)
-      return { lists, slowestListMs: Math.round(slowestListMs) }
+      busy.disable()
+      times.sort((a, b) => a - b)
+      const at = (share: number): number =>
+        Math.round(times[Math.min(times.length - 1, Math.floor(share * times.length))] ?? 0)
+      return {
+        lists: times.length,
+        medianListMs: at(0.5),
+        p99ListMs: at(0.99),
+        slowestListMs: at(1),
+        clientBusyMs: Math.round(busy.max / 1e6),
+      }
     },
   }
 }

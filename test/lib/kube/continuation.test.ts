@@ -113,6 +113,7 @@ t.test('encrypted tokens are decrypted, and plain ones still work', async t => {
   const encryption: TokenEncryption = {
     encrypt: token => `encrypted-${token}`,
     decrypt: text => (text.startsWith('encrypted-') ? text.slice(10) : undefined),
+    isEncrypted: () => false,
   }
   const page = {
     last: keyFromText('/registry/configmaps/shop/a'),

@@ -37,6 +37,27 @@ t.test('what was not asked for the longest is dropped when the budget is exceede
   t.equal(segments.get(c, 'json'), undefined)
 })
 
+t.test('what was not used for some periods is dropped, a bounded number at a time', async t => {
+  const segments = new SegmentCache<Encoded>(1000)
+  const [a, b, c] = [emptyLeaf(), emptyLeaf(), emptyLeaf()]
+  for (const leaf of [a, b, c]) segments.set(leaf, 'json', { text: 'x' }, 10)
+  segments.nextPeriod(2, 100)
+  segments.get(b, 'json')
+  segments.nextPeriod(2, 100)
+  t.equal(segments.count, 3)
+  segments.nextPeriod(2, 1)
+  t.equal(segments.count, 2, 'no more than one at a time')
+  t.equal(segments.get(a, 'json'), undefined)
+  segments.nextPeriod(2, 100)
+  t.equal(segments.count, 0)
+  segments.set(a, 'json', { text: 'y' }, 10)
+  for (let i = 0; i < 5; i++) {
+    segments.nextPeriod(2, 100)
+    t.equal(segments.get(a, 'json')?.text, 'y', 'what is used stays')
+  }
+  t.equal(segments.bytes, 10)
+})
+
 t.test('what exceeds the whole budget is not kept, and replaces what was', async t => {
   const segments = new SegmentCache<Encoded>(30)
   const [a, b] = [emptyLeaf(), emptyLeaf()]

@@ -1,0 +1,37 @@
+/** Drops encoded objects that have not been used for some minutes. Most of them belong to revisions that are gone; the others are made
+ *  again when they are asked for. */
+
+import type { CancelTimer, Clock } from '../base/clock.ts'
+
+/** What is dropped from. */
+export interface AgingSegments {
+  nextPeriod(kept: number, max: number): void
+}
+
+const periodMs = 15_000
+/** Five minutes: Kubernetes compacts etcd so often, and pages of older revisions have ended. */
+const periodsKept = 20
+/** So many are dropped in 2 ms. */
+const droppedMax = 20_000
+
+export class SegmentKeeper {
+  readonly #segments: AgingSegments
+  readonly #clock: Clock
+  #cancel: CancelTimer = () => {}
+
+  constructor(segments: AgingSegments, clock: Clock) {
+    this.#segments = segments
+    this.#clock = clock
+  }
+
+  start(): void {
+    this.#cancel = this.#clock.setTimer(periodMs, () => {
+      this.#segments.nextPeriod(periodsKept, droppedMax)
+      this.start()
+    })
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+}
