@@ -1,17 +1,12 @@
 /** Fields of protobuf messages by path, without decoding the rest.
  *
- *      const pod = compileFields('core/v1.Pod', { phase: 'status.phase', statuses: 'status.containerStatuses' })
- *      const status = compileFields('core/v1.ContainerStatus', { ready: 'ready', restarts: 'restartCount' })
+ *      const pod = compileFields('core/v1.Pod', { phase: 'status.phase', labels: 'metadata.labels' })
  *      if (!pod.readStored(entry.bytes, entry.start, entry.end)) ...      // malformed: nothing is set
  *      pod.text(pod.slot.phase)                                          // '' when absent
- *      for (let i = 0; i < pod.count(pod.slot.statuses); i++) {
- *        status.readElement(pod, pod.slot.statuses, i)
- *        restarts += status.integer(status.slot.restarts)
- *      }
+ *      pod.mapText(pod.slot.labels, key)                                 // undefined when there is no such label
  *
  *  A reader is compiled once per type and set of paths. `read` walks the message once along the paths and notes windows; values
- *  are decoded when they are asked for. One reader holds one message at a time, so a reader is not re-entrant: take another
- *  for nested messages. Absent fields read as Go's zero values; `has` tells them apart from present ones.
+ *  are decoded when they are asked for. One reader holds one message at a time, so a reader is not re-entrant. Absent fields read as Go's zero values; `has` tells them apart from present ones.
  *
  *  Paths are dotted JSON names (`spec.nodeName`); inline messages are looked through; `list[0].x` enters the first element.
  *  Times are their seconds, quantities their text, raw JSON its bytes, `intorstring` a message (see `intOrString`).
@@ -23,7 +18,7 @@ import { assert } from '../../base/assert.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { MapEntry } from './map-entry.ts'
 import { schemaOf } from '../schema/schema.ts'
-import { equalBytes, textFromBytes } from '../text.ts'
+import { textFromBytes } from '../text.ts'
 import {
   type CompiledPaths,
   type PathNode,
@@ -95,16 +90,6 @@ export class FieldReader<Name extends string> {
     return false
   }
 
-  /** Reads an element of a list of another reader. */
-  readElement<Other extends string>(from: FieldReader<Other>, slot: number, i: number): boolean {
-    return this.read(from.#bytes, from.elementStart(slot, i), from.elementEnd(slot, i))
-  }
-
-  /** Reads a message field of another reader; an absent one reads as empty. */
-  readMessage<Other extends string>(from: FieldReader<Other>, slot: number): boolean {
-    return this.read(from.#bytes, from.start(slot), from.end(slot))
-  }
-
   /** What is being read: windows are positions in it. */
   get bytes(): Uint8Array {
     return this.#bytes
@@ -126,11 +111,6 @@ export class FieldReader<Name extends string> {
   /** A string or quantity; '' when absent. */
   text(slot: number): string {
     return textFromBytes(this.#bytes, this.#starts[slot] as number, this.#ends[slot] as number)
-  }
-
-  /** True if a string field is exactly `wanted`, in UTF-8: the fastest way to compare. An absent one equals nothing but ''. */
-  textEquals(slot: number, wanted: Uint8Array): boolean {
-    return equalBytes(this.#bytes, this.#starts[slot] as number, this.#ends[slot] as number, wanted)
   }
 
   boolean(slot: number): boolean {
@@ -170,34 +150,9 @@ export class FieldReader<Name extends string> {
     return undefined
   }
 
-  /** All entries of a map of texts. */
-  mapTexts(slot: number): Map<string, string> {
-    const list = this.#list(slot)
-    const texts = new Map<string, string>()
-    for (let i = 0; i < (this.#lengths[slot] as number); i += 2) {
-      entry.read(this.#bytes, list[i] as number, list[i + 1] as number)
-      texts.set(entry.key(), entry.value())
-    }
-    return texts
-  }
-
   /** How many elements a list, or entries a map, has. */
   count(slot: number): number {
     return (this.#lengths[slot] as number) / 2
-  }
-
-  elementStart(slot: number, i: number): number {
-    assert(i < this.count(slot), 'the list has no such element')
-    return this.#list(slot)[2 * i] as number
-  }
-
-  elementEnd(slot: number, i: number): number {
-    return this.#list(slot)[2 * i + 1] as number
-  }
-
-  /** An element of a list of strings. */
-  elementText(slot: number, i: number): string {
-    return textFromBytes(this.#bytes, this.elementStart(slot, i), this.elementEnd(slot, i))
   }
 
   #list(slot: number): number[] {

@@ -20,8 +20,6 @@ export interface MediaType {
   readonly renderingVersion: 'v1' | 'v1beta1'
   /** JSON, indented, without a line feed at the end. Watches ignore it. */
   readonly isPretty: boolean
-  /** Parameters of the chosen clause that nobody here knows: an upstream may know them. */
-  readonly unknownParameters: readonly string[]
 }
 
 /** What an endpoint can produce. */
@@ -164,7 +162,6 @@ function firstAcceptable(preference: Preference, offer: Offer, mode: Mode): Medi
     rendering: 'object',
     renderingVersion: 'v1',
     isPretty,
-    unknownParameters: [],
   } as const
   const accept = preference.accept ?? ''
   const first = offer.encodings[0]
@@ -195,19 +192,16 @@ function honour(
   const version = parameters.get('sv') ?? ''
   if (version !== '' && (mode === 'no renderings' || version !== 'v1')) return undefined
   const isPretty = parameters.get('pretty') === '1'
-  const unknownParameters = [...parameters.keys()].filter(name => !knownParameters.has(name))
   const rendering = renderingOf(parameters)
   if (rendering === undefined) {
     if (mode === 'renderings' && !offer.objectEncodings.includes(encoding)) return undefined
-    return { encoding, rendering: 'object', renderingVersion: 'v1', isPretty, unknownParameters }
+    return { encoding, rendering: 'object', renderingVersion: 'v1', isPretty }
   }
   if (mode === 'no renderings' || rendering === 'unknown') return undefined
   const isTable = rendering.rendering === 'Table'
   if (isTable && (encoding === 'protobuf' || offer.lacksTables === true)) return undefined
-  return { encoding, ...rendering, isPretty, unknownParameters }
+  return { encoding, ...rendering, isPretty }
 }
-
-const knownParameters: ReadonlySet<string> = new Set('as g v stream sv export pretty'.split(' '))
 
 /** `undefined` when no rendering is asked for at all. */
 function renderingOf(

@@ -127,7 +127,6 @@ async function answerAggregated(
 const plainJson = {
   rendering: 'object',
   renderingVersion: 'v1',
-  unknownParameters: [],
 } as const
 
 /** A document in the media type that the client accepts. It cannot be rendered as a Table or as metadata. */

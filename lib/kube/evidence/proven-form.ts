@@ -32,10 +32,6 @@ export class ProvenForm {
     return this.#difference
   }
 
-  get provenRows(): number {
-    return this.#proven.size
-  }
-
   /** Something was compared in that place. */
   isKnown(place: ShownPlace): boolean {
     return this.#places.has(place)

@@ -3,7 +3,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { KeyValue } from '../../store/event.ts'
-import { isObject, listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
+import { isObject, numberOf, objectOf, textOf } from '../../base/untyped.ts'
 
 export interface ApiService {
   readonly name: string
@@ -15,7 +15,6 @@ export interface ApiService {
   readonly versionPriority: number
   /** Another server serves this group and version. */
   readonly isRemote: boolean
-  readonly isAvailable: boolean
 }
 
 /** Reads a stored APIService; fails with `unsupported` if it is not one. */
@@ -35,8 +34,5 @@ export function apiService({ bytes, start, end }: KeyValue): ApiService {
     groupPriority: numberOf(spec['groupPriorityMinimum']),
     versionPriority: numberOf(spec['versionPriority']),
     isRemote: isObject(spec['service']),
-    isAvailable: listOf(objectOf(parsed['status'])['conditions'])
-      .map(objectOf)
-      .some(condition => condition['type'] === 'Available' && condition['status'] === 'True'),
   }
 }

@@ -112,7 +112,6 @@ const example = stored(
 
 t.test('fields are read by path from a stored value', async t => {
   const reader = compileFields('Pod', paths, findType)
-  const container = compileFields('Container', { image: 'image', cpu: 'cpu' }, findType)
   const padded = Buffer.concat([Buffer.from('xx'), example, Buffer.from('yy')])
   t.ok(reader.readStored(padded, 2, 2 + example.length))
   const { slot } = reader
@@ -125,13 +124,8 @@ t.test('fields are read by path from a stored value', async t => {
   t.equal(reader.bigint(slot.replicas), -5n)
   t.equal(reader.text(slot.phase), 'Running')
   t.equal(slot.alias, slot.phase)
-  t.ok(reader.textEquals(slot.phase, Buffer.from('Running')))
   t.equal(reader.count(slot.labels), 1)
-  const cpus = Array.from({ length: reader.count(slot.containers) }, (_, i) => {
-    t.ok(container.readElement(reader, slot.containers, i))
-    return container.text(container.slot.cpu)
-  })
-  t.same(cpus, ['250m', ''])
+  t.equal(reader.count(slot.containers), 2)
 })
 
 t.test('absent fields read as zero values', async t => {
@@ -171,14 +165,8 @@ t.test('the last of equal keys of a map wins, and entries come in any order', as
   t.ok(reader.read(value, 0, value.length))
   t.equal(reader.mapText(reader.slot.labels, Buffer.from('a')), 'last')
   t.equal(reader.mapText(reader.slot.labels, Buffer.from('c')), undefined)
-  t.same(
-    [...reader.mapTexts(reader.slot.labels)],
-    [
-      ['a', 'last'],
-      ['b', 'x'.repeat(200)],
-      ['empty', ''],
-    ],
-  )
+  t.equal(reader.mapText(reader.slot.labels, Buffer.from('b')), 'x'.repeat(200))
+  t.equal(reader.mapText(reader.slot.labels, Buffer.from('empty')), '')
 })
 
 t.test('paths that the type does not have are refused when compiling', async t => {
