@@ -56,7 +56,7 @@ export class AnonymousTarget implements RecordingTarget {
     const bytes = this.#anonymizer.value(entry.value)
     if (bytes instanceof NotExact) {
       this.#leftOut.add(key)
-      this.#logger.warn('a key is left out of the recording: its value cannot be renamed', {
+      this.#logger.warn('a key is left out of the recording: its value cannot be anonymized', {
         reason: bytes.reason,
         keys: this.#leftOut.size,
       })

@@ -87,13 +87,13 @@ export class MemberVersions {
     this.#said = text
     if (!report.isProgressSound) {
       logger.warn(
-        'safe mode: progress marks of etcd before 3.4.31 and 3.5.13 cannot be trusted; consistent reads wait for events, go ' +
+        'safe mode: progress notifications of etcd before 3.4.31 and 3.5.13 can be wrong; consistent reads wait for events, go ' +
           'to the upstream or to etcd within bounds, or are refused',
         { versions: text },
       )
     } else if (!report.areQuorumReadsSound) {
       logger.warn(
-        'before 3.4.42, 3.5.28 and 3.6.9 a linearizable read of etcd can be stale after one of its processes was paused',
+        'etcd before 3.4.42, 3.5.28 and 3.6.9 can answer a linearizable read with old data after one of its processes was paused',
         { versions: text },
       )
     } else {

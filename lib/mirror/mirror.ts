@@ -242,11 +242,14 @@ export class Mirror {
 
   readonly #startEpoch = (): void => {
     const { witnessed, expiredThrough, number } = this.#epochs
-    this.#context.logger.error('etcd has another history: everything starts again', {
-      epoch: number,
-      revision: witnessed,
-      before: expiredThrough,
-    })
+    this.#context.logger.error(
+      'etcd has another history, as after a restored backup: everything is read again and all watches end',
+      {
+        epoch: number,
+        revision: witnessed,
+        before: expiredThrough,
+      },
+    )
     this.#compaction?.startEpoch()
     for (const feed of this.#feeds) feed.startEpoch()
     this.#context.onFactsChanged()
@@ -254,7 +257,10 @@ export class Mirror {
 
   readonly #tellStaleAnswer = (got: Revision, known: Revision): void => {
     this.#context.metrics.violation('stale-quorum-read')
-    this.#context.logger.error('a linearizable read of etcd went back', { got, known })
+    this.#context.logger.error(
+      'a linearizable read of etcd was answered with an older revision than an earlier one',
+      { got, known },
+    )
   }
 }
 

@@ -105,7 +105,7 @@ class Recorder implements StreamTarget {
             { cause: failure },
           )
         }
-        logger.warn('etcd compacted the revision that was being recorded: beginning again')
+        logger.warn('etcd compacted a revision before it was recorded: the recording starts again')
       }
     }
   }
@@ -126,7 +126,9 @@ class Recorder implements StreamTarget {
       if (this.#changes > before) backoff.reset()
       avoidEndpoint = end.endpoint
       const error = end.reason === 'failed' ? end.failure.message : end.reason
-      logger.warn('watch stream is over: going on from the next revision', { error })
+      logger.warn('the watch stream of etcd ended: recording goes on from the next revision', {
+        error,
+      })
       await sleep(clock, backoff.nextMs(), signal)
     }
   }

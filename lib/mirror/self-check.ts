@@ -29,7 +29,7 @@ async function check(context: FeedContext, feed: Feed, keyspace: MirroredKeyspac
   if (signal.aborted || keyspace.isDropped) return
   context.metrics.selfCheck(outcome)
   if (outcome !== 'differed') return
-  context.logger.error('a keyspace differs from etcd: reading it again', {
+  context.logger.error('the mirror of a resource differs from etcd: it is read again', {
     keyspace: keyspace.name,
   })
   feed.distrust(keyspace)

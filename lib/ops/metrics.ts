@@ -139,7 +139,8 @@ export class Metrics {
 
   /** Adds the metric of access reviews under way. Called once. */
   watchReviews(reviews: () => number): void {
-    const help = 'Questions about callers that have not been answered.'
+    const help =
+      'Access reviews and questions who a caller is that the upstream has not answered yet.'
     this.#gauge('watchglass_access_reviews_in_flight', help, reviews)
   }
 

@@ -190,7 +190,7 @@ export class MemoryKeeper implements Follower {
     const [largest] = candidates
     if (largest === undefined || weight(largest) === 0) return false
     logger.warn(
-      'memory is over its budget: a resource is dropped, and requests for it go to the upstream from now on',
+      'memory is over its budget: a resource is no longer mirrored, and requests for it go to the upstream',
       {
         keyspace: textFromKey(largest),
         bytes: weight(largest),

@@ -59,7 +59,7 @@ export class SlabKeeper implements Follower {
     const { valueBytes, movedBytes } = step.value
     // As much as there is must have been written anew: so a walk costs each write a constant.
     this.#dueBytes = Math.max(writtenMinBytes, valueBytes)
-    this.#logger.debug('packed values', { valueBytes, movedBytes })
+    this.#logger.debug('packed stored values to free memory', { valueBytes, movedBytes })
     this.#isPacking = false
   }
 }

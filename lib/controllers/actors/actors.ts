@@ -212,9 +212,12 @@ export class Actors {
     this.#nodes.make(madeUpNodes).catch((error: unknown) => {
       if (this.#abort.signal.aborted) return
       const reason = error instanceof Error ? error.message : String(error)
-      this.#options.logger.warn('no nodes could be made up: pods wait until there are some', {
-        reason,
-      })
+      this.#options.logger.warn(
+        'no simulated nodes could be created: pods stay pending until there is a node',
+        {
+          reason,
+        },
+      )
     })
   }
 

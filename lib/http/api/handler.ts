@@ -281,7 +281,7 @@ function fail(
   else {
     if (isFailure) {
       const traceId = traceIdOf(exchange.headers)
-      logger.warn('a response was cut off', {
+      logger.warn('a response failed after it had begun: the connection was closed', {
         reason: error.message,
         auditId: reply.auditId,
         traceId,

@@ -54,7 +54,9 @@ export class CompactionFollower {
         }
       } catch (error) {
         const { message } = CacheError.from(error, 'source_failed')
-        if (!signal.aborted) logger.debug('cannot follow compactions', { error: message })
+        if (!signal.aborted) {
+          logger.debug('the watch of compactions ended: trying again', { error: message })
+        }
       }
       await sleep(clock, backoff.nextMs(), signal)
     }
@@ -101,7 +103,7 @@ export class CompactionFollower {
     const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('latin1')
     const compacted = Number(text)
     if (!/^[0-9]{1,16}$/.test(text) || !Number.isSafeInteger(compacted)) {
-      this.#context.logger.warn('the key of the compacted revision holds no revision')
+      this.#context.logger.warn('the key compact_rev_key does not hold a revision')
     } else if (compacted > this.#revision) {
       this.#revision = revision(compacted)
       this.#context.onFactsChanged()

@@ -166,7 +166,7 @@ export class Feed implements StreamTarget {
   violated({ kind, got, known }: Violation, endpoint: string | undefined = this.endpoint): void {
     const { logger, metrics } = this.#context
     metrics.violation(kind)
-    logger.error('etcd broke the order of its events: reading everything again', {
+    logger.error('etcd sent changes out of order: the range is read again', {
       violation: kind,
       got,
       known,
@@ -183,7 +183,7 @@ export class Feed implements StreamTarget {
       this.#distribute(revision, changes)
     } catch (error) {
       if (!(error instanceof CacheError)) throw error
-      this.#context.logger.error('a batch does not follow from the contents', {
+      this.#context.logger.error('a change from etcd does not fit what is mirrored', {
         error: error.message,
       })
       return { kind: 'unknown-delete', got: revision, known: this.progress.revision }
@@ -277,9 +277,9 @@ export class Feed implements StreamTarget {
     if (this.signal.aborted) return
     const { logger } = this.#context
     if (error.code === 'expired') {
-      logger.warn('etcd compacted the revision that was being read: starting over')
+      logger.warn('etcd compacted the revision that was being read: the read starts again')
     } else {
-      logger.warn('cannot read the keys of a range', { error: error.message })
+      logger.warn('a range of etcd cannot be read: trying again', { error: error.message })
     }
   }
 
@@ -324,19 +324,24 @@ export class Feed implements StreamTarget {
         await sleep(clock, this.#distrusts.nextMs(), signal)
         return
       case 'compacted':
-        logger.warn('etcd compacted what was missed: reading everything again')
+        logger.warn('etcd compacted changes that were not read yet: the range is read again')
         this.#mustLoad = 'compacted'
         return
       case 'another cluster':
         // The probe before the next stream begins the new epoch.
-        logger.warn('a watch stream answered for another cluster', { endpoint: end.endpoint })
+        logger.warn('a watch stream is connected to another etcd cluster: connecting again', {
+          endpoint: end.endpoint,
+        })
         break
       case 'silent':
       case 'behind':
-        logger.warn('giving up a watch stream', { reason: end.reason, endpoint: end.endpoint })
+        logger.warn('a watch stream of etcd is stuck: connecting again', {
+          reason: end.reason,
+          endpoint: end.endpoint,
+        })
         return
       case 'failed':
-        logger.warn('watch stream is over', {
+        logger.warn('a watch stream of etcd ended: connecting again', {
           endpoint: end.endpoint,
           error: end.failure.message,
         })

@@ -65,7 +65,7 @@ export class Joins {
     while (isWanted() && this.#feed.isRestored) {
       const failure = await attempt(this.#context, this.#feed, keyspace)
       if (failure === undefined || !isWanted()) return
-      logger.warn('cannot join a keyspace yet', {
+      logger.warn('a resource cannot be mirrored yet: trying again', {
         keyspace: keyspace.name,
         error: failure.message,
       })

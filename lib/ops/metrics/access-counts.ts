@@ -13,7 +13,7 @@ export class AccessCounts {
     const registers = [registry]
     this.#reviews = new Counter({
       name: 'watchglass_access_reviews_total',
-      help: 'Questions about callers that were put to the upstream, by kind (self, subject, identity) and outcome (allowed, denied, refused, known, failed).',
+      help: 'Access reviews and questions who a caller is that were sent to the upstream, by kind (self, subject, identity) and outcome (allowed, denied, refused, known, failed).',
       labelNames: ['kind', 'outcome'],
       registers,
     })

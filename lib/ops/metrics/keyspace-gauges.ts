@@ -58,12 +58,20 @@ export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
     state,
     hidden,
     gauge('revision', 'The revision up to which nothing is missing.', one => one.revision),
-    gauge('oldest_revision', 'The oldest revision that can be read.', one => one.oldest),
+    gauge(
+      'oldest_revision',
+      'The oldest revision that is still in the history.',
+      one => one.oldest,
+    ),
     gauge('entries', 'Entries at the newest revision.', one => one.entries),
-    gauge('lag_revisions', 'Revisions that etcd is known to be ahead.', one => one.lagRevisions),
+    gauge(
+      'lag_revisions',
+      'How many revisions etcd is ahead of the keyspace, as far as is known.',
+      one => one.lagRevisions,
+    ),
     gauge(
       'lag_seconds',
-      'For how long the keyspace has not been known to be level with etcd.',
+      'How long the keyspace has been behind etcd, in seconds; 0 if it is up to date.',
       one => one.lagMs / 1000,
     ),
   ]

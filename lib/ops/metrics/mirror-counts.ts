@@ -43,19 +43,15 @@ const mirrorCounters = {
     'Reads that were answered by etcd instead of the mirror, by size and outcome.',
     ['size', 'outcome'],
   ],
-  bootstraps: [
-    'bootstraps_total',
-    'Times that a range of etcd was read as a whole, by reason.',
-    ['reason'],
-  ],
+  bootstraps: ['bootstraps_total', 'Reads of a whole range of etcd, by reason.', ['reason']],
   loadedEntries: [
     'bootstrap_entries_total',
-    'Entries that these reads of whole ranges have loaded.',
+    'Entries that were loaded by reads of whole ranges.',
     [],
   ],
   loadedBytes: [
     'bootstrap_bytes_total',
-    'Bytes of keys and values that these reads of whole ranges have loaded.',
+    'Bytes of keys and values that were loaded by reads of whole ranges.',
     [],
   ],
   reconnects: [
@@ -70,7 +66,7 @@ const mirrorCounters = {
   ],
   epochs: [
     'new_epochs_total',
-    'Times that etcd had another history than before, as after a restored backup.',
+    'How often etcd had a history other than before, as after a restored backup.',
     [],
   ],
 } as const

@@ -91,7 +91,7 @@ export class FollowedVersion {
     this.#versions.take(documents)
     const isAnswered = documents.some(document => document !== undefined)
     if (!isAnswered && !this.#hasFailed && !signal.aborted) {
-      logger.warn('the upstream does not say its version')
+      logger.warn('the version of the upstream cannot be read: trying again')
     }
     this.#hasFailed = !isAnswered
   }

@@ -214,7 +214,7 @@ export class UpstreamKnowledge {
       } catch (error) {
         const { message } = CacheError.from(error, 'upstream_failed')
         if (!hasFailed && !signal.aborted) {
-          logger.warn('the upstream does not say what it serves', { reason: message })
+          logger.warn('discovery of the upstream cannot be read: trying again', { reason: message })
         }
         hasFailed = true
       }
@@ -277,13 +277,16 @@ export class UpstreamKnowledge {
       const fields = { upstream: version === undefined ? undefined : `1.${version.minor}` }
       if (differ) {
         logger.warn(
-          'servers of the upstream are of different versions: built-in resources pass until they agree',
+          'servers of the upstream have different versions: requests for built-in resources pass to the upstream until they agree',
         )
       } else if (version !== undefined && this.isVersionCovered) {
-        logger.info('the upstream is of a version that is covered', fields)
+        logger.info(
+          'the version of the upstream is known: its built-in resources are answered here',
+          fields,
+        )
       } else if (version !== undefined) {
         logger.warn(
-          'the upstream is of a version that there is no data of: objects are answered here after they were compared, and all else passes',
+          'the version of the upstream is not known here: objects are answered here once they were compared, everything else passes to the upstream',
           fields,
         )
       }

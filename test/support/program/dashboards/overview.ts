@@ -140,7 +140,7 @@ const freshness: Row = {
       title: 'Lag',
       kind: 'graph',
       unit: 's',
-      description: 'For how long a resource has not been known to be level with etcd.',
+      description: 'How long a resource has been behind etcd; 0 if it is up to date.',
       queries: [
         ['{{keyspace}}', `topk(5, max by (keyspace) (watchglass_keyspace_lag_seconds{${of}}))`],
       ],
