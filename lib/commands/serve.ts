@@ -5,13 +5,12 @@ import { type CancelTimer, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
+import { type EtcdConnection, etcdConnection, isEmbedded } from '../config/etcd.ts'
 import { follow } from '../base/follow.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
 import { addressOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { threadsOf } from '../config/threads.ts'
-import { listed } from '../config/upstream.ts'
 import type { Client } from '../etcd/client.ts'
 import { GrpcClient } from '../etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
@@ -64,16 +63,6 @@ function threadsFor(values: OptionValues): ThreadsOptions | undefined {
   if (count === 1) return undefined
   const options: ThreadOptions = { values: values.entries }
   return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), options })
-}
-
-function isEmbedded(values: OptionValues): boolean {
-  const endpoints = listed(values, 'etcd')
-  if (endpoints.join() === 'embedded') return true
-  if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
-  for (const name of ['load', 'speed', 'generate', 'churn']) {
-    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
-  }
-  return false
 }
 
 /** The etcd that is mirrored. */

@@ -4,6 +4,7 @@ import { CacheError } from '../base/errors.ts'
 import { authoritiesOf, keyPairOf } from './files.ts'
 import type { Option } from './option.ts'
 import type { OptionValues } from './option-values.ts'
+import { listed } from './upstream.ts'
 
 /** The endpoints of etcd. A command that accepts more than addresses has its own row. */
 export const etcdOption: Option = {
@@ -78,4 +79,22 @@ function userFrom(text: string | undefined): EtcdConnection['user'] {
     throw new CacheError('invalid_request', '--etcd-user is not of the form NAME:PASSWORD')
   }
   return { name: text.slice(0, colon), password: text.slice(colon + 1) }
+}
+
+/** True if etcd is to be in memory. Fails if something else that was asked for does not go with that. */
+export function isEmbedded(values: OptionValues): boolean {
+  const endpoints = listed(values, 'etcd')
+  if (endpoints.join() === 'embedded') {
+    if (values.text('upstream') === undefined) return true
+    throw invalid('--upstream needs --etcd: the etcd that this API server uses')
+  }
+  if (endpoints.includes('embedded')) throw invalid('--etcd embedded goes with no other endpoint')
+  for (const name of ['load', 'speed', 'generate', 'churn']) {
+    if (values.text(name) !== undefined) throw invalid(`--${name} is for --etcd embedded only`)
+  }
+  return false
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
 }

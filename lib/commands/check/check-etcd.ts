@@ -68,6 +68,8 @@ async function checkOne(
       return one.text ?? ''
     })
   }
+  // Why is said by now.
+  if (statuses.every(status => 'failure' in status)) return
   const name = connection.endpoints.join(', ')
   const canRead = await list.try(`etcd ${name}: read ${prefix}/`, () =>
     countBelow(client, prefix, signal),

@@ -30,7 +30,13 @@ export class CheckList {
       return true
     } catch (error) {
       this.#failures++
-      this.#say('FAIL', what, CacheError.from(error, 'source_failed').message)
+      const { message } = CacheError.from(error, 'source_failed')
+      // Failures of etcd begin with its address.
+      this.#say(
+        'FAIL',
+        what,
+        message.startsWith(`${what}: `) ? message.slice(what.length + 2) : message,
+      )
       return false
     }
   }

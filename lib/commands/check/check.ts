@@ -4,6 +4,7 @@ import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
 import { startGuarded } from '../plan/access.ts'
+import { isEmbedded } from '../../config/etcd.ts'
 import { listenOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { listed } from '../../config/upstream.ts'
@@ -19,8 +20,11 @@ export async function check({ values, signal }: CommandContext): Promise<number>
   const list = new CheckList(line => process.stdout.write(`${line}\n`))
   await checkOptions(list, values)
   await checkFiles(list, values)
-  if (listed(values, 'etcd').join() === 'embedded') {
-    await list.try('--etcd embedded', () => ({ warning: 'in memory only: not for production' }))
+  if (listed(values, 'etcd').includes('embedded')) {
+    await list.try('--etcd embedded', () => {
+      isEmbedded(values)
+      return { warning: 'in memory only: not for production' }
+    })
   } else {
     await checkEtcd(list, values, { prefix: validPrefix(values), signal })
   }
@@ -49,7 +53,9 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
     const said: string[] = []
     const keep = (message: string): void => void said.push(message)
     const logger: Logger = { debug() {}, info() {}, warn: keep, error: keep }
-    const guarded = await Promise.race([startGuarded(values, host, logger), late()])
+    const known = new AbortController()
+    const starting = startGuarded(values, host, logger)
+    const guarded = await Promise.race([starting, late(known.signal)]).finally(() => known.abort())
     await guarded.stop()
     const [first] = said
     if (first !== undefined) return { warning: first }
@@ -59,7 +65,8 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
   })
 }
 
-async function late(): Promise<never> {
-  await sleep(systemClock, accessMaxMs)
+/** Fails after a while, unless the signal is aborted before. */
+async function late(signal: AbortSignal): Promise<never> {
+  await sleep(systemClock, accessMaxMs, signal)
   throw new CacheError('source_failed', `not known after ${accessMaxMs / 1000} s`)
 }

@@ -43,7 +43,32 @@ function withoutNotes(details: string): string {
     /^No connection established\. Last error: (?:Error: )?(.+)\. Resolution note: $/s.exec(
       details,
     ) ?? []
-  return reason === undefined ? details : `cannot be reached: ${reason}`
+  return reason === undefined ? details : `cannot be reached: ${explained(reason)}`
+}
+
+/** What a reason usually comes from. */
+const usualCauses: readonly (readonly [RegExp, string])[] = [
+  [
+    /unable to verify|self[- ]signed certificate|unable to get (?:local )?issuer/,
+    '--etcd-cacert has not the authority of its certificate',
+  ],
+  [
+    /alert (?:certificate required|bad certificate|handshake failure)/,
+    'it wants a client certificate that it knows: --etcd-cert and --etcd-key',
+  ],
+  [/alert unknown ca/, 'it does not know the authority of --etcd-cert'],
+  [/^Failed to connect$/, 'is its address https://?'],
+  [/wrong version number|packet length too long/, 'is its address http://?'],
+  [/^Protocol error$/, 'is it an etcd?'],
+]
+
+/** A reason without OpenSSL's file names and gRPC's time, and with what to look at. */
+function explained(reason: string): string {
+  const text = reason
+    .replace(/\s*\(\d{4}-\d\d-\d\dT[\d:.]+Z\)\s*$/, '')
+    .replace(/^(?:write EPROTO )?[0-9A-F]+:error:[0-9A-F]+:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
+  const cause = usualCauses.find(([pattern]) => pattern.test(text))
+  return cause === undefined ? text : `${text}: ${cause[1]}`
 }
 
 /** The failure of a watch that etcd has canceled, for which it gives a status as text. */

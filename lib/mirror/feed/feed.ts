@@ -28,6 +28,9 @@ import type { Violation } from './order.ts'
 import { Progress } from './progress.ts'
 import { FeedStream, type ProgressTrust, type StreamEnd, type StreamTarget } from './stream.ts'
 
+/** When the same failure is logged again. */
+const saidAgainMs = 30_000
+
 export class Feed implements StreamTarget {
   readonly range: KeyRange
   readonly progress: Progress = new Progress(revision(0))
@@ -42,6 +45,8 @@ export class Feed implements StreamTarget {
   #epoch: LinkedAbort
   /** The pause after a violation. It grows while violations repeat, so that a broken etcd is not read all the time. */
   readonly #distrusts: Backoff
+  /** The failure that was logged last. */
+  #said = { message: '', atMs: 0 }
   /** The revision that etcd had when the stream was opened. */
   #target: Revision = revision(0)
   #isCaughtUp = false
@@ -265,6 +270,7 @@ export class Feed implements StreamTarget {
       for (const keyspace of this.#keyspaces.values()) {
         if (!keyspace.isRestored) this.#joins.add(keyspace)
       }
+      this.#said = { message: '', atMs: 0 }
       return true
     } catch (error) {
       this.#loadFailed(error)
@@ -275,12 +281,18 @@ export class Feed implements StreamTarget {
   #loadFailed(error: unknown): void {
     if (!(error instanceof CacheError)) throw error
     if (this.signal.aborted) return
-    const { logger } = this.#context
+    const { logger, clock } = this.#context
     if (error.code === 'expired') {
       logger.warn('etcd compacted the revision that was being read: the read starts again')
-    } else {
-      logger.warn('a range of etcd cannot be read: trying again', { error: error.message })
+      return
     }
+    const { message } = error
+    const nowMs = clock.monotonicMs()
+    const isKnown = message === this.#said.message && nowMs < this.#said.atMs + saidAgainMs
+    // It is tried again several times a second.
+    if (isKnown) return
+    this.#said = { message, atMs: nowMs }
+    logger.warn('a range of etcd cannot be read: trying again', { error: message })
   }
 
   async #follow(

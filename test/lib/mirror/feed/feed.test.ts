@@ -1,5 +1,8 @@
 import t from 'tap'
+import { CacheError } from '../../../../lib/base/errors.ts'
+import type { LogFields } from '../../../../lib/base/logger.ts'
 import { revision } from '../../../../lib/base/revision.ts'
+import { silentLogger } from '../../../support/silent-logger.ts'
 import { TinyEtcd, changesAt } from '../../../support/etcd/tiny-etcd.ts'
 import {
   contentsOf,
@@ -255,3 +258,25 @@ t.test('a member that stands still below what etcd is known to have is left', as
   etcd.lastWatch.accept()
   t.equal(contentsOf(await read(mirror, 'a')).revision, 2)
 })
+
+t.test(
+  'while etcd is away, the log says so twice a minute, and at once when the reason is another',
+  async t => {
+    const etcd = new TinyEtcd()
+    let reason = 'nobody there'
+    etcd.onRange = () => {
+      throw new CacheError('source_failed', reason)
+    }
+    const said: unknown[] = []
+    const warn = (_: string, fields?: LogFields): void => void said.push(fields?.['error'])
+    const { mirror, clock } = createFixture({ etcd, mirror: { logger: { ...silentLogger, warn } } })
+    mirror.start()
+    for (let i = 0; i < 29; i++) await clock.advance(1000)
+    t.strictSame(said, [reason])
+    reason = 'refused'
+    for (let i = 0; i < 20; i++) await clock.advance(1000)
+    t.strictSame(said, ['nobody there', reason])
+    for (let i = 0; i < 30; i++) await clock.advance(1000)
+    t.strictSame(said, ['nobody there', reason, reason])
+  },
+)
