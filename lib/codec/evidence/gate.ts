@@ -7,13 +7,14 @@ import { NotExact } from '../not-exact.ts'
 export type ShownPlace = 'alone' | 'item'
 
 export interface Gate {
-  /** Another one whenever what was let out before has to be looked at again. */
+  /** Changes whenever results that were kept from before must be checked again. */
   readonly name: string
-  /** What speaks against showing an object; undefined if it may go out. */
+  /** Why an object must not be shown; undefined if it may be. */
   objection(entry: KeyValue, place: ShownPlace): NotExact | undefined
 }
 
-/** Something about the object has not been compared with the upstream yet. It will be, so it is worth a moment's patience. */
+/** Something about the object has not been compared with the upstream yet. It soon will be, so it is worth waiting
+ *  for a moment. */
 export class Unproven extends NotExact {
   constructor() {
     super('it has not been compared with the upstream yet')

@@ -19,12 +19,12 @@ const absent = 128
 
 const depthMax = 48
 
-/** An object that has had more names than this is a map. */
+/** Objects at a path with more distinct member names than this are treated as a map. */
 const namesMax = 128
-/** So many paths are followed; beyond them every object is a map. */
+/** At most this many paths are followed; objects at other paths are treated as maps. */
 const pathsMax = 20_000
 
-/** Members whose own members are named by people, or say who wrote what. */
+/** Members with user-defined keys, such as labels, and managedFields. */
 const maps: readonly string[] = [
   'annotations',
   'binaryData',
@@ -78,7 +78,7 @@ export class JsonRows {
     return isWhole
   }
 
-  /** The state of the value at hand, whose name has the hash `name`: 0 in a map. */
+  /** The state of the current value, whose name has the hash `name`: 0 in a map. */
   #value(path: number, name: number, isOrdered: boolean, depth: number): number {
     this.#named = 0
     if (this.#isMalformed || depth > depthMax) return this.#malformed()
@@ -162,7 +162,7 @@ export class JsonRows {
     return states
   }
 
-  /** True if members of the object at `path` are named by people. */
+  /** True if the object at `path` has user-defined keys. */
   #isMap(path: number, name: number): boolean {
     let names = this.#paths.get(path)
     if (names === undefined) {
@@ -186,7 +186,7 @@ export class JsonRows {
     return start === end ? zero : present
   }
 
-  /** Steps over a text. */
+  /** Skips a string. */
   #skipText(): boolean {
     if (this.#bytes[this.#at++] !== 0x22) return false
     while (this.#at < this.#end) {

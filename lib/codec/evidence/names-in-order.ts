@@ -3,7 +3,7 @@
 
 import { mixed, wholeOf } from './row-table.ts'
 
-/** More are not told apart from these. */
+/** Further names are ignored. */
 const namesMax = 64
 
 export class NamesInOrder {
@@ -27,7 +27,7 @@ export class NamesInOrder {
     this.#high = mixed(this.#high ^ 0x27d4_eb2f, Math.imul(one, 0x1656_67b1))
   }
 
-  /** Stands for all of them in this order. */
+  /** A hash of all names in this order. */
   get sum(): number {
     return wholeOf(this.#low, this.#high)
   }

@@ -4,7 +4,7 @@
 import type { Field, MessageType } from '../schema/schema.ts'
 
 /** How a field's bytes are looked at:
- *  - `plain`: a number, or bytes that are nobody's business: zero or not
+ *  - `plain`: a number, or bytes: only whether it is zero counts
  *  - `text`: a string; what looks like a name of the API's (`Running`) counts
  *  - `message`, `quantity`: as they say
  *  - `map`: entries of which only the presence counts
@@ -15,14 +15,14 @@ export type FieldForm =
 
 export interface FieldPlan {
   readonly form: FieldForm
-  /** Texts may be names of the API's. */
+  /** Texts may be API names. */
   readonly hasNames: boolean
   readonly child: PathNode | undefined
 }
 
 export class PathNode {
   readonly id: number
-  /** Names in it have to do with what the object is, and not with who has written it. */
+  /** Names in it describe the object, not who has written it. */
   readonly isOrdered: boolean
   readonly #type: MessageType
   readonly #above: readonly PathNode[]
@@ -75,7 +75,7 @@ function isMessage({ type }: Field): boolean {
   return type.includes('.')
 }
 
-/** Texts that people or programs make up: those that look like a name of the API's are none. */
+/** Texts that people or programs choose: one that looks like an API name is not taken for one. */
 export const freeTexts: ReadonlySet<string> = new Set([
   'args',
   'command',

@@ -57,7 +57,7 @@ export class ProtobufRows {
     const name = `${apiVersion} ${kind}`
     const known = this.#roots.get(name)
     if (known !== undefined) return known
-    // The newest knows the most fields; those that it does not know either count as they are.
+    // The newest schema knows the most fields. Fields that it does not know count by their bytes.
     const found = schemaOf(minors().at(-1)).findKind(apiVersion, kind)
     if (found === undefined) return undefined
     const root = new PathNode(found.type, [], this.#ids)
@@ -181,7 +181,7 @@ export class ProtobufRows {
     }
   }
 
-  /** What lies in a message does not touch what is known of the field that it is. */
+  /** The contents of a message do not change the state of the field that holds it. */
   #child({ child }: FieldPlan, bytes: Uint8Array, window: Window): boolean {
     if (child === undefined) return true
     if (!this.#message(child, bytes, window)) return false
@@ -203,7 +203,7 @@ export class ProtobufRows {
       if (tag >>> 3 === 1) named = textHash(bytes, window.start, window.end)
       else if (plan.form === 'messages') {
         if (!this.#child(plan, bytes, { ...window, depth })) return false
-        // Keys of such maps are names that people give.
+        // Keys of such maps are chosen by users.
         named = 0
       } else classes |= quantityClasses(bytes, window.start + quantityHead, window.end)
     }

@@ -51,7 +51,7 @@ export class RowTable {
     this.#sumHigh = (this.#sumHigh + Math.imul(high, 0x9e37_79b1)) | 0
   }
 
-  /** Stands for the whole set. */
+  /** A hash of the whole set. */
   get sum(): number {
     return wholeOf(mixed(this.#sumLow, this.#count), mixed(this.#sumHigh, this.#sumLow))
   }

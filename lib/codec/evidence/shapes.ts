@@ -33,10 +33,10 @@ export class Shapes {
   readonly #json = new JsonRows(this.#rows, this.#names)
   #ids = new Map<number, number>()
   #shapes: ShapeRows[] = []
-  /** Another one whenever all were forgotten. */
+  /** Changes whenever all shapes were forgotten. */
   #epoch = ++epochs
 
-  /** The shape of an entry; `noShape` if its value cannot be read. Numbers are good until `epoch` is another. */
+  /** The shape of an entry; `noShape` if its value cannot be read. Numbers are valid until `epoch` changes. */
   shapeOf(entry: KeyValue): number {
     const { note } = entry
     if (note !== 0 && Math.floor(note / shapesMax / 2) === this.#epoch) {

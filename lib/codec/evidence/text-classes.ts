@@ -1,4 +1,4 @@
-/** Classifies texts: which encodings treat specially, and which look like API names. */
+/** Classifies strings: those with characters that encodings treat specially, and those that look like API names. */
 
 /** Bits of classes. */
 export const classEscaped = 1
@@ -19,7 +19,7 @@ export function textClasses(bytes: Uint8Array, start: number, end: number): numb
   return found
 }
 
-/** Longer texts are none. */
+/** Longer texts are not taken for API names. */
 const nameMaxBytes = 40
 
 /** A hash of a text that looks like a name of the API's, such as `Running` or `SuccessCriteriaMet`; 0 for all others. */

@@ -23,7 +23,7 @@ export class CustomSelectable implements SelectableReader {
   readonly #placed: ReadonlyMap<SelectableField, readonly Placed[]>
   /** By stored apiVersion: whether the schema may change a field on read. */
   readonly #isChangeable = new Map<string, boolean>()
-  /** The object as it is served, where the stored one does not do. */
+  /** The object as it is served, where a field may differ from the stored one. */
   #tree: JsonValue | undefined
 
   constructor(kind: SelectableKind, fields: readonly SelectableField[]) {

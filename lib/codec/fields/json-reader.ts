@@ -45,7 +45,8 @@ export class JsonFieldReader {
     this.#ends = new Int32Array(paths.length)
   }
 
-  /** Reads the object in `bytes[start..end)`. False if it is malformed where the walk went; then every value is absent. */
+  /** Reads the object in `bytes[start..end)`. False if the parts that were visited are malformed; then every value is
+   *  absent. */
   readStored(bytes: Uint8Array, start: number, end: number): boolean {
     this.#setInput(bytes)
     this.#end = end
@@ -119,7 +120,7 @@ export class JsonFieldReader {
     return decodeString(this.#bytes, start + 1, end - 1) ?? ''
   }
 
-  /** Walks the object whose brace is at `start`; answers where it ends, or -1. */
+  /** Walks the object whose brace is at `start`. Returns where it ends, or -1. */
   #object(table: KeyTable<Branch>, start: number): number {
     let at = start
     for (let previous = -1; ; previous = at) {
@@ -127,7 +128,7 @@ export class JsonFieldReader {
       if (keyStart < 0) return keyStart === endOfObject ? this.#valueStart : -1
       const branch = this.#find(table, keyStart)
       const valueStart = this.#valueStart
-      // Of a key that comes twice, nothing of the first value counts.
+      // Of a repeated key only the last value counts.
       if (branch !== undefined) for (const slot of branch.inner) this.#ends[slot] = 0
       if (branch?.child !== undefined && this.#bytes[valueStart] === openBrace) {
         at = this.#object(branch.child, valueStart)

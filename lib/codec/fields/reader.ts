@@ -57,7 +57,7 @@ export class FieldReader<Name extends string> {
   readonly #ends: Int32Array
   /** By slot, for lists and maps: start, end, start, end, ... */
   readonly #lists: (number[] | undefined)[]
-  /** How much of a list counts. Its memory is kept for the next object. */
+  /** How many numbers of each list are in use. The arrays are kept for the next object. */
   readonly #lengths: Int32Array
   #bytes: Uint8Array = new Uint8Array(0)
 

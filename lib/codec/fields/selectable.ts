@@ -33,7 +33,7 @@ export interface SelectableKind {
 
 /** Reads one object at a time. */
 export interface SelectableReader {
-  /** Goes to an object. A `NotExact` says why it cannot be read; then nothing else may be asked. */
+  /** Reads an object. A `NotExact` says why it cannot be read; then nothing else may be called. */
   read(value: StoredValue): NotExact | undefined
   /** The value of a label; undefined if the object has no such label. */
   label(key: string): string | undefined

@@ -1,4 +1,4 @@
-/** Looks object keys up by their bytes, so that a scanner makes no string for a key it passes. */
+/** Looks object keys up by their bytes, so that a scanner makes no string for each key. */
 
 import type { JsonInput } from './strings.ts'
 
@@ -42,7 +42,7 @@ interface Slot<Value> {
   readonly value: Value
 }
 
-/** A few bytes tell the names of one schema apart; where they do not, keys are compared, so nothing depends on it but time. */
+/** A hash of a few bytes. It mostly differs between the names of one schema; keys are compared in any case. */
 function hashOf(bytes: Uint8Array, start: number, end: number): number {
   if (start === end) return 0
   const middle = bytes[(start + end) >>> 1] as number

@@ -1,6 +1,6 @@
 /** Steps over the members of JSON objects and the items of JSON lists without decoding them: windows of bytes, one after the
- *  other. Stored JSON is compact and its names have no escapes, because Go wrote it; other text is stepped over as well, but a
- *  name with an escape in it is nobody's. */
+ *  other. Stored JSON is compact and its names have no escapes, because Go wrote it; other text is stepped over as
+ *  well, but a name with an escape in it matches nothing. */
 
 const quote = 0x22
 const backslash = 0x5c

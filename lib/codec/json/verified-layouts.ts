@@ -18,7 +18,7 @@ import { isCanonicalTime } from '../../go/time.ts'
 
 /** The objects of a list mostly have one of a few layouts; with more, most comparisons would fail. */
 const layoutCount = 4
-/** Larger objects are verified each time: they are few, and rarely alike. */
+/** Larger objects are verified each time: they are few and rarely similar. */
 const layoutMaxBytes = 16 * 1024
 /** After so many objects in a row that were like no other, comparing pauses for `pauseObjects` objects. */
 const missesBeforePause = 8

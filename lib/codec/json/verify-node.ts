@@ -14,7 +14,7 @@ export interface VerifyRules {
   /** All other members. */
   readonly additional?: VerifyNode | undefined
   readonly items?: VerifyNode | undefined
-  /** Members that are not described may stay. */
+  /** Members that are not described are kept. */
   readonly isPreserving?: boolean
   readonly isNullable?: boolean
   /** An object without it changes: it has a default, or Go writes it always. */
@@ -38,7 +38,7 @@ export class VerifyNode {
   /** How many named members are expected. */
   readonly expectedCount: number
   readonly hasDefault: boolean
-  /** It says nothing of what is inside. */
+  /** It does not describe its contents. */
   readonly isAnything: boolean
   /** It has a `form` or a `container`. */
   readonly isStrict: boolean

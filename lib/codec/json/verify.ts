@@ -4,8 +4,8 @@
  *  The server decodes a custom resource into maps, prunes and defaults it by its schema, and encodes it again: keys sorted, no
  *  whitespace, HTML-escaped, numbers and escapes in their one form. What a kube-apiserver stored has that form already, unless
  *  the schema has changed since. So the pass walks the text and a tree of `VerifyNode`s side by side, and stops at the first
- *  thing that the server might change; such an object takes the slow way (json/tree.ts). The text of an aggregated API server
- *  keeps the order of its Go structs, and is checked for its form only.
+ *  thing that the server might change; such an object is decoded instead (json/tree.ts). The text of an aggregated
+ *  API server keeps the order of its Go structs, and is checked for its form only.
  *
  *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length, and nothing is
  *  recursive. */
@@ -31,7 +31,7 @@ const colon = 0x3a
 const openBrace = 0x7b
 const closeBrace = 0x7d
 
-/** What `#nextKey` answers instead of a position. */
+/** What `#nextKey` returns instead of a position. */
 const endOfObject = -1
 const notProven = -2
 

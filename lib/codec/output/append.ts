@@ -26,7 +26,7 @@ export function appendJsonString(out: ByteWriter, text: string): void {
       appendText(out, goJsonString(text))
       return
     } else {
-      // `<`, `>` and `&`, of which cells without a value are full.
+      // `<`, `>` and `&`: a cell without a value says `<none>`.
       at = writeEscape(bytes, at, code)
     }
   }

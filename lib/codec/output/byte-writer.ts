@@ -1,8 +1,8 @@
 /** A growing buffer that outputs are written into, one after the other, and that is kept and used again, so that a list of
  *  objects becomes one run of bytes without a buffer for each. */
 
-/** Bytes `0..length` are written. Writers may scribble on what lies behind `length`, and replace `bytes` when they need room:
- *  read both anew after every call. */
+/** Bytes `0..length` are written. Writers may overwrite what lies behind `length`, and replace `bytes` when they need
+ *  room: read both anew after every call. */
 export class ByteWriter {
   bytes: Uint8Array
   view: DataView

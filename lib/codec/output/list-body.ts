@@ -23,7 +23,7 @@ import { agesHold, noteAges } from '../table/format.ts'
 import type { SegmentCache } from '../../store/segments.ts'
 import { yamlFromJson } from './yaml.ts'
 
-/** What a list says of itself. */
+/** The list's own fields. */
 export interface ListMeta {
   readonly resourceVersion: string
   readonly continue?: string | undefined
@@ -43,8 +43,8 @@ export interface ListRequest {
   readonly isZipped?: boolean | undefined
 }
 
-/** The pieces of a list. An object that is not exact ends it: then the list that was begun is worth nothing, and the reason is
- *  what the generator returns. */
+/** The pieces of a list. An object that is not exact ends it: then what was sent of it is unusable, and the generator
+ *  returns the reason. */
 export function listBody(
   encoder: ObjectEncoder,
   request: ListRequest,
@@ -91,7 +91,7 @@ function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
 }
 
-/** Equal for objects that are written alike: the name of what is kept of them. */
+/** The name under which written items are kept: equal for lists that write objects in the same way. */
 export function segmentNameOf(
   encoder: ObjectEncoder,
   { encoding, rendering, renderingVersion, gate }: Shown,
@@ -221,7 +221,7 @@ function* itemPieces(
   { shown, runs, segments, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const perItem = itemEncoder(encoder, shown)
-  // What ages is not worth being kept once more.
+  // Items that show ages are not kept a second time.
   const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
   for (const run of runs) {
     if (run.isKept === true && segments !== undefined) {
@@ -327,7 +327,7 @@ function* protobufList(encoder: ObjectEncoder, request: ListRequest): Pieces {
     itemBytes += items.length
     held?.push(items)
     if (itemBytes > heldMaxBytes) held = undefined
-    // Nothing to send yet, but whoever sends it may have something else to do.
+    // Nothing to send yet: gives the sender a turn for other work.
     if (request.segments !== undefined) yield noItems
   }
   const [kind, apiVersion] = listNames({ kind: encoder.kind, shown: request.shown })
@@ -340,7 +340,7 @@ function* protobufList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   return undefined
 }
 
-/** A page of 500 ordinary objects fits well. */
+/** A page of 500 ordinary objects fits. */
 const heldMaxBytes = 4 * 1024 * 1024
 
 /** The envelope up to the items: `k8s\0`, {1 {1 apiVersion, 2 kind}, 2 list {1 metadata, 2 items...}}. */

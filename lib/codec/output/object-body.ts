@@ -37,7 +37,8 @@ export function objectBody(
   return scratch.copy()
 }
 
-/** The same, kept for the next who asks. Rows show ages, and what is indented is for people, who do not ask often. */
+/** The same, kept for the next request. Not for rows, which show ages, nor for indented JSON, which people ask for,
+ *  and rarely. */
 export function keptObjectBody(
   encoder: ObjectEncoder,
   entry: KeyValue,

@@ -31,7 +31,7 @@ export interface StoredKind {
 }
 
 export interface CustomOutput {
-  /** The revision of the definition: what was derived from it is of no use for another one. */
+  /** The revision of the definition: what was derived from one revision is not valid for another. */
   readonly definedAt: number
   /** Undefined where the definition declares none. */
   readonly columns: readonly CustomColumn[] | undefined

@@ -116,7 +116,7 @@ export function* itemsOfPicked(
   encoder: ItemEncoder,
   cache: SegmentCache<Segment>,
 ): Generator<Uint8Array | NotExact, void, undefined> {
-  // What ages is kept item by item only.
+  // Items that show ages are kept one by one only.
   const name = encoder.aging === undefined ? encoder.segmentName : undefined
   const holders = entries.slice(from, to).map(holderOf)
   const [first] = holders
@@ -141,7 +141,7 @@ export function* itemsOfPicked(
   cache.set(first, `picked ${name}`, segment, bytes + overheadBytes + 8 * holders.length)
 }
 
-/** Copying more into one piece takes long, and spares little. */
+/** Copying more into one piece takes long and saves little. */
 const pickedMaxBytes = 256 * 1024
 
 /** What a segment weighs beside its bytes: two typed arrays and what holds them. */

@@ -1,8 +1,8 @@
 /** YAML as kube-apiserver writes it: the JSON of an object, read and written again by go-yaml v2. Block style, names sorted, lists
  *  not indented, lines folded at the first space after column 80.
  *
- *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind, metadata, so what a list says of
- *  itself can follow its items. */
+ *  A list is written in pieces, an item at a time: its members sort as apiVersion, items, kind, metadata, so the
+ *  list's own fields can follow its items. */
 
 import { JsonNumber, type JsonObject, type JsonValue, parseTree } from '../json/tree.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
@@ -48,7 +48,7 @@ const refusedText = new NotExact(
 const misread = /\u0085|\\u[dD][89a-fA-F]/
 const misreadText = new NotExact('a text has a character that YAML reads as another')
 
-/** go-yaml gives up on a name whose `:` is more than 1,024 characters away; this is well before. */
+/** go-yaml cannot read a name whose `:` is more than 1,024 characters away; this is below that. */
 const nameMaxLength = 1000
 
 /** Follows libyaml's emitter, which decides about line breaks by where it is and what it wrote last. */

@@ -1,4 +1,4 @@
-/** Everything that a resource's objects can become, in one place: what lists, single answers and watches are made from. Made once
+/** Writes the objects of a resource in every form: for lists, single answers and watches. Made once
  *  for a resource, and kept as long as it does not change. */
 
 import { ByteWriter } from '../output/byte-writer.ts'
@@ -47,7 +47,8 @@ export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'rende
   readonly includeObject: IncludedObject
   /** The wall clock in milliseconds: ages are shown in Tables. */
   readonly now: number
-  /** Who lets objects out, where an upstream has to have shown them alike; without one, all may go. */
+  /** Decides which objects may be shown, where an upstream must have shown them in the same way; without one, all may
+   *  be. */
   readonly gate?: Gate | undefined
 }
 
@@ -228,8 +229,8 @@ export class ObjectEncoder {
     return findMetadata(bytes, envelope.rawStart, envelope.rawEnd)
   }
 
-  /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both from its internal objects, so
-   *  the stored version will do. */
+  /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both from its internal
+   *  objects, so the stored version serves as well. */
   #typedSource(object: StoredValue): StoredValue | NotExact {
     if (this.#isConverted) return servedProtobuf(object, this.#served) ?? noProtobuf
     const format = formatOf(object)

@@ -1,4 +1,4 @@
-/** The small forms that many cells share: ages, lists that are cut short, labels, selectors. Each says the same as kube-apiserver's. */
+/** Texts that many cells share: ages, shortened lists, labels, selectors. Each is the same as kube-apiserver's. */
 
 /** What a server says where there is nothing. */
 export const none = '<none>'
@@ -36,7 +36,7 @@ function unitOf(seconds: number): number {
 /** A duration in milliseconds, roughly. */
 export function humanDuration(milliseconds: number): string {
   const unitMs = unitOf(milliseconds / 1000)
-  // What lies in the future is not looked at closely.
+  // All times in the future are shown alike.
   const holdsMs = milliseconds < 0 ? 0 : unitMs - (milliseconds % unitMs)
   if (holdsMs < agesHoldMs) agesHoldMs = holdsMs
   const seconds = Math.trunc(Math.max(-maxSeconds, Math.min(maxSeconds, milliseconds / 1000)))
@@ -139,7 +139,7 @@ function expressionText({ key, operator, values }: LabelExpression): string | un
   }
 }
 
-/** As `selectorText`, with a word where there is nothing to say. */
+/** As `selectorText`, with `<none>` for an empty one. */
 export function formatSelector(selector: LabelSelector | undefined): string {
   const text = selectorText(selector)
   if (text === undefined) return '<error>'

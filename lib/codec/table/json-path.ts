@@ -25,7 +25,7 @@ interface Filter {
   readonly right: string | number | boolean | undefined
 }
 
-/** The steps of a path such as `.spec.tags[0]`; `undefined` for one that is beyond us. */
+/** The steps of a path such as `.spec.tags[0]`; `undefined` for one that is not supported here. */
 export function parseJsonPath(path: string): readonly Step[] | undefined {
   const steps: Step[] = []
   let at = path.startsWith('$') ? 1 : 0
@@ -91,7 +91,7 @@ function literalFromText(text: string): string | number | boolean | undefined {
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
 }
 
-/** The values at the end of a path, in order; `undefined` where the upstream gives up, which shows like nothing. */
+/** The values at the end of a path, in order; `undefined` where the upstream fails, which shows as an empty cell. */
 export function evaluateJsonPath(
   steps: readonly Step[],
   values: readonly JsonValue[],
@@ -130,7 +130,7 @@ function isList(value: JsonValue): value is JsonValue[] {
   return Array.isArray(value)
 }
 
-/** Nothing out of bounds is forgiven, but an empty slice is. */
+/** An index out of bounds is an error, an empty slice is not. */
 function sliceOf(slice: Slice, list: readonly JsonValue[]): readonly JsonValue[] | undefined {
   const { length } = list
   const from = slice.from < 0 ? slice.from + length : slice.from

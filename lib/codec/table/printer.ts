@@ -25,7 +25,7 @@ export interface PrinterOf<P> {
   readonly sortKey?: (object: Picked<P>) => number
 }
 
-/** A printer whose pattern is nobody else's business. */
+/** A printer, without the type of its pattern. */
 export interface Printer {
   readonly fields: Fields
   readonly cells: (object: unknown, now: number, schema: Pick<Schema, 'has'>) => Cell[]

@@ -9,7 +9,7 @@ import { type Scale, scaleJson } from '../served/scale.ts'
 import { since } from './format.ts'
 import { defaultColumns, goJson } from './table.ts'
 
-/** Whose scale it is: columns of built-in and of custom resources differ. */
+/** The resource that is scaled: columns of built-in and of custom resources differ. */
 export interface ScaledKind {
   readonly schema: Schema
   readonly isCustom: boolean

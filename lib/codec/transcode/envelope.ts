@@ -36,7 +36,7 @@ export function hasEnvelope(bytes: Uint8Array, start: number, end: number): bool
 }
 
 /** Reads the envelope of `bytes[start..end)`. What no kube-apiserver writes (an unknown field, a repeated one, a content
- *  encoding) is not exact, as its meaning is not ours to guess. */
+ *  encoding) is not exact: its meaning is unknown. */
 export function readEnvelope(bytes: Uint8Array, start: number, end: number): Envelope | NotExact {
   if (!hasEnvelope(bytes, start, end)) return new NotExact('value has no protobuf envelope')
   const known = readKnown(bytes, start, end)

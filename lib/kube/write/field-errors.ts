@@ -1,4 +1,5 @@
-/** What is wrong with the fields of an object, in the words of kube-apiserver: `spec.replicas: Invalid value: -1: must be ...`. */
+/** Errors about fields of an object, in the words of kube-apiserver: `spec.replicas: Invalid value: -1: must be ...`.
+ *  */
 
 import { goFloat } from '../../go/float.ts'
 import { goParseInt, goQuote } from '../../go/text.ts'
@@ -53,7 +54,7 @@ export function badValueText(value: BadValue): string {
   if (typeof value === 'string') return goQuote(value)
   if (typeof value === 'number') return String(value)
   if (!(value instanceof JsonNumber)) return textInOrder(value)
-  // What is written as a whole number of up to 64 bits is one to Go, anything else a float.
+  // A number that is written as a whole number of up to 64 bits is an integer to Go, any other a float.
   const isInteger = /^-?\d{1,18}$/.test(value.source)
   return isInteger ? value.text : (goInteger(value.source) ?? goFloat(Number(value.source)))
 }

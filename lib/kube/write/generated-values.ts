@@ -1,4 +1,4 @@
-/** What new objects are given that nobody chooses: uids, endings of generated names, addresses and ports of Services. */
+/** Generated values of new objects: uids, endings of generated names, addresses and ports of Services. */
 
 import type { ServiceAllocator } from './strategies/row.ts'
 

@@ -57,7 +57,7 @@ export function finalizersOf(object: JsonObject): string[] {
   return Array.isArray(value) ? value.map(textOf) : []
 }
 
-/** True if both say the same, whatever the order of their members; nothing and empty are the same. */
+/** True if both are equal, whatever the order of their members; absent and empty are equal. */
 export function isEqual(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (isNothing(a) || isNothing(b)) return isNothing(a) && isNothing(b)

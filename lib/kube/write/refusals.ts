@@ -3,7 +3,7 @@
 import { goQuote } from '../../go/text.ts'
 import { type GroupResource, resourceText, type StatusCause, StatusError } from '../status.ts'
 
-/** The object changed meanwhile, or something about it stands in the way: 409. */
+/** The object changed meanwhile, or its state does not allow the write: 409. */
 export function conflict(of: GroupResource, name: string, reason: string): StatusError {
   return new StatusError('conflict', {
     code: 409,
@@ -31,7 +31,7 @@ export function alreadyExists(
   })
 }
 
-/** Something that admission does not let happen: 403. */
+/** An admission plugin refuses the write: 403. */
 export function forbiddenWrite(
   of: GroupResource,
   name: string,

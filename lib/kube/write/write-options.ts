@@ -15,11 +15,11 @@ import {
   tooLong,
 } from './field-errors.ts'
 
-/** What is done about members that a type does not have, and those that stand there twice. */
+/** How unknown and repeated members are treated. */
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
 
 export interface WriteOptions {
-  /** Everything is done but the write itself. */
+  /** A dry run: everything but the write itself. */
   readonly isDryRun: boolean
   /** Empty: the name of the client's program is used. */
   readonly fieldManager: string
@@ -91,7 +91,7 @@ function dryRunErrors(dryRun: readonly string[]): FieldError[] {
   return [notSupported('dryRun', [...dryRun], ['All'])]
 }
 
-/** The manager of the fields that a request writes: as it says, or the name of the program that sent it. */
+/** The manager of the fields that a request writes: the parameter, or the name of the client's program. */
 export function managerOf(fieldManager: string, userAgent: string): string {
   if (fieldManager !== '') return fieldManager
   let name = ''

@@ -13,12 +13,12 @@ import {
   type UntypedObject,
 } from '../../../base/untyped.ts'
 
-/** What a definition says, as far as it stands there: texts that are missing are empty. */
+/** What a definition says. Strings that are missing are empty. */
 export interface StoredDefinition {
   readonly name: string
   readonly group: string
   readonly isNamespaced: boolean
-  /** Those in use, which the status has; the ones that the spec wishes for until they are accepted. */
+  /** The accepted names, which are in the status; until they are accepted, those of the spec. */
   readonly names: UntypedObject
   readonly versions: readonly StoredDefinitionVersion[]
   /** Nothing is pruned. In v1beta1 nothing was unless the definition wanted it. */
@@ -26,7 +26,7 @@ export interface StoredDefinition {
   readonly conversion: CustomDefinitionParts['conversion']
   /** The conditions that hold: `Established` and others. */
   readonly conditions: ReadonlySet<string>
-  /** Its objects go first, one by one; it means what it meant until it is gone. */
+  /** Its objects are deleted first, one by one; it is in force until it is gone itself. */
   readonly isBeingDeleted: boolean
 }
 

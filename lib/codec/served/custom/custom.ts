@@ -197,7 +197,7 @@ interface Version {
   readonly verifyRelabelled: VerifyRules
 }
 
-/** How objects are proven, and those that were, as proofs of their like. */
+/** The verifier, and objects that it has verified, to which similar ones are compared. */
 interface VerifyRules {
   readonly options: VerifyOptions
   readonly layouts: VerifiedLayouts

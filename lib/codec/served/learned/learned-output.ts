@@ -3,7 +3,7 @@
 import type { CustomColumn } from '../../table/printers/custom.ts'
 
 export interface LearnedOutput {
-  /** Rises whenever the server's output is learnt again: results that were kept from before are useless then. */
+  /** Rises whenever the server's output is learnt again: results from before are not valid any more. */
   readonly generation: number
   /** Items of lists say what they are. Those of most servers do not. */
   readonly hasTypedItems: boolean

@@ -1,6 +1,7 @@
 /** What is stored in a form that a server of the minor that is answered for would not write: JSON of a built-in kind, an older storage
  *  version, bytes of an older or a newer server. It becomes protobuf of the storage version as that server would write it, so that
- *  every output goes on from there as from any other value. This is the slow way: what the server itself wrote never takes it. */
+ *  every output goes on from there as from any other value. This is slow, and never needed for what the server itself
+ *  wrote. */
 
 import { appendEnvelope, readEnvelope } from '../../transcode/envelope.ts'
 import { ByteWriter } from '../../output/byte-writer.ts'

@@ -310,7 +310,7 @@ export const checks: readonly Check[] = [
     source: () => 'takesTemplateLabels(O, s, e)',
   },
   { id: 'service', type: 'core/v1.ServiceSpec', source: serviceSource },
-  // What follows is no default: Go's internal types hold it once only.
+  // What follows are no defaults, but fields that Go's internal types hold only once.
   { id: 'podCIDRs', type: 'core/v1.NodeSpec', source: () => 'isOtherRange(O, s, e)' },
   { id: 'stringData', type: 'core/v1.Secret', source: type => set(type, 'stringData') },
   {

@@ -1,4 +1,4 @@
-/** Who may do what, certificates, and what admission asks. */
+/** Roles and bindings, certificates, and admission. */
 
 import {
   type LabelSelector,

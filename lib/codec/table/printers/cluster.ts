@@ -1,4 +1,4 @@
-/** What the cluster itself is run by: flow control, classes, leases, devices, API services. */
+/** Kinds about the cluster itself: flow control, classes, leases, devices, API services. */
 
 import { none, shortList, since, unset } from '../format.ts'
 import { type Cell, type Printer, named, printer } from '../printer.ts'

@@ -141,7 +141,7 @@ function nodeAddress({ status }: Node, wanted: string): string {
 
 function kernelText({ status: { nodeInfo } }: Node, hasArchitecture: boolean): string {
   const { kernelVersion, architecture } = nodeInfo
-  // The architecture is appended even to the text for an unknown kernel.
+  // The architecture is appended even to `<unknown>`.
   const kernel = kernelVersion === '' ? unknown : kernelVersion
   return architecture === '' || !hasArchitecture ? kernel : `${kernel} (${architecture})`
 }

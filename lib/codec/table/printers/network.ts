@@ -1,4 +1,4 @@
-/** Services and what is behind them, ingresses, addresses, policies. */
+/** Services and their endpoints, ingresses, addresses, policies. */
 
 import {
   formatSelector,

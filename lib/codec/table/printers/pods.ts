@@ -1,4 +1,4 @@
-/** Pods: their status is what the containers make of it. */
+/** Pods: the status column follows from the states of the containers. */
 
 import { none, since } from '../format.ts'
 import { type Printer, type RowCondition, named, printer } from '../printer.ts'
@@ -47,7 +47,7 @@ const fields = {
 type Pod = Picked<typeof fields>
 type ContainerStatus = Picked<typeof statusFields>
 
-/** What the containers add up to. */
+/** What the containers add up to: ready, restarts, status. */
 interface Summary {
   reason: string
   restarts: number
@@ -106,7 +106,7 @@ function isSidecar({ restartPolicy }: { readonly restartPolicy: string }): boole
   return restartPolicy === 'Always'
 }
 
-/** Deletion shows last, except where it is over already. */
+/** Terminating comes last, except for pods that have ended already. */
 function statusText({ metadata, status }: Pod, reason: string): string {
   if (!metadata.deletionTimestamp) return reason
   if (status.reason === 'NodeLost') return 'Unknown'

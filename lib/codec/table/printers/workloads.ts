@@ -111,7 +111,7 @@ export const deployments: Printer = printer({
   ],
 })
 
-/** Unlike its neighbours, a deployment says nothing when there is nothing to say. */
+/** Unlike other kinds, a deployment without a value has an empty cell. */
 function deploymentSelector(labelSelector: LabelSelector | undefined): string {
   return selectorText(labelSelector) ?? '<invalid>'
 }
@@ -157,7 +157,7 @@ export const jobs: Printer = printer({
   },
 })
 
-/** The one that matters most comes first. */
+/** The condition with the highest priority comes first. */
 function jobStatus(
   conditions: readonly { readonly type: string; readonly status: string }[],
   isDeleted: boolean,

@@ -24,7 +24,7 @@ export interface Variant {
   readonly output: WriterOutput
   /** A type in `wrap` form without items: a field is `null`, the value of a map is `[]`. */
   readonly isMapValue?: boolean
-  /** Where the message is, as far as what is added to it depends on that. */
+  /** Where the message is, as far as additions depend on that. */
   readonly scope?: Scope | undefined
 }
 

@@ -49,7 +49,7 @@ export const runtime: Readonly<Record<string, unknown>> = {
   unknownField,
 }
 
-/** Says why a field was not expected where it is. */
+/** Explains why a field was not expected. */
 function unknownField(
   { name, numbers }: { readonly name: string; readonly numbers: readonly number[] },
   out: DecodeState,

@@ -5,7 +5,8 @@
  *      aN, zN  where field N's value begins and ends (-1: absent) */
 
 /** Source that writes the ASCII text: eight bytes at a time, as floating-point numbers with those bytes. That takes a third of
- *  the time of single bytes, and a tenth of a copy from an array (bench/codec). It scribbles on up to seven bytes behind. */
+ *  the time of single bytes, and a tenth of a copy from an array (bench/codec). It overwrites up to seven bytes
+ *  behind. */
 export function putSource(text: string): string {
   const bytes = Buffer.from(text)
   let source = ''

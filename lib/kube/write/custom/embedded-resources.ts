@@ -70,7 +70,7 @@ function decodeEmbedded(
   }
 }
 
-/** The members that the schema describes, with what it says of each. */
+/** The members that the schema describes, each with its schema. */
 function described(
   place: Place,
   schema: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** Finalizers of custom resources that are not refused, but are said to be bad names. */
+/** Warnings about finalizers of custom resources: bad names are not refused. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'

@@ -1,4 +1,4 @@
-/** Reads the syntax of Go's regular expressions. What Go refuses is refused: a pattern with it is none. */
+/** Reads the syntax of Go's regular expressions. A pattern that Go refuses is refused. */
 
 /** A part of a pattern. */
 export type PatternNode =
@@ -135,7 +135,8 @@ export class PatternParser {
     return [min, max]
   }
 
-  /** What can be repeated; of quoted text only the last character is. Undefined for what only sets flags. */
+  /** An element that can be repeated; of quoted text only the last character can be. Undefined for a group that only
+   *  sets flags. */
   #atom(): PatternNode[] | undefined {
     const char = this.#next
     this.#at++
@@ -187,7 +188,7 @@ export class PatternParser {
     return [inner]
   }
 
-  /** Flags of a group; false if they are for the rest of what is around it. */
+  /** Flags of a group; false if they are for the rest of the enclosing group. */
   #setFlags(): boolean {
     const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.#chars.slice(this.#at).join(''))
     if (match === null || match[0] === ')') throw new Refused('invalid or unsupported Perl syntax')

@@ -1,6 +1,6 @@
 /** Regular expressions in Go's syntax (RE2), matched in a time that grows with the length of the text only: patterns come from
- *  definitions that any client may write, so nothing may backtrack. A pattern becomes a machine whose states are followed all at once.
- *  Matching says only whether the pattern occurs in a text. */
+ *  definitions that any client may write, so nothing may backtrack. A pattern becomes an automaton whose states are
+ *  followed all at once. Matching says only whether the pattern occurs in a text. */
 
 import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
 
@@ -36,7 +36,7 @@ function compile(source: string): GoPattern | undefined {
   return machine.build(node) ? machine : undefined
 }
 
-/** What a state does: takes a character, asks where it is, or goes on to others at once. */
+/** What a state does: takes a character, tests the position, or goes on to other states at once. */
 type State =
   | { readonly takes: (char: string) => boolean; next: number }
   | { readonly asks: (before: string, after: string) => boolean; next: number }
@@ -52,7 +52,7 @@ class Machine implements GoPattern {
 
   /** False if the pattern is too large. */
   build(node: PatternNode): boolean {
-    // The end is no state: it is the number of states.
+    // The accepting state has no entry: its number is the number of states.
     const ends: ((end: number) => void)[] = []
     this.#start = this.#add(node, ends)
     const end = this.#states.length
@@ -92,7 +92,8 @@ class Machine implements GoPattern {
     }
   }
 
-  /** Adds the states of a node. Returns the first; `ends` gets what must be told where the pattern goes on. */
+  /** Adds the states of a node. Returns the first; `ends` gets the states that are still to be linked to the next
+   *  node. */
   #add(node: PatternNode, ends: ((end: number) => void)[]): number {
     switch (node.type) {
       case 'takes':

@@ -51,14 +51,14 @@ function checkMap(place: Place, list: readonly JsonValue[], keys: readonly strin
   }
 }
 
-/** What of an item tells it from others: the keys that it has. */
+/** What identifies an item: the keys that it has. */
 export function identityOf(item: JsonValue, keys: readonly string[]): JsonValue {
   const members = item instanceof Map ? [...item] : []
   const found = members.filter(([name]) => keys.includes(name))
   return new Map(found.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-/** The second place of each text that stands there more than once. */
+/** The second index of each text that occurs more than once. */
 function repeated(texts: readonly string[]): number[] {
   const counts = new Map<string, number>()
   const places: number[] = []

@@ -4,7 +4,7 @@ import { isObject, type UntypedObject } from '../../../base/untyped.ts'
 import { isKnownFormat } from './text-formats.ts'
 
 export interface OpenApiSchema {
-  /** One type; two where int-or-string is asked for; none. */
+  /** One type; two for int-or-string; or none. */
   readonly types: readonly string[]
   readonly isNullable: boolean
   readonly format: string
@@ -80,7 +80,7 @@ function typesOf(raw: UntypedObject): readonly string[] {
   return typeof type === 'string' && type !== '' ? [type] : []
 }
 
-/** A format that the type does not have says nothing. */
+/** A format that the type does not have is ignored. */
 function formatOf(raw: UntypedObject, types: readonly string[]): string {
   const { format } = raw
   if (typeof format !== 'string') return ''

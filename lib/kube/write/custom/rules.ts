@@ -31,8 +31,8 @@ import { checkScaleSpec, checkScaleStatus } from './scale-paths.ts'
 import { type Correlated, schemaErrors } from './schema-check.ts'
 
 export interface CustomRules {
-  /** Decodes the metadata, and drops what the schema does not describe. Changes the object in place; returns what a strict decoder
-   *  says of it. Throws `DecodeError`. */
+  /** Decodes the metadata, and drops what the schema does not describe. Changes the object in place; returns the
+   *  errors of a strict decoder. Throws `DecodeError`. */
   prune(object: JsonObject): string[]
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
@@ -94,7 +94,7 @@ class DefinedRules implements CustomRules {
 
   #pruneRest(object: JsonObject): string[] {
     const rest = withoutMeta(object)
-    // Of another version than this one nothing is known here.
+    // Only this version is known here.
     const isOfVersion = object.get('apiVersion') === this.#kind.apiVersion
     const node = (isOfVersion ? this.#node : undefined) ?? unspecified
     const removed: string[] = []
@@ -172,7 +172,7 @@ class DefinedRules implements CustomRules {
     checkListTypes(place, schema)
   }
 
-  /** CEL rules are not looked at when an object is wrong in its types, and that is said. */
+  /** CEL rules are not evaluated when an object has values of wrong types; an error says so. */
   #addBlocked(errors: FieldError[]): void {
     if (!this.#hasRules || !errors.some(({ reason }) => blocking.has(reason))) return
     errors.push(
@@ -216,7 +216,8 @@ function putBack(object: JsonObject, rest: JsonObject): void {
   for (const [name, value] of rest) object.set(name, value)
 }
 
-/** What belongs to what in the old object: members by their names, items of lists that are maps by their keys. */
+/** Which value of the old object a value is compared with: members by name, items of lists of type map by their keys.
+ *  */
 function correlate(value: JsonValue, old: JsonValue, schema: unknown): Correlated {
   const described = isObject(schema) ? schema : {}
   return {

@@ -42,9 +42,9 @@ function checkReplicas(object: Place, path: string): void {
 interface Found {
   /** Undefined where there is none. */
   readonly value?: JsonValue | undefined
-  /** Something on the way is no object. */
+  /** A value on the way is not an object. */
   readonly problem?: string
-  /** The beginning of what there is to say about the value. */
+  /** The beginning of messages about the value. */
   readonly words: string
 }
 

@@ -1,8 +1,8 @@
 /** Checks a value by an OpenAPI schema in the order and with the words of the library that kube-apiserver uses (kube-openapi).
  *
- *  With an old value, what has not changed may break the schema: the errors of a member or item that is as it was are dropped, so that
- *  an object can be changed after its schema became stricter. Items of lists are compared with old ones only where their keys say
- *  which belongs to which. */
+ *  With an old value, what has not changed may break the schema: the errors of an unchanged member or item are
+ *  dropped, so that an object can be changed after its schema became stricter. Items of lists are compared with old
+ *  ones only where they have keys. */
 
 import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'

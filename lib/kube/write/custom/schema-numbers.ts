@@ -15,7 +15,7 @@ export function isInteger(number: JsonNumber): boolean {
   return value <= int64Max && value >= -int64Max - 1n
 }
 
-/** A float that is a whole number, nearly. */
+/** A float that is a whole number but for rounding. */
 export function isWhole(number: JsonNumber): boolean {
   return isNearlyWhole(Number(number.source))
 }
@@ -58,7 +58,7 @@ interface Limit {
   readonly name: 'MultipleOf' | 'Minimum boundary' | 'Maximum boundary'
 }
 
-/** Integers are compared with the limit as an integer, unless the limit is none. */
+/** Integers are compared with the limit cut to an integer, where that fits the format. */
 function checkLimit(
   number: JsonNumber,
   limit: number,

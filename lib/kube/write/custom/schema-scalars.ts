@@ -1,4 +1,4 @@
-/** What schemas say of texts, and of values that must be one of several. */
+/** Checks of strings and of enums. */
 
 import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
@@ -9,7 +9,7 @@ import { isInteger } from './schema-numbers.ts'
 import { failed, SchemaResult } from './schema-result.ts'
 import { hasFormat } from './text-formats.ts'
 
-/** Length and pattern, of which the first that is broken is told, and the format. */
+/** Length and pattern, of which only the first violation is reported, and the format. */
 export function checkText(text: string, schema: OpenApiSchema, path: string): SchemaResult {
   const result = checkLengths(text, schema, path)
   if (schema.format === '' || hasFormat(text, schema.format)) return result

@@ -56,7 +56,7 @@ export function isKnownFormat(format: string): boolean {
   return checkOf(format) !== undefined
 }
 
-/** True if the text has the format; of formats that are not known every text is. */
+/** True if the text has the format; every text has a format that is not known. */
 export function hasFormat(text: string, format: string): boolean {
   return checkOf(format)?.(text) ?? true
 }

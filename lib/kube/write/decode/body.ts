@@ -1,5 +1,5 @@
-/** The object in the body of a write: decoded as its kind by the media type that the client names, with defaults, and with what a strict
- *  decoder has to say about it. Refusals are kube-apiserver's. */
+/** The object in the body of a write: decoded as its kind by the media type that the client names, with defaults, and
+ *  with the errors of a strict decoder. Refusals are kube-apiserver's. */
 
 import { NotExact } from '../../../codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
@@ -139,7 +139,7 @@ export function completeBuiltIn(
   return complete
 }
 
-/** Go knows what the templates of claims are, and says so. */
+/** Go fills in the kind of the templates of claims. */
 function nameClaims(object: JsonObject): void {
   for (const claim of itemsOf(memberOf(object.get('spec'), 'volumeClaimTemplates'))) {
     if (!(claim instanceof Map)) continue
@@ -160,7 +160,7 @@ function documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): BodyDocu
   }
 }
 
-/** An object that says nothing of its kind is of the one that is expected. */
+/** An object without a kind is of the one that is expected. */
 function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
   const envelope = readEnvelope(body, 0, body.length)
   const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
@@ -172,7 +172,7 @@ function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
   return jsonDocument(json)
 }
 
-/** What the object is, with what the request says where it does not say it itself. */
+/** The group, version and kind of the object; those of the request where it has none itself. */
 function nameOf(document: ParsedDocument, kind: WriteKind, body: Uint8Array): Named {
   let named: Named
   try {

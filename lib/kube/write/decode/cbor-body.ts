@@ -1,6 +1,6 @@
 /** CBOR bodies: turned into the JSON that the API server would have been sent instead. Texts come as byte strings or as texts, bytes as byte
- *  strings with a tag that says how JSON writes them. What Kubernetes forbids in CBOR (lengths that are not said, names that stand
- *  twice, other tags) is refused. */
+ *  strings with a tag that says how JSON writes them. What Kubernetes forbids in CBOR (indefinite lengths, repeated
+ *  names, other tags) is refused. */
 
 import { textFromBytes } from '../../../codec/text.ts'
 import {
@@ -111,7 +111,7 @@ class CborReader {
     return new JsonNumber(Object.is(number, -0) ? '-0' : String(number))
   }
 
-  /** The number that belongs to a head: a value, a length, a count, or a tag. */
+  /** The argument of a head: a value, a length, a count, or a tag. */
   #argument(detail: number): bigint {
     if (detail < 24) return BigInt(detail)
     if (detail > 27) throw malformed('lengths must be said')

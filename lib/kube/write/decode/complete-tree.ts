@@ -69,7 +69,7 @@ function completeContainer(
 ): JsonValue | undefined {
   const isEmpty =
     value === null || (Array.isArray(value) ? value.length : (value as JsonObject).size) === 0
-  // Nothing and empty are not the same before the object is stored: who writes an empty list owns it.
+  // An absent list and an empty one differ before the object is stored: whoever writes an empty list owns it.
   if (isEmpty) return field.isOmittedWhenEmpty ? undefined : value
   if (message?.form !== 'object') return value
   const complete = (item: JsonValue): JsonValue =>

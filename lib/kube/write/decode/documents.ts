@@ -21,14 +21,14 @@ function syntaxError(body: Uint8Array): string {
   return 'exceeded max depth'
 }
 
-/** What of an object says what it is. */
+/** The members of an object that name its type. */
 export interface Named {
   readonly group: string
   readonly version: string
   readonly kind: string
 }
 
-/** The group, version and kind that a document names, as far as it does. Throws `DecodeError`: Go reads these with a decoder to which
+/** The group, version and kind that a document names. Throws `DecodeError`: Go reads these with a decoder to which
  *  `Kind` and `kind` are the same. */
 export function namedIn({ value, membersOf }: ParsedDocument): Named {
   let [apiVersion, kind] = ['', '']

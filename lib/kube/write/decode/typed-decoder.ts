@@ -1,6 +1,6 @@
 /** A JSON document as Go's decoder of Kubernetes reads it into a typed object: unknown and repeated members are noted for strict decoding,
- *  a value of the wrong type refuses the document in Go's words, members are merged where one stands there twice. What comes out
- *  has only what the type has, each value in its type's own form; `completeTree` puts it in order. */
+ *  a value of the wrong type refuses the document in Go's words, repeated members are merged. The result has only
+ *  members of the type, each value in the form of its type; `completeTree` puts it in order. */
 
 import { canonicalQuantity } from '../../../go/quantity.ts'
 import { goQuote } from '../../../go/text.ts'
@@ -72,7 +72,7 @@ interface Target {
 class TypedDecoder {
   readonly #document: ParsedDocument
   readonly strictErrors = new Set<string>()
-  /** The first value of a wrong type; the rest is read nevertheless. */
+  /** The first value of a wrong type; the rest is still read. */
   failure: string | undefined
 
   constructor(document: ParsedDocument) {
@@ -198,7 +198,7 @@ class TypedDecoder {
     }
   }
 
-  /** A schema inside of one of the forms above: its own decoder knows nothing of the place, and is not strict. */
+  /** A schema inside one of the forms above: its own decoder does not know its path, and is not strict. */
   #props(value: JsonValue, { schema }: MessageType, place: Place): JsonValue {
     const props = schema.messageType('apiextensions/v1.JSONSchemaProps')
     const into: JsonObject = new Map()
@@ -240,7 +240,7 @@ class TypedDecoder {
 
 const rawTypes = new Set(['fieldsv1', 'rawextension', 'json', 'any'])
 
-/** A later null takes away what an earlier member of the same name has set, but not from a plain value. */
+/** A later null removes what an earlier member of the same name has set, but not a plain value. */
 function isCleared(field: Field | undefined): boolean {
   return field !== undefined && (field.isPointer || field.container !== 'single')
 }

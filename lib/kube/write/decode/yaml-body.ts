@@ -25,7 +25,7 @@ import { DecodeError } from './typed-decoder.ts'
 
 export interface YamlBody {
   readonly value: JsonValue
-  /** What a strict parser refuses: keys that stand there twice. */
+  /** What a strict parser refuses: repeated keys. */
   readonly strictErrors: readonly string[]
 }
 
@@ -33,7 +33,8 @@ export interface YamlBody {
 const valuesMax = 400_000
 const depthMax = 500
 
-/** Parses the first document of a body; throws `DecodeError`. Most are JSON, which is YAML, and is parsed a lot faster as what it is. */
+/** Parses the first document of a body; throws `DecodeError`. Most bodies are JSON, which is YAML too, and is parsed
+ *  a lot faster as JSON. */
 export function parseYaml(body: Uint8Array): YamlBody {
   const json = body[0] === 0x7b ? parseDocument(body, 0, body.length) : undefined
   if (json !== undefined && !json.hasRepeatedMembers) return { value: json.value, strictErrors: [] }

@@ -76,7 +76,7 @@ function checkTarget(binding: JsonObject): void {
 
 const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
 
-/** Where the node is becomes labels of the binding, and so of the pod. */
+/** The topology labels of the node become labels of the binding, and so of the pod. */
 async function copyTopology(session: WriteSession, binding: JsonObject): Promise<void> {
   const { state, store, signal, kind } = session
   const nodes = state.registry.find('', 'v1', 'nodes')
@@ -157,7 +157,7 @@ function place(session: WriteSession, binding: JsonObject, pod: JsonObject): voi
   setCondition(status, 'PodScheduled', session.now)
 }
 
-/** The condition is true from now on, or since when it has been. */
+/** The condition, true from now on; if it was true before, it keeps its time. */
 function setCondition(status: JsonObject, type: string, now: string): void {
   const conditions = [...itemsOf(status.get('conditions'))]
   const at = conditions.findIndex(condition => memberOf(condition, 'type') === type)

@@ -40,7 +40,7 @@ export function checkName(object: JsonObject, { name }: WriteSession): void {
   }
 }
 
-/** Drops owner references that stand there twice. Returns the warning, if there were any. */
+/** Drops repeated owner references. Returns the warning, if there were any. */
 export function dropRepeatedOwners(object: JsonObject, isPatch: boolean): string[] {
   const metadata = metadataOf(object)
   const seen = new Set<string>()

@@ -68,11 +68,11 @@ function kindIn(
   if (named.kind !== kind.kind || named.group !== kind.group) return undefined
   if (apiVersion === kind.apiVersion) return kind
   const other = state.registry.find(named.group, named.version, resource.resource)
-  // Of a version that there is not, no schema knows anything.
+  // A version that does not exist has no schema.
   return other === undefined ? kind : writeKindOf(other, state.registry.schema)
 }
 
-/** Members that stand in an object twice: a strict decoder of maps notes each. */
+/** Repeated members: a strict decoder of maps reports each. */
 function repeatedMembers({ value, membersOf }: ParsedDocument): string[] {
   const found = new Set<string>()
   const walk = (node: unknown, path: string): void => {

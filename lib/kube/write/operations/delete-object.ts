@@ -64,7 +64,7 @@ export async function deleteObject(
   }
 }
 
-/** Jobs leave their pods behind unless they are told otherwise, as nothing else does. */
+/** Only Jobs orphan their pods by default. */
 function warningsOfDelete(
   { group, resource }: WriteKind,
   { propagationPolicy, orphanDependents }: DeleteOptions,
@@ -121,7 +121,7 @@ type DeletePlan =
   /** It is marked; `isLast`: and goes after that. */
   | { readonly type: 'marked'; readonly object: JsonObject; readonly isLast: boolean }
 
-/** What deleting the object means now. `live` stays as it is. */
+/** What the delete has to do now. Does not change `live`. */
 function planDelete(session: WriteSession, live: JsonObject, options: DeleteOptions): DeletePlan {
   const object: JsonObject = new Map(live)
   object.set('metadata', new Map(metadataOf(live)))
@@ -253,7 +253,7 @@ async function change(session: WriteSession, marking: Marking): Promise<Marked> 
   return { type: 'written', written: { type: 'object', code: codeOf(options), entry: shown } }
 }
 
-/** An object that stays is accepted only, where the client speaks of dependents in the old way. */
+/** With `orphanDependents: false`, the old option, an object that stays is answered with 202. */
 function codeOf({ orphanDependents }: DeleteOptions): 200 | 202 {
   return orphanDependents === false ? 202 : 200
 }

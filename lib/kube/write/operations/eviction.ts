@@ -34,7 +34,7 @@ export async function evict(session: WriteSession, sent: WriteBody): Promise<Wri
   return { type: 'success', code: 201, hasCode: true, details: undefined }
 }
 
-/** Pods in these phases are no loss. */
+/** Pods in these phases do not count against a budget. */
 const harmlessPhases = ['Succeeded', 'Failed', 'Pending']
 
 async function allowDisruption(

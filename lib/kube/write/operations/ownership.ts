@@ -1,4 +1,4 @@
-/** Who manages which fields, at the places of a write where that is noted. */
+/** Updates the field managers of an object during a write. */
 
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
@@ -66,7 +66,7 @@ function convert(
   }
 }
 
-/** The resource in another version; undefined if it is none. */
+/** The resource in another version; undefined if that version does not exist. */
 function versionOf({ resource, state }: WriteSession, apiVersion: string): Resource | undefined {
   if (apiVersion === groupVersionText(resource.group, resource.version)) return resource
   const slash = apiVersion.indexOf('/')

@@ -193,7 +193,8 @@ function applyConfiguration(
   return defaultedCustom(kind, copyTree(merged) as JsonObject)
 }
 
-/** What an apply has made is not pruned: an object that has lost all its members is null, and refused where null is not allowed. */
+/** The result of an apply is not pruned: an object that has lost all its members is null, and refused where null is
+ *  not allowed. */
 function defaultedCustom(kind: WriteKind, object: JsonObject): JsonObject {
   const rules = customRulesOf(kind)
   const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {

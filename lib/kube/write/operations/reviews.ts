@@ -1,5 +1,6 @@
-/** Reviews: objects that are stored nowhere and answered at once. They ask who the caller is and what somebody may do. Writes without
- *  an upstream are for servers that authorize nothing, so everything is allowed, and everybody is who the server takes the caller for. */
+/** Reviews: objects that are answered at once and never stored. They ask who the caller is and what somebody may do.
+ *  Writes without an upstream are for servers that authorize nothing, so everything is allowed, and everybody is who
+ *  the server takes the caller for. */
 
 import { type JsonObject, type JsonValue, itemsOf, memberOf } from '../../../codec/json/tree.ts'
 import type { Identity } from '../../access-review.ts'
@@ -50,7 +51,7 @@ function checkAccessReview({ kind, namespace }: Reviewer, object: JsonObject): v
     errors.push(invalid('metadata', metadata, detail))
   }
   if (isLocal) errors.push(...localErrors(spec, textOf(metadata.get('namespace'))))
-  // The server does not know the kind of what it has decoded.
+  // The decoded object has no kind: upstream leaves it out here.
   if (errors.length > 0) throw invalidObject({ group: kind.group, kind: '' }, '', errors)
   if (isLocal && namespace !== textOf(metadata.get('namespace'))) {
     throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`)

@@ -80,7 +80,7 @@ async function store(session: WriteSession, make: MakeScale, isDryRun: boolean):
   return written.type === 'object' ? { ...written, type: 'scale' } : written
 }
 
-/** What says in a Scale that the object has no number. */
+/** The marker of a Scale whose object has no number of replicas. */
 const noReplicas = -2_147_483_648
 
 function scaled(session: WriteSession, live: JsonObject, make: MakeScale): JsonObject {

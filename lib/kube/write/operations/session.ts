@@ -1,4 +1,4 @@
-/** One write on its way: what is written, by whom, and what etcd and the clock are asked through. */
+/** One write: what is written, by whom, and the services that it needs. */
 
 import { type Key, keyFromText } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
@@ -155,7 +155,7 @@ const plain: Shown = {
   now: 0,
 }
 
-/** An entry as it stands after a write, or would stand after a dry run. */
+/** An entry after a write, or as it would be after a dry run. */
 export function entryOf(key: Key, value: Uint8Array, revision: number): KeyValue {
   return new KeyValue(
     key,
@@ -174,7 +174,7 @@ export type Written =
   | { readonly type: 'object'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
   /** The Scale of an object. */
   | { readonly type: 'scale'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
-  /** `Success`, with what is said of the object. */
+  /** `Success`, with details about the object. */
   | {
       readonly type: 'success'
       readonly code: 200 | 201 | 202

@@ -1,5 +1,5 @@
 /** Creating and updating: the steps of kube-apiserver's generic registry, in its order, ended by one transaction that compares the
- *  revision. When the object has changed meanwhile, the update begins again with what is there now. */
+ *  revision. When the object has changed meanwhile, the update begins again with the new object. */
 
 import { textFromKey } from '../../../base/keys.ts'
 import type { KeyValue } from '../../../store/event.ts'
@@ -103,7 +103,7 @@ function copyObject(object: JsonObject): JsonObject {
   return copy
 }
 
-/** Makes the new object of the one that is there. */
+/** Makes the new object out of the present one. */
 export type MakeUpdated = (live: JsonObject | undefined) => Promise<JsonObject>
 
 export interface UpdateRequest {
@@ -174,7 +174,7 @@ interface Change {
   readonly strategy: Strategy
 }
 
-/** The bytes of the changed object; or that it goes, because nothing holds it any more. Changes `object`. */
+/** The bytes of the changed object, or `delete` if nothing holds it any more. Changes `object`. */
 function prepareChange(
   session: WriteSession,
   { object, live, strategy }: Change,
@@ -197,7 +197,7 @@ function prepareChange(
   return session.bytesOf(final)
 }
 
-/** The object is of the version that is there, or says nothing of versions where that is allowed. */
+/** The object has the present resourceVersion, or none where that is allowed. */
 function checkVersion({ resource, name }: WriteSession, { object, live, strategy }: Change): void {
   const text = metaText(object, 'resourceVersion')
   const { value, error } = text === '' ? { value: 0n, error: undefined } : goParseUint(text)

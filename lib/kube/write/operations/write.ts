@@ -22,7 +22,7 @@ export interface WriteBody {
 
 /** POST to a collection. */
 export async function create(session: WriteSession, sent: WriteBody): Promise<Written> {
-  // Which mistake is told of first is upstream's choice, and another one for updates.
+  // Upstream checks in this order; in another one for updates.
   bodyFormOf(sent.contentType, session.kind)
   const options = parseWriteOptions(sent.query, 'CreateOptions')
   const object = decode(session, sent, options)
@@ -70,7 +70,7 @@ function decode(session: WriteSession, sent: WriteBody, options: WriteOptions): 
   return decoded.object
 }
 
-/** What clients may not say of a new object. */
+/** Members that clients may not set in a new object. */
 function wipeSystemFields(object: JsonObject): void {
   const metadata = metadataOf(object)
   for (const name of [

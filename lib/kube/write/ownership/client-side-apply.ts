@@ -27,7 +27,7 @@ interface ApplyResult {
   readonly managers: Managers
 }
 
-/** Applies; if that conflicts only with what the annotation says to be kubectl's own, applies by force. */
+/** Applies; if that conflicts only with fields that the annotation lists as kubectl's own, applies by force. */
 export function applyOverClientSide(
   {
     isKubectl,
@@ -70,7 +70,8 @@ function withoutAnnotation(applied: JsonObject): JsonObject {
   return new Map(applied).set('metadata', new Map(metadata).set('annotations', left))
 }
 
-/** What the annotation lists and what is still so; undefined if there is none, or it is of another version. */
+/** Fields that the annotation lists and whose values are still the same; undefined if there is no annotation, or it
+ *  is of another version. */
 function fieldsOfAnnotation(kind: WriteKind, live: JsonObject): FieldSet | undefined {
   const text = memberOf(memberOf(live.get('metadata'), 'annotations'), lastApplied)
   if (typeof text !== 'string' || text === '') return undefined

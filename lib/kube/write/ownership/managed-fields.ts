@@ -20,7 +20,7 @@ import { type Writer, managersAfterApply, managersAfterUpdate } from './update-m
 import type { TypedObject } from './versioned-objects.ts'
 
 /** The object, which is about to replace `live` (undefined: is created), with its managers in the place of those that it came with.
- *  One of which the managers cannot be told has none, as upstream has it. Changes none of its arguments. */
+ *  An object whose managers cannot be determined has none, as upstream does it. Changes none of its arguments. */
 export function updateManagedFields(
   context: OwnershipContext,
   live: JsonObject | undefined,
@@ -197,7 +197,7 @@ function writerOf({ manager, subresource, kind, now }: OwnershipContext): Writer
   return { name: manager, subresource, apiVersion: kind.apiVersion, now }
 }
 
-/** What is before there is an object: members that are always written are there. */
+/** Stands for the object before a create: members that are always written are there. */
 function emptyObject({ kind }: OwnershipContext): JsonObject {
   const empty: JsonObject = new Map([
     ['kind', kind.kind],

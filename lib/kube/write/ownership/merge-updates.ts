@@ -22,7 +22,7 @@ export interface WriteContext {
   readonly withoutReset: (fields: FieldSet, apiVersion: string) => FieldSet
 }
 
-/** The owners after an object was replaced: what changed is the writer's, and what is gone is nobody's. */
+/** The owners after an object was replaced: the writer owns what changed, and nobody owns what is gone. */
 export function ownersAfterUpdate(
   context: WriteContext,
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
@@ -73,7 +73,8 @@ export function applyConfiguration(
   return { object: isSame ? undefined : pruned.value, owned: settled.owned }
 }
 
-/** Takes what changed from its owners, and what is gone from everybody. Owners of versions that do not exist any more are dropped. */
+/** Removes changed fields from their owners, and deleted fields from everybody. Owners of versions that do not exist
+ *  any more are dropped. */
 function settle(
   context: WriteContext,
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },

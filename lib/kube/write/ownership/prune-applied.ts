@@ -60,7 +60,7 @@ function addBackOwned(
   return state.pruned
 }
 
-/** Adds back what the manager has not applied the last time: it is not the manager's to remove. */
+/** Adds back what the manager did not apply the last time: it may not remove that. */
 function addBackDangling(
   versions: Versions,
   { whole, pruned }: Pruning,

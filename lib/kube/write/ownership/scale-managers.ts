@@ -46,7 +46,7 @@ export function parentManagedFields(
   for (const [id, owner] of owned) {
     const fields = fieldsAfterScale(owner, { paths, isOwner: ofScale.has(id) })
     if (fields === undefined) continue
-    // Owners of the number by updates have another version in the Scale, and so are told of there.
+    // Owners by update have another version in the Scale, and are listed there under it.
     if (hasReplicas(owner, paths)) ofScale.delete(id)
     parent.owned.set(id, { ...owner, fields })
     keepTime(parent, times, id)

@@ -76,7 +76,7 @@ function managerName(
   return { name: name === '' ? 'unknown' : name, operation, subresource, apiVersion }
 }
 
-/** Stands for the writer while the write is compared, so that what it owned before counts as another's. */
+/** The name of the writer during the comparison, so that what it owned before counts as another's. */
 const currentWrite: ManagerName = {
   name: 'current-operation',
   operation: 'Update',
@@ -85,7 +85,7 @@ const currentWrite: ManagerName = {
 }
 const currentId = managerId(currentWrite)
 
-/** What makes the object the one that it is, and what the server alone writes. */
+/** Fields that identify the object, and fields that only the server writes. */
 const identifying = FieldSet.of(
   ...['apiVersion', 'kind', 'metadata'].map(name => [memberElement(name)]),
   ...[

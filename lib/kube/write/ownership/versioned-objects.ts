@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../codec/json/tree.ts'
 import { checkType } from './typed/validate.ts'
 import type { FieldType } from './types/field-type.ts'
 
-/** How objects of a kind are had in other versions. */
+/** Converts objects of a kind to other versions. */
 export interface Versions {
   /** The object in another version, and its type there; undefined if that version does not exist (any more). */
   readonly inVersion: (

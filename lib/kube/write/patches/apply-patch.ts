@@ -28,7 +28,8 @@ export interface Patch {
 }
 
 export interface Patched {
-  /** As it is to be decoded: an object of a kind that nobody has checked. Members are in the order in which messages show them. */
+  /** The patched object, not decoded yet; its kind is not checked. Members are in the order in which messages show
+   *  them. */
   readonly patched: JsonValue
   /** What is wrong with the patch itself: repeated members, and unknown ones of operations. */
   readonly strictErrors: readonly string[]

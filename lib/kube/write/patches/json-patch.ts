@@ -49,7 +49,7 @@ class JsonPatcher {
         const from = textMember(operation, 'from')
         const path = textMember(operation, 'path')
         this.#get(from)
-        // What the destination goes into is copied as it is written then.
+        // The container of the destination is copied as it is at that moment.
         this.#find(path)
         return this.#add(path, this.#closed(this.#get(from) ?? null))
       }
@@ -150,7 +150,7 @@ class JsonPatcher {
     return opened
   }
 
-  /** The value as it is written, sharing nothing that a later operation changes. */
+  /** A copy of the value, which later operations do not change. */
   #closed(value: JsonValue): JsonValue {
     if (!this.#opened.has(value)) return value
     if (Array.isArray(value)) return value.map(item => this.#closed(item))

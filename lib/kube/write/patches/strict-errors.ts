@@ -1,4 +1,4 @@
-/** What a strict decoder says of the document of a patch. */
+/** Errors of a strict decoder about the document of a patch. */
 
 import type { JsonValue, ParsedDocument } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'

@@ -1,4 +1,5 @@
-/** Autoscalers of autoscaling/v1: Kubernetes stores them with metrics, and one without any has the use of 80 % of CPU to aim at. */
+/** Autoscalers of autoscaling/v1: Kubernetes stores them with metrics, and one without any gets the target of 80 %
+ *  CPU utilization. */
 
 import { JsonNumber, type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 

@@ -141,7 +141,7 @@ function addKeys(term: JsonValue | undefined, { labels, member, operator }: Labe
   }
 }
 
-/** What old kubelets do not send stays. */
+/** Members that old kubelets do not send keep their values. */
 function keepStatus(object: JsonObject, old: JsonObject): void {
   const status = object.get('status')
   const known = old.get('status')

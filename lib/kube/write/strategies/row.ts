@@ -1,4 +1,4 @@
-/** How a resource differs from the plainest one when its objects are written. */
+/** How the writes of a resource differ from the default. */
 
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import type { Identity } from '../../access-review.ts'
@@ -26,7 +26,7 @@ export type Collection = 'unsupported' | 'orphan' | 'background'
 export type PrepareCreate = (object: JsonObject, context: StrategyContext) => void
 export type PrepareUpdate = (object: JsonObject, old: JsonObject, context: StrategyContext) => void
 
-/** How a resource differs from the plainest one: metadata and data, nothing reset, nothing counted. */
+/** How a resource differs from the default: nothing is reset, and no generation is counted. */
 export interface StrategyRow {
   /** It has a status: dropped when it is created, kept when it is updated, written through a subresource. */
   readonly hasStatus?: boolean

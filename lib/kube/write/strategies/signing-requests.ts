@@ -41,7 +41,7 @@ function conditionsOf(object: JsonObject): readonly JsonValue[] {
   return itemsOf(memberOf(object.get('status'), 'conditions'))
 }
 
-/** Conditions of the type stay as they are, unless there are more or fewer of them. */
+/** Conditions of the type keep their values, unless their number changes. */
 function keepConditions(object: JsonObject, old: JsonObject, type: string): void {
   const known = conditionsOf(old).filter(condition => memberOf(condition, 'type') === type)
   const conditions = memberOf(object.get('status'), 'conditions')

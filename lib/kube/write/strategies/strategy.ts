@@ -1,4 +1,4 @@
-/** What a resource does to its objects when they are written: what it resets, keeps and counts. The rows are in table.ts. */
+/** The strategy of a resource: what a write resets, keeps and counts. The rows are in table.ts. */
 
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import {

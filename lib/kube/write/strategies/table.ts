@@ -12,7 +12,7 @@ import { copyMember, isEqual, metadataOf, setGeneration, textOf } from '../metad
 
 const spec = ['spec']
 const workload: StrategyRow = { hasStatus: true, counted: spec }
-/** The status of these is guarded from whoever writes it: metadata stays. */
+/** Writes of the status of these do not change metadata. */
 const guarded: StrategyRow = { hasStatus: true, keepsMetadata: true }
 const counted: StrategyRow = { counted: spec }
 const returned: StrategyRow = { returnsDeleted: true }
@@ -119,7 +119,7 @@ export const strategyRows: Readonly<Record<string, StrategyRow>> = {
   'storagemigration.k8s.io/storageversionmigrations': { ...guarded, needsVersion: true },
 }
 
-/** A Secret that says nothing of its type keeps the one that it has. */
+/** A Secret without a type keeps the one that it has. */
 function keepType(object: JsonObject, old: JsonObject): void {
   if (textOf(object.get('type')) === '') copyMember(object, old, 'type')
 }

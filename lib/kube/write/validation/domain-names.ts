@@ -21,7 +21,7 @@ export function domainPrefixedPath(place: Place): void {
   place.invalid(`Invalid path (regex used for validation is '${pattern}')`, path)
 }
 
-/** A name in the whole internet. */
+/** A fully qualified domain name. */
 export function fullyQualifiedName(place: Place): void {
   const name = place.text.replace(/\.$/, '')
   if (place.text === '') {

@@ -148,7 +148,7 @@ export function idNumber(number: number): readonly string[] {
   return inRange(number, 0, 2147483647)
 }
 
-/** The text that a name has after generateName is cut and a suffix is added. */
+/** The name after generateName is cut and a suffix is added. */
 export function maskTrailingDash(text: string): string {
   return text.length > 1 && text.endsWith('-') ? `${text.slice(0, -2)}a` : text
 }

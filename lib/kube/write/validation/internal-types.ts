@@ -1,4 +1,4 @@
-/** Objects as the server has them inside: its own types have other names and an order of their own, and nothing is left out. Errors
+/** Objects in the server's internal types, which have other names and another order, and leave nothing out. Errors
  *  show values of these types, and the differences between two of them. */
 
 import { readDataFile } from '../../../base/data-file.ts'
@@ -84,7 +84,7 @@ function structOf(object: JsonObject, rows: readonly Row[]): JsonObject {
   for (const [name, jsonName, type] of rows) {
     if (name !== '') struct.set(name, internalValue(type, object.get(jsonName)))
     else {
-      // What is embedded has its members here.
+      // Members of embedded structs are listed here.
       for (const [inner, value] of internalValue(type, object) as JsonObject) {
         struct.set(inner, value)
       }

@@ -6,7 +6,7 @@ import type { Place } from './place.ts'
 const noAddress = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
 const noPrefix = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 
-/** An address in a field that has been there since before such texts were looked at strictly; old values stay allowed. */
+/** An address in a field that is older than strict parsing; old values stay allowed. */
 export function checkLegacyAddress(place: Place, allowed: readonly string[] = []): void {
   if (allowed.includes(place.text)) return
   const address = parseAddress(place.text)
@@ -22,7 +22,7 @@ function checkStrictAddress(place: Place): boolean {
   return address?.hasLeadingZeros !== true && address?.isMapped !== true
 }
 
-/** An address in its one form. */
+/** An address in canonical form. */
 export function checkAddress(place: Place): void {
   const address = parseAddress(place.text)
   if (address === undefined) {
@@ -39,7 +39,7 @@ export function checkLegacyPrefix(place: Place, allowed: readonly string[] = [])
   if (parsePrefix(place.text) === undefined) place.invalid(noPrefix, place.text)
 }
 
-/** A prefix in its one form. */
+/** A prefix in canonical form. */
 export function checkPrefix(place: Place): void {
   const prefix = parsePrefix(place.text)
   if (prefix === undefined) {

@@ -1,13 +1,13 @@
-/** What the rules of a kind are. */
+/** The validation of a kind. */
 
 import type { Format } from './formats.ts'
 import type { Place, Rule } from './place.ts'
 
-/** A rule over an object and what it was. */
+/** Checks an object, and compares it with the old one. */
 export type UpdateRule = (object: Place, old: Place) => void
 
 export interface KindRules {
-  /** The format of names; a DNS subdomain if it is not said. */
+  /** The format of names; a DNS subdomain by default. */
   readonly name?: Format
   /** The rules check the metadata themselves, since it does not come first or not at all. */
   readonly hasOwnMetadata?: true

@@ -1,4 +1,4 @@
-/** What every object's metadata must be. */
+/** Validation of metadata. */
 
 import { goQuote } from '../../../go/text.ts'
 import { type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
@@ -24,8 +24,8 @@ export interface MetadataRules {
 /** All annotations of an object together, with their keys. */
 const annotationsMaxBytes = 256 * 1024
 
-/** What is checked of every object that has been there before, whatever its kind, before its own rules: its metadata, as that of a
- *  new object and as that of a changed one. */
+/** Checks the metadata of an object that existed before, of any kind, before the rules of its kind: as that of a new
+ *  object and as that of a changed one. */
 export function checkCommonUpdate(metadata: Place, old: Place, isNamespaced: boolean): void {
   checkObjectMeta(metadata, { isNamespaced, name: pathSegment })
   checkObjectMetaUpdate(metadata, old)
@@ -80,7 +80,7 @@ export function checkFinalizerDomain(finalizer: Place): void {
   finalizer.invalid('name is neither a standard finalizer name nor is it fully qualified', name)
 }
 
-/** Metadata of an object that has been there before. */
+/** Metadata of an object that existed before. */
 export function checkObjectMetaUpdate(metadata: Place, old: Place): void {
   if (old.in('deletionTimestamp').isSet) checkNoNewFinalizers(metadata.in('finalizers'), old)
   const resourceVersion = metadata.in('resourceVersion')
@@ -94,7 +94,7 @@ export function checkObjectMetaUpdate(metadata: Place, old: Place): void {
   checkManagedFields(metadata.in('managedFields'))
 }
 
-/** A field that must stay as it was. */
+/** A field that must not change. */
 export function checkImmutable(place: Place, old: Place, detail = 'field is immutable'): void {
   if (!isSame(place.value, old.value)) place.invalid(detail, place.value ?? emptyLike(old.value))
 }
@@ -128,7 +128,7 @@ function checkNoNewFinalizers(finalizers: Place, old: Place): void {
   }
 }
 
-/** Errors of labels are told of the whole map. */
+/** Errors of labels name the whole map. */
 export function checkLabels(labels: Place): void {
   for (const [key, value] of labels.entries) {
     labels.invalidFor(qualifiedName(key), key)

@@ -19,7 +19,7 @@ import {
 } from '../field-errors.ts'
 import type { Format } from './formats.ts'
 
-/** What a rule is. */
+/** A rule: reports errors about a place. */
 export type Rule = (place: Place) => void
 
 export class Place {
@@ -142,7 +142,7 @@ export class Place {
     this.errors.push(duplicate(this.path, value))
   }
 
-  /** With more to say. */
+  /** With more details. */
   duplicateOf(detail: string, value: BadValue): void {
     const error = duplicate(this.path, value)
     this.errors.push({ ...error, message: `${error.message}: ${detail}` })

@@ -26,7 +26,7 @@ export function checkDefaults(schema: Place, isInsideMeta = false): void {
 function checkDefault(schema: Place, place: Place): void {
   const given = copyTree(place.value ?? null)
   const pruned = copyTree(given)
-  // Whether a default may be a number or a text is not looked at.
+  // int-or-string is not checked.
   const parsed: unknown = JSON.parse(textFromTree(schema.value ?? null), (name, member: unknown) =>
     name === 'x-kubernetes-int-or-string' ? undefined : member,
   )

@@ -1,5 +1,5 @@
-/** What a CustomResourceDefinition must be. It is looked at in the shape in which it is stored, where what all versions share stands at the
- *  top: upstream checks that shape, and names its places. */
+/** Validates CustomResourceDefinitions, in the shape in which they are stored, where what all versions share stands
+ *  at the top: upstream validates that shape, and its errors name the fields of it. */
 
 import type { JsonObject } from '../../../../codec/json/tree.ts'
 import { downgradeDefinition } from '../../../../codec/served/convert/downgrade-definition.ts'

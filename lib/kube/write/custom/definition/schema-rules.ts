@@ -1,4 +1,5 @@
-/** What kube-apiserver asks of a schema beside that it is structural: known types, list types with their keys, rules with their texts. */
+/** What kube-apiserver checks in a schema, beside that it is structural: known types, list types with their keys, the
+ *  texts of rules. */
 
 import type { Place } from '../../validation/place.ts'
 
@@ -203,7 +204,7 @@ const reasons = [
   'FieldValueRequired',
 ]
 
-/** A rule in CEL: its texts are looked at, the expression is not. */
+/** A rule in CEL: its texts are checked, the expression is not. */
 function checkRule(rule: Place, schema: Place): void {
   const [expression, message, messageExpression, reason, path] = [
     rule.in('rule'),

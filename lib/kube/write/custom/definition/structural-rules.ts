@@ -189,7 +189,7 @@ function patternProblem(pattern: string): string {
   return `invalid or unsupported Perl syntax: \`${pattern}\``
 }
 
-/** What alternatives may not say, and what of them is said instead. */
+/** Keywords that alternatives may not have, with the text of the error. */
 const forbiddenInside: readonly (readonly [name: string, detail: string])[] = [
   ['default', 'must be undefined to be structural'],
   ['title', 'must be empty to be structural'],

@@ -1,4 +1,4 @@
-/** What is said of a definition that is stored nevertheless. */
+/** Warnings about definitions that are stored nevertheless. */
 
 import { isObject } from '../../../../base/untyped.ts'
 import { goQuote } from '../../../../go/text.ts'

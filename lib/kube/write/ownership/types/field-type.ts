@@ -12,7 +12,7 @@ export interface FieldType {
   readonly scalar?: ScalarType | undefined
   readonly list?: ListType | undefined
   readonly map?: MapType | undefined
-  /** Nothing is declared: the value is taken as it is, objects member by member. */
+  /** Nothing is declared: any value is accepted, and objects are owned member by member. */
   readonly isDeduced?: boolean | undefined
 }
 
@@ -44,7 +44,7 @@ export const untypedAtomic: FieldType = untyped(true, undefined)
 /** Anything; objects are owned member by member, lists as one value. */
 export const deduced: FieldType = untyped(false, untypedAtomic)
 
-/** Members are of the type itself, items too where nothing else is said. */
+/** Members have the same type, and so do items unless it is declared otherwise. */
 function untyped(isAtomic: boolean, item: FieldType | undefined): FieldType {
   const type: { -readonly [P in keyof FieldType]: FieldType[P] } = { scalar: 'untyped' }
   type.isDeduced = !isAtomic

@@ -124,7 +124,7 @@ function withoutRepeated(items: JsonValue[]): JsonValue[] {
   return items
 }
 
-/** Items of the patch that say what to do: delete the item with this key, or replace the list. */
+/** Items of the patch that are directives: delete the item with this key, or replace the list. */
 function applyItemDirectives(
   current: readonly JsonValue[],
   patch: readonly JsonValue[],

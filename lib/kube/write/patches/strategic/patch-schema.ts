@@ -22,7 +22,8 @@ export function patchTypeOf(message: MessageType): PatchType {
   return { message, kind: 'struct' }
 }
 
-/** The member of that name. Names are compared as Go decodes: one that differs in case will do if none is the same. */
+/** The member of that name. Names are compared as Go decodes: one that differs only in case is used if none is equal.
+ *  */
 export function lookUpMember(type: PatchType, name: string): PatchField {
   const { message } = type
   if (message === undefined || type.kind !== 'struct') {

@@ -1,4 +1,4 @@
-/** What the failures of a Job's pods mean, and what is enough for it to succeed. */
+/** Pod failure policies and success policies of Jobs. */
 
 import { goQuote } from '../../../../go/text.ts'
 import { qualifiedName } from '../formats.ts'
@@ -8,7 +8,7 @@ import type { Place } from '../place.ts'
 const actions = ['Count', 'FailIndex', 'FailJob', 'Ignore']
 const conditionStatuses = ['False', 'True', 'Unknown']
 
-/** One of some values; they are named if there is none. */
+/** One of some values, which the error names if the value is missing. */
 function checkChoice(place: Place, values: readonly string[]): void {
   if (place.text === '') place.required(`valid values: [${values.map(goQuote).join(' ')}]`)
   else if (!values.includes(place.text)) place.notSupported(values)

@@ -20,7 +20,7 @@ const fieldBounds: readonly Bounds[] = [
 ]
 const descriptors = 'yearly annually monthly weekly daily midnight hourly'.split(' ')
 
-/** A schedule; older ones may name a time zone. */
+/** A schedule; a stored one may name a time zone. */
 export function checkSchedule(schedule: Place, timeZone: Place, mayNameZone: boolean): void {
   const problem = problemOf(schedule.text)
   if (problem !== undefined) schedule.invalid(problem)

@@ -39,7 +39,7 @@ export const admissionRules: Readonly<Record<string, KindRules>> = {
 const harmless = ['None', 'NoneOnDryRun']
 const reviewVersions = ['v1', 'v1beta1']
 
-/** What old objects may have is not asked of new ones. */
+/** Old objects may keep values that new ones may not have. */
 function checkWebhooks(webhooks: Place, old?: Place): void {
   const areHarmless = old?.items.every(hook => harmless.includes(hook.in('sideEffects').text))
   const conditionsOf = (hook: Place): JsonValue => hook.in('matchConditions').value ?? null

@@ -147,7 +147,7 @@ function checkImmutableContent(object: Place, old: Place, names: readonly string
   }
 }
 
-/** A finalizer of a namespace, told of at a place. */
+/** Checks a finalizer of a namespace. */
 function checkFinalizer(place: Place, name: string): void {
   place.invalidFor(qualifiedName(name), name)
   checkFinalizerDomain(place.as(place.path, name))

@@ -1,4 +1,4 @@
-/** How requests share the server, and which servers stand behind it. */
+/** Flow schemas, priority levels and APIServices. */
 
 import { goQuote } from '../../../../go/text.ts'
 import { dns1035Label, dnsLabel, dnsSubdomain, pathSegment, portNumber } from '../formats.ts'
@@ -61,7 +61,7 @@ function checkFlow(object: Place): void {
   }
 }
 
-/** In the order in which what does not belong is told of. */
+/** In the order in which upstream reports members that do not belong to the type. */
 const subjectMembers = {
   ServiceAccount: ['serviceAccount', 'user', 'group'],
   User: ['user', 'serviceAccount', 'group'],

@@ -40,7 +40,7 @@ function checkNode(object: Place): void {
   checkPodRanges(object.in('spec', 'podCIDRs'))
 }
 
-/** Taints lie in the spec, and are told of as if they lay in the metadata. */
+/** Errors about taints name a field of the metadata, though taints are in the spec. */
 function checkTaints(object: Place): void {
   const list = object.in('spec', 'taints').as('metadata.taints')
   const seen = new Set<string>()

@@ -117,7 +117,7 @@ function checkConflicts(chosen: readonly string[], place: Place): void {
   }
 }
 
-/** Errors are told of all expressions. */
+/** Errors name the whole list of expressions. */
 function checkScopeExpression(item: Place, expressions: Place): void {
   const scope = expressions
     .in('scopeName')
@@ -192,7 +192,7 @@ function checkLimitNames(limit: Place, type: string): void {
   check('maxLimitRequestRatio')
 }
 
-/** That the amounts of one resource go together. */
+/** The amounts of one resource must fit together. */
 function checkLimit(limit: Place, key: string, type: string): void {
   const of = (name: string): Place => {
     const isUsed = type !== 'Pod' || !name.startsWith('default')

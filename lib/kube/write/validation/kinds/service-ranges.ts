@@ -20,7 +20,7 @@ export const serviceRangeRules: Readonly<Record<string, KindRules>> = {
   },
 }
 
-/** An address in its one form, as netip has it. */
+/** An address in canonical form, as netip writes it. */
 function addressName(text: string): readonly string[] {
   const address = parseAddress(text)
   if (address === undefined) return [`ParseAddr(${JSON.stringify(text)}): unable to parse IP`]

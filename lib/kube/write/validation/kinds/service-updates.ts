@@ -1,4 +1,4 @@
-/** What may not change in a Service. */
+/** Fields of a Service that may not change. */
 
 import { qualifiedName } from '../formats.ts'
 import type { Place } from '../place.ts'

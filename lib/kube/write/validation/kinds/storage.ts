@@ -1,4 +1,4 @@
-/** What storage there is: classes, drivers, attachments and capacities. */
+/** Storage classes, CSI drivers, attachments and capacities. */
 
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'

@@ -47,7 +47,7 @@ const counts: Readonly<Record<Workload, readonly string[]>> = {
   ],
 }
 
-/** What cannot be more than the replicas that there are. */
+/** Counts that cannot exceed the number of replicas. */
 const parts: Readonly<Record<Workload, readonly string[]>> = {
   deployment: ['updatedReplicas', 'readyReplicas', 'availableReplicas'],
   replicas: ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'],

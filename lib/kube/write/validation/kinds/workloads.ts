@@ -318,7 +318,7 @@ function checkStatefulSetUpdate(object: Place, old: Place): void {
     )
 }
 
-/** What kind a claim says that it is does not count. */
+/** The kind that a claim names is ignored. */
 function bareClaim({ object }: Place): JsonValue {
   return new Map([...(object ?? [])].filter(([name]) => name !== 'kind' && name !== 'apiVersion'))
 }

@@ -9,7 +9,7 @@ import { checkLifecycle, checkProbes, type GracePeriod } from './probes.ts'
 import { checkRequirements } from './resources.ts'
 import { checkContainerSecurity } from './security.ts'
 
-/** What of a pod its containers depend on. */
+/** Facts about a pod that the checks of its containers need. */
 export interface PodContext {
   /** The sources of its volumes, by name: those without errors. */
   readonly volumes: ReadonlyMap<string, Place>
@@ -145,7 +145,7 @@ function checkMounts(container: Place, { volumes }: PodContext): void {
 
 function checkMountOptions(mount: Place, mounts: Place, container: Place): void {
   const [subPath, expression] = [mount.in('subPath'), mount.in('subPathExpr')]
-  // These are told of the list.
+  // Errors of these name the list.
   const inList = (place: Place, name: string): Place => place.as(`${mounts.path}.${name}`)
   if (subPath.text !== '') checkDescending(inList(subPath, 'subPath'))
   if (expression.text !== '') {

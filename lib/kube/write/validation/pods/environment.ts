@@ -1,4 +1,4 @@
-/** The environment of a container, and other places that values of the pod come to. */
+/** Environment variables of a container, and other uses of fields of the pod. */
 
 import {
   configKey,
@@ -119,7 +119,7 @@ export function checkFieldReference(reference: Place, fields: readonly string[])
   } else if (!fields.includes(internal)) path.notSupported(fields, internal)
 }
 
-/** An amount that a container may use. */
+/** A resource of a container. */
 export function checkResourceReference(
   reference: Place,
   { isOfVolume }: { readonly isOfVolume: boolean },

@@ -2,7 +2,7 @@
 
 import type { Place } from '../place.ts'
 
-/** A path that does not leave where it begins. */
+/** A path that does not leave its root. */
 export function checkNoBacksteps(path: Place): void {
   if (path.text.split('/').includes('..')) path.invalid("must not contain '..'")
 }

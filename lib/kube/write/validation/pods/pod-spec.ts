@@ -1,4 +1,4 @@
-/** The spec of pods and of their templates, in the order in which the server looks at it. */
+/** The spec of pods and of their templates, in the order in which the server checks them. */
 
 import {
   dnsLabel,
@@ -28,7 +28,7 @@ export function checkTemplate(template: Place): void {
   }
 }
 
-/** Labels and annotations of a template are told of without the metadata that they lie in. */
+/** Errors of labels and annotations of a template do not name its metadata. */
 export function checkTemplateMeta(template: Place): void {
   const metadata = template.in('metadata')
   checkLabels(metadata.in('labels').as(`${template.path}.labels`))

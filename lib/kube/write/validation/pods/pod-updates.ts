@@ -1,4 +1,4 @@
-/** What may change in a pod that is there. */
+/** Which fields of a pod may change. */
 
 import { inRange } from '../formats.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
@@ -91,7 +91,7 @@ function checkAnnotationUpdates(annotations: Place, old: Place): void {
   } else if (!then.isSet && now.isSet) place.forbidden('may not add mirror pod annotation')
 }
 
-/** False if there is nothing more to say. */
+/** False if nothing more is to be checked. */
 function checkContainerUpdates(containers: Place, before: Place): boolean {
   if (containers.size !== before.size) {
     containers.forbidden('pod updates may not add or remove containers')

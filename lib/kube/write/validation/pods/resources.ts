@@ -54,12 +54,12 @@ function isCounted(name: string): boolean {
   return countedResources.has(name) || isExtended(name)
 }
 
-/** What may be promised more often than there is of it. */
+/** Resources that may be overcommitted. */
 function mayOvercommit(name: string): boolean {
   return isNative(name) && !isHugePages(name)
 }
 
-/** A name that resources have; false if it is none. */
+/** Checks the name of a resource; false if it is invalid. */
 export function checkResourceName(place: Place, name: string): boolean {
   const before = place.errors.length
   place.invalidFor(qualifiedName(name), name)

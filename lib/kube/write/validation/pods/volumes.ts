@@ -181,7 +181,7 @@ function checkKey(item: Place): void {
 
 function checkDownward(source: Place): void {
   checkMode(source.in('defaultMode'))
-  // Errors of files are told of the volume.
+  // Errors of files name the volume.
   for (const { value } of source.in('items').items) checkDownwardFile(source.as(source.path, value))
 }
 
@@ -256,7 +256,7 @@ function checkToken(token: Place, source: Place): void {
   if (seconds.number > 2 ** 32) {
     seconds.invalid('may not specify a duration larger than 2^32 seconds')
   }
-  // The path is told of the volume.
+  // Errors of the path name the volume.
   const path = token.in('path').as(`${source.path}.path`)
   if (path.text === '') path.required()
   else checkUnreserved(path)
