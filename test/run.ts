@@ -1,11 +1,11 @@
-/** `npm test`: builds, then runs the linter, the format check and every test file. `npm run test:quick` leaves out the files that
+/** `npm test`: after the build, runs the linter, the format check and every test file. `npm run test:quick` leaves out the files that
  *  start other processes. `npm test -- FILE...` runs these files only, such as dist/test/lib/base/keys.test.js.
  *  `npm run test:node -- 24` runs the tests of the wire on another version of Node.
  *
  *  Shows a line for each file, whatever failed in full, which suites took longer than they may, and at the end
  *  `N passed, N failed`, where a test is one `t.test` of a file. */
 
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { suiteBudgets, suiteOf } from './budgets.ts'
@@ -23,10 +23,6 @@ const { values, positionals } = parseArgs({
 })
 const results: FileResult[] = []
 
-if (spawnSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' }).status !== 0) {
-  process.stdout.write('0 passed, 1 failed\n')
-  process.exit(1)
-}
 // Many tests wait for a server, or for time to pass: one process more than processors keeps these busy.
 await runJobs(chosenJobs(), {
   atOnce: availableParallelism() + 1,

@@ -22,8 +22,8 @@ interface Subject {
 
 async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
   const isSmall = size === 'small'
-  const pods = isSmall ? 1_200 : 10_000
-  const pace = isSmall ? { rounds: 2, roundMs: 100 } : { rounds: 31, roundMs: 300 }
+  const pods = isSmall ? 200 : 10_000
+  const pace = isSmall ? { rounds: 2, roundMs: 40 } : { rounds: 31, roundMs: 300 }
   const counter = await ReviewCounter.start()
   const tasks: (() => Promise<unknown>)[] = [() => counter.stop()]
   try {

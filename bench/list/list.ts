@@ -22,7 +22,7 @@ interface Size {
 }
 
 const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
-  small: { pods: 600, morePods: 1200, pace: { rounds: 1, roundMs: 30 } },
+  small: { pods: 100, morePods: 200, pace: { rounds: 1, roundMs: 10 } },
   full: { pods: 10_000, morePods: 100_000, pace: { rounds: 5, roundMs: 1000 } },
 }
 

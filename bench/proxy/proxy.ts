@@ -42,10 +42,10 @@ interface Size {
 
 const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
   small: {
-    pods: 300,
+    pods: 100,
     streams: 4,
-    pace: { rounds: 1, roundMs: 50 },
-    listPace: { rounds: 1, roundMs: 50 },
+    pace: { rounds: 1, roundMs: 20 },
+    listPace: { rounds: 1, roundMs: 20 },
   },
   full: {
     pods: 10_000,

@@ -41,8 +41,8 @@ const getsFactorMin = 1.5
 
 async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
   const isSmall = size === 'small'
-  const pods = isSmall ? 300 : 10_000
-  const pace = isSmall ? { rounds: 1, roundMs: 200 } : { rounds: 5, roundMs: 3_000 }
+  const pods = isSmall ? 100 : 10_000
+  const pace = isSmall ? { rounds: 1, roundMs: 50 } : { rounds: 5, roundMs: 3_000 }
   const cores = availableParallelism()
   const counts = [...new Set([1, 2, ...(isSmall ? [] : [cores])])]
   const tasks: (() => Promise<unknown>)[] = []

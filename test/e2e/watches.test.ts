@@ -19,7 +19,7 @@ const seed = Number(process.env['WATCHES_SEED'] ?? Math.floor(Math.random() * 2 
 
 const watchers = 200
 const writers = 3
-const writes = 600 * effort
+const writes = 400 * effort
 /** Half of the watchers are kept nearer than this to what is written. */
 const nearRevisions = 100
 

@@ -7,12 +7,13 @@ import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { compactRevisionKey } from '../../../lib/mirror/feed/compaction.ts'
 import { type EtcdCluster, startEtcd } from '../../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
+import { effort } from '../../support/effort.ts'
 import { EtcdLoad, pause } from './real-etcd-load.ts'
 
 // Most of the time is spent waiting for members that are down.
 t.jobs = 3
 
-const writes = 50_000
+const writes = 12_000 * effort
 const outageMs = 10_000
 
 const etcd35 = await findEtcd('3.5')
@@ -151,6 +152,6 @@ t.test(
     await load.untilReady()
     // Its progress marks may be below what it has sent. Safe mode passes over them; while nobody has told its version yet, such a
     // mark is believed to be a fault.
-    await finish(t, load, 10_000, ['progress-went-back'])
+    await finish(t, load, 6_000 * effort, ['progress-went-back'])
   },
 )

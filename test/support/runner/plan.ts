@@ -18,14 +18,20 @@ export function jobsOf(files: readonly string[], node: string): Job[] {
   const jobs = singles.map(file => alone(file, node))
   for (let i = 0; i < together.length; i += batchFiles) {
     const batch = together.slice(i, i + batchFiles)
-    const program = 'dist/test/support/runner/batch.js'
-    jobs.push({ files: batch, command: [node, '--enable-source-maps', program, ...batch] })
+    jobs.push({ files: batch, command: commandOf(node, batch) })
   }
   return jobs
 }
 
 export function alone(file: string, node: string): Job {
-  return { files: [file], command: [node, '--enable-source-maps', file] }
+  return { files: [file], command: commandOf(node, [file]) }
+}
+
+/** Several files share a process. */
+export function commandOf(node: string, files: readonly string[]): string[] {
+  const program = files.length > 1 ? ['dist/test/support/runner/batch.js'] : []
+  const imported = './dist/test/support/runner/without-hooks.js'
+  return [node, '--enable-source-maps', '--import', imported, ...program, ...files]
 }
 
 /** Where a file stands among the slowest; behind all of them if it is none. */

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { commandOf } from './plan.ts'
 import { type FileResult, runJobs } from './run-files.ts'
 
 /** Files with these contents, run in one process; what was counted of each, and what was shown. */
@@ -16,10 +17,9 @@ async function run(
     writeFileSync(file, `import t from 'tap'\n${content}`)
     return file
   })
-  const program = files.length > 1 ? ['dist/test/support/runner/batch.js'] : []
   const results: FileResult[] = []
   let shown = ''
-  await runJobs([{ files, command: [process.execPath, ...program, ...files] }], {
+  await runJobs([{ files, command: commandOf(process.execPath, files) }], {
     atOnce: 1,
     onFile: result => results.push(result),
     write: text => {

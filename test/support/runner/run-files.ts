@@ -121,8 +121,11 @@ class JobReport {
       this.#failed++
       this.#lines.push(`not ok - ${failure}`)
     }
-    if (this.#next < this.#job.files.length) this.#endFile()
-    else if (this.#failed > 0) this.#endFile(this.#job.files.at(-1))
+    if (this.#next < this.#job.files.length) {
+      // What an earlier file has failed is no word on the one that was running.
+      if (this.#job.files.length > 1 && this.#failed === 0) this.#failed++
+      this.#endFile()
+    } else if (this.#failed > 0) this.#endFile(this.#job.files.at(-1))
     for (const file of this.#job.files.slice(this.#next)) {
       this.#lines.push('not ok - not run: the process had ended')
       this.#failed++
