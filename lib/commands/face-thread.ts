@@ -27,6 +27,7 @@ async function run(thread: FaceThread): Promise<void> {
   const plan = await startPlan({ values, logger: said.logger })
   said.isStarting = false
   const checks = new RemoteChecks()
+  let roomBytes = Infinity
   const { listen } = plan.options
   const service = await Service.start({
     ...plan.options,
@@ -37,7 +38,7 @@ async function run(thread: FaceThread): Promise<void> {
       port: listening.type === 'port' ? listening.port : listen.port,
       shared: { descriptor: listening.type === 'descriptor' ? listening.descriptor : undefined },
     },
-    copies: copiesOf(thread, checks.all),
+    copies: copiesOf(thread, { checks: checks.all, fits: bytes => bytes <= roomBytes }),
     adminListen: undefined,
     // The main thread has them.
     hasControllers: false,
@@ -57,7 +58,16 @@ async function run(thread: FaceThread): Promise<void> {
         checks.take(order.problems)
         return
       case 'drop-segments':
-        service.dropSegments(order.bytes)
+        service.kept.segments.dropTo(order.bytes)
+        return
+      case 'drop-indexes':
+        service.kept.indexes.dropTo(order.bytes)
+        return
+      case 'trim-history':
+        service.trimHistory(order.keyspace, order.bytes)
+        return
+      case 'room-for':
+        roomBytes = order.bytes
         return
       case 'pass-through':
         service.readSwitch?.set(order.isOn)
@@ -90,8 +100,10 @@ function faultsFrom({ texts, memory }: SharedFaults, given?: FaultsOptions): Fau
 
 function tellFigures(thread: FaceThread, service: Service): void {
   systemClock.setTimer(figuresEveryMs, () => {
-    const { segmentBytes, openWatches } = service
-    thread.tell({ type: 'figures', figures: { segmentBytes, openWatches } })
+    const { openWatches, kept } = service
+    const { segments, indexes } = kept
+    const figures = { segmentBytes: segments.bytes, indexBytes: indexes.bytes, openWatches }
+    thread.tell({ type: 'figures', figures })
     tellFigures(thread, service)
   })
 }

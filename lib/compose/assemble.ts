@@ -70,6 +70,7 @@ export interface ServiceParts {
   readonly recent: Recent
   readonly segments: SegmentCache<Segment>
   readonly segmentKeeper: SegmentKeeper
+  readonly indexes: IndexKeeper
   readonly threads: Threads | undefined
   readonly handler: Handler
   readonly onFault: OnFault
@@ -87,7 +88,9 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry })
   const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
-  const indexes = new IndexKeeper({ storeOf, clock, fits: bytes => memory?.fits(bytes) ?? true })
+  const fits = (bytes: number): boolean =>
+    memory?.fits(bytes) ?? options.copies?.fits(bytes) ?? true
+  const indexes = new IndexKeeper({ storeOf, clock, fits })
   const hubs = new WatchHubs(mirrors, clock)
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
   const common = { clock, random: systemRandom, logger, registry, mirrors }
@@ -101,7 +104,8 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   })
   const memory = createMemoryKeeper(options, {
     segments: threads?.segments ?? segments,
-    indexes,
+    indexes: threads?.indexes ?? indexes,
+    copies: threads?.copies,
     clock,
     keyspaces: () => keyspacesOf(mirrors),
     storeOf,
@@ -142,10 +146,11 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
   const segmentKeeper = new SegmentKeeper(segments, clock)
-  const sides = { ...shown, memory, writeSide, segments, segmentKeeper, threads }
+  const made = { segments, segmentKeeper, indexes }
+  const sides = { ...shown, ...made, memory, writeSide, threads }
   const parts = { ...shared, ...sides, onFault: faultLogger(metrics.access, logger) }
   watchAll(metrics, parts, options)
-  return { ...parts, handler: handlerOf(options, { ...parts, indexes }) }
+  return { ...parts, handler: handlerOf(options, parts) }
 }
 
 /** The first etcd, and then the others. */
@@ -199,11 +204,7 @@ function mirrorsOf(
   return { mirrors, threads }
 }
 
-interface HandlerParts extends Omit<ServiceParts, 'handler'> {
-  readonly indexes: IndexKeeper
-}
-
-function handlerOf(options: ServiceOptions, parts: HandlerParts): Handler {
+function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
   return createHandler({

@@ -3,12 +3,14 @@
 
 import { type CancelTimer, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
+import type { Key } from '../base/keys.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
 import type { ReadSwitch } from '../http/api/read-switch.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
 import type { Metrics } from '../ops/metrics.ts'
+import { storeIn } from '../mirror/contents.ts'
 import { systemClock } from '../ops/system.ts'
 import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
@@ -157,14 +159,14 @@ export class Service {
     return this.#parts.threads?.openWatches ?? this.#parts.watches.size
   }
 
-  /** The size of the encoded objects that are kept. */
-  get segmentBytes(): number {
-    return this.#parts.segments.bytes
+  /** Encoded objects and indexes that are kept, which can be made again. */
+  get kept(): Pick<ServiceParts, 'segments' | 'indexes'> {
+    return this.#parts
   }
 
-  /** Evicts encoded objects until at most so many bytes are left. */
-  dropSegments(bytes: number): void {
-    this.#parts.segments.dropTo(bytes)
+  /** Drops what is oldest in the history of a keyspace until at most so many bytes are left. */
+  trimHistory(keyspace: Key, bytes: number): void {
+    storeIn(this.#parts.mirrors, keyspace)?.trimHistory(bytes)
   }
 
   /** The metrics of what runs here, without those of other threads. */

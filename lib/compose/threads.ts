@@ -22,6 +22,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { sumOfMetrics } from '../ops/metrics/sum.ts'
 import { systemRandom } from '../ops/system.ts'
 import { shareSlabs } from '../store/slab.ts'
+import type { CopiesOfMirror } from '../upkeep/memory-keeper.ts'
 import type { FaceMirrorsOptions } from '../mirror/threads/face-mirrors.ts'
 import { Keeper } from '../mirror/threads/keeper.ts'
 import type { FaceThread } from '../mirror/threads/process/face-thread.ts'
@@ -66,12 +67,17 @@ export interface CopiesOptions {
   readonly allMetrics: () => Promise<string>
   /** What the upstream says of a caller, asked once for all threads. */
   readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
+  /** Whether so much more memory may be taken. */
+  readonly fits: (bytes: number) => boolean
   /** Checks of the main thread. */
   readonly checks: readonly HealthCheck[]
 }
 
 /** The options of a face thread that make it one of this process. */
-export function copiesOf(thread: FaceThread, checks: readonly HealthCheck[]): CopiesOptions {
+export function copiesOf(
+  thread: FaceThread,
+  parts: Pick<CopiesOptions, 'fits' | 'checks'>,
+): CopiesOptions {
   const { number, count, program } = thread.data
   const ask = (question: ThreadQuestion): Promise<unknown> => thread.ask(question)
   return {
@@ -80,7 +86,7 @@ export function copiesOf(thread: FaceThread, checks: readonly HealthCheck[]): Co
     createMirrors: parts => thread.createMirrors(parts),
     allMetrics: () => ask({ type: 'metrics' }) as Promise<string>,
     askDesk: question => ask({ type: 'review', question }) as Promise<DeskAnswer>,
-    checks,
+    ...parts,
   }
 }
 
@@ -163,12 +169,22 @@ export class Threads implements Front {
     this.#onStarted()
   }
 
-  /** Of the encoded objects that all threads keep. */
-  readonly segments: {
-    readonly bytes: number
-    readonly count: number
-    dropTo(bytes: number): void
-  } = this.#segments()
+  readonly segments: Kept = this.#kept('segmentBytes', 'drop-segments')
+  readonly indexes: Kept = this.#kept('indexBytes', 'drop-indexes')
+
+  /** What each thread has of the mirror, for the memory budget. */
+  get copies(): CopiesOfMirror {
+    return {
+      count: this.#options.count,
+      trimHistory: (keyspace, bytes) => {
+        this.#pool?.tell({ type: 'trim-history', keyspace, bytes })
+      },
+      hasRoom: bytes => {
+        const share = Math.floor(bytes / this.#options.count)
+        this.#pool?.tell({ type: 'room-for', bytes: share })
+      },
+    }
+  }
 
   /** The process is ready as long as one thread accepts connections. */
   readonly check: HealthCheck = {
@@ -224,17 +240,22 @@ export class Threads implements Front {
   /** Threads end their requests by themselves, and none lasts longer than they allow. */
   close(): void {}
 
-  #segments(): Threads['segments'] {
-    const bytes = (): number => this.#pool?.figures.segmentBytes ?? 0
+  /** Each thread keeps its part. */
+  #kept(figure: 'segmentBytes' | 'indexBytes', type: 'drop-segments' | 'drop-indexes'): Kept {
+    const bytes = (): number => this.#pool?.figures[figure] ?? 0
     return {
-      count: 0,
       get bytes() {
         return bytes()
       },
       dropTo: left => {
-        const share = Math.floor(left / this.#options.count)
-        this.#pool?.tell({ type: 'drop-segments', bytes: share })
+        this.#pool?.tell({ type, bytes: Math.floor(left / this.#options.count) })
       },
     }
   }
+}
+
+/** What all threads together keep and can make again. */
+interface Kept {
+  readonly bytes: number
+  dropTo(bytes: number): void
 }

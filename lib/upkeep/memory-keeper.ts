@@ -30,6 +30,13 @@ export interface Droppable {
   dropTo(bytes: number): void
 }
 
+export interface CopiesOfMirror {
+  readonly count: number
+  trimHistory(keyspace: Key, bytes: number): void
+  /** So much more fits. */
+  hasRoom(bytes: number): void
+}
+
 export interface MemoryKeeperOptions {
   readonly budgetBytes: number
   readonly segments: Droppable
@@ -40,6 +47,8 @@ export interface MemoryKeeperOptions {
   /** Whether a keyspace may be dropped: there is an upstream to pass to, and nothing else needs it. */
   readonly canDrop: (keyspace: Key) => boolean
   readonly drop: (keyspace: Key) => void
+  /** Face threads, each with a tree and a history of its own. */
+  readonly copies?: CopiesOfMirror | undefined
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -83,7 +92,7 @@ export class MemoryKeeper implements Follower {
 
   applied(keyspace: Key, { events }: Batch): void {
     let change = 0
-    for (const { before, after } of events) change += weightOf(after) - weightOf(before)
+    for (const { before, after } of events) change += this.#weightOf(after) - this.#weightOf(before)
     this.#bytes.set(keyspace, (this.#bytes.get(keyspace) ?? 0) + change)
   }
 
@@ -147,7 +156,7 @@ export class MemoryKeeper implements Follower {
     let bytes = 0
     let entries = 0
     for (const entry of store.latest().iterate(prefixRange(keyspace))) {
-      bytes += weightOf(entry)
+      bytes += this.#weightOf(entry)
       if (++entries % sliceEntries === 0) await this.#options.clock.yield()
     }
     this.#bytes.set(keyspace, (this.#bytes.get(keyspace) ?? 0) + bytes)
@@ -163,21 +172,34 @@ export class MemoryKeeper implements Follower {
       this.#trimHistories(excess())
       while (excess() > 0 && this.#dropLargest());
     }
+    this.#options.copies?.hasRoom(Math.max(0, -excess()))
     const isOver = excess() > 0
     if (isOver && !this.#isOver) this.#sayOver()
     this.#isOver = isOver
   }
 
+  /** Values lie in memory once, everything else in each tree. */
+  #weightOf(entry: KeyValue | undefined): number {
+    if (entry === undefined) return 0
+    const trees = 1 + (this.#options.copies?.count ?? 0)
+    return trees * (entryBytes + entry.key.length) + entry.valueLength
+  }
+
   /** The largest histories are trimmed first. */
   #trimHistories(excess: number): void {
-    const { keyspaces, storeOf } = this.#options
-    const stores = keyspaces().flatMap(keyspace => storeOf(keyspace) ?? [])
-    stores.sort((a, b) => b.historyBytes - a.historyBytes)
+    const { keyspaces, storeOf, copies } = this.#options
+    const stores = keyspaces().flatMap(keyspace => {
+      const store = storeOf(keyspace)
+      return store === undefined ? [] : { keyspace, store }
+    })
+    stores.sort((a, b) => b.store.historyBytes - a.store.historyBytes)
     let left = excess
-    for (const store of stores) {
+    for (const { keyspace, store } of stores) {
       if (left <= 0) return
       const had = store.historyBytes
-      store.trimHistory(Math.max(0, had - left))
+      const kept = Math.max(0, had - left)
+      store.trimHistory(kept)
+      copies?.trimHistory(keyspace, kept)
       left -= had - store.historyBytes
     }
   }
@@ -231,8 +253,4 @@ function sentenceOf(figures: MemoryFigures): string {
 
 function mebibytes(bytes: number): string {
   return (bytes / 1024 ** 2).toFixed(1)
-}
-
-function weightOf(entry: KeyValue | undefined): number {
-  return entry === undefined ? 0 : entryBytes + entry.key.length + entry.valueLength
 }

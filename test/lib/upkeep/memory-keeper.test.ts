@@ -2,7 +2,7 @@ import { silentLogger } from '../../support/silent-logger.ts'
 import t, { type Test } from 'tap'
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { type Revision, revision } from '../../../lib/base/revision.ts'
-import { MemoryKeeper } from '../../../lib/upkeep/memory-keeper.ts'
+import { type CopiesOfMirror, MemoryKeeper } from '../../../lib/upkeep/memory-keeper.ts'
 import { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
@@ -41,8 +41,9 @@ class Stage {
   canDrop = true
   #revision = 0
 
-  keeper(budgetBytes: number): MemoryKeeper {
+  keeper(budgetBytes: number, copies?: CopiesOfMirror): MemoryKeeper {
     const keeper = new MemoryKeeper({
+      copies,
       budgetBytes,
       segments: this.segments,
       indexes: this.indexes,
@@ -105,6 +106,29 @@ t.test('only as much of the segments goes as is over', async t => {
   const { segmentBytes, historyBytes } = keeper.figures
   t.ok(segmentBytes > 15_000 && segmentBytes < 20_000)
   t.ok(historyBytes > 0)
+})
+
+t.test('copies in other threads count, are trimmed, and are told what room there is', async t => {
+  const stage = new Stage()
+  const trimmed: [string, number][] = []
+  let roomBytes = 0
+  const copies = {
+    count: 4,
+    trimHistory: (keyspace: string, bytes: number) => trimmed.push([keyspace, bytes]),
+    hasRoom: (bytes: number) => (roomBytes = bytes),
+  }
+  const keeper = stage.keeper(100_000, copies)
+  stage.write(keeper, '/a/x', 30_000)
+  const { mirrorBytes } = keeper.figures
+  t.ok(mirrorBytes > 31_000 && mirrorBytes < 32_000, 'values once, entries in each tree')
+  const room = (): number => 100_000 - keeper.figures.mirrorBytes - keeper.figures.historyBytes
+  await keeper.check()
+  t.equal(roomBytes, room())
+  for (let i = 0; i < 5; i++) stage.write(keeper, '/a/x', 30_000)
+  await keeper.check()
+  t.equal(roomBytes, room())
+  t.equal(trimmed.length, 1)
+  t.match(trimmed, [['/a/', Number]])
 })
 
 t.test('what cannot be let go of is refused at start, and said later', async t => {

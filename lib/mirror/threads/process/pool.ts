@@ -98,6 +98,7 @@ export class ThreadPool {
     const all = [...this.#threads.values()].map(({ figures }) => figures)
     return {
       segmentBytes: all.reduce((sum, { segmentBytes }) => sum + segmentBytes, 0),
+      indexBytes: all.reduce((sum, { indexBytes }) => sum + indexBytes, 0),
       openWatches: all.reduce((sum, { openWatches }) => sum + openWatches, 0),
     }
   }
@@ -239,7 +240,7 @@ class PoolThread {
   readonly listening: Promise<number>
   isListening = false
   isReady = false
-  figures: ThreadFigures = { segmentBytes: 0, openWatches: 0 }
+  figures: ThreadFigures = { segmentBytes: 0, indexBytes: 0, openWatches: 0 }
   readonly #worker: Worker
   readonly #ring: RingWriter
   readonly #fed: FedThread

@@ -1,6 +1,7 @@
 /** What passes between the main thread and a face thread, beside records and what reads ask (../messages.ts). */
 
 import type { MessagePort } from 'node:worker_threads'
+import type { Key } from '../../../base/keys.ts'
 import type { LogFields } from '../../../base/logger.ts'
 import type { SharedMemory } from '../facts.ts'
 import type { Answer, FailureMessage, Question } from '../messages.ts'
@@ -33,6 +34,7 @@ export interface SlabMessage {
 export interface ThreadFigures {
   /** Of encoded objects that are kept. */
   readonly segmentBytes: number
+  readonly indexBytes: number
   readonly openWatches: number
 }
 
@@ -79,6 +81,10 @@ export type ToFace =
   | { readonly type: 'health'; readonly problems: Readonly<Record<string, string>> }
   /** Encoded objects are dropped until so many bytes are left. */
   | { readonly type: 'drop-segments'; readonly bytes: number }
+  | { readonly type: 'drop-indexes'; readonly bytes: number }
+  | { readonly type: 'trim-history'; readonly keyspace: Key; readonly bytes: number }
+  /** So much more memory may be taken. */
+  | { readonly type: 'room-for'; readonly bytes: number }
   /** All reads pass to the upstream, or not. */
   | { readonly type: 'pass-through'; readonly isOn: boolean }
   /** Rules of faults on purpose, and the memory in which all threads count them. */
