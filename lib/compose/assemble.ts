@@ -88,8 +88,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry })
   const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
-  const fits = (bytes: number): boolean =>
-    memory?.fits(bytes) ?? options.copies?.fits(bytes) ?? true
+  const fits = (bytes: number): boolean => (memory ?? options.copies)?.fits(bytes) ?? true
   const indexes = new IndexKeeper({ storeOf, clock, fits })
   const hubs = new WatchHubs(mirrors, clock)
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
@@ -103,9 +102,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
     resumeHeld: keyspace => hubs.resumeHeld(keyspace),
   })
   const memory = createMemoryKeeper(options, {
-    segments: threads?.segments ?? segments,
-    indexes: threads?.indexes ?? indexes,
-    copies: threads?.copies,
+    ...(threads?.kept ?? { segments, indexes }),
     clock,
     keyspaces: () => keyspacesOf(mirrors),
     storeOf,

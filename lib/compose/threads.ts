@@ -22,7 +22,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { sumOfMetrics } from '../ops/metrics/sum.ts'
 import { systemRandom } from '../ops/system.ts'
 import { shareSlabs } from '../store/slab.ts'
-import type { CopiesOfMirror } from '../upkeep/memory-keeper.ts'
+import type { Droppable, MemoryKeeperOptions } from '../upkeep/memory-keeper.ts'
 import type { FaceMirrorsOptions } from '../mirror/threads/face-mirrors.ts'
 import { Keeper } from '../mirror/threads/keeper.ts'
 import type { FaceThread } from '../mirror/threads/process/face-thread.ts'
@@ -141,6 +141,17 @@ export class Threads implements Front {
       clock,
       readWaitMaxMs: defaultLimits.readWaitMaxMs,
     })
+    this.kept = {
+      segments: this.#kept('segmentBytes', 'drop-segments'),
+      indexes: this.#kept('indexBytes', 'drop-indexes'),
+      copies: {
+        count: options.count,
+        trimHistory: (keyspace, bytes) => {
+          this.#pool?.tell({ type: 'trim-history', keyspace, bytes })
+        },
+        hasRoom: bytes => this.#pool?.tell({ type: 'room-for', bytes: this.#shareOf(bytes) }),
+      },
+    }
     const started = new Promise<void>(resolve => (this.#onStarted = resolve))
     this.ready = started.then(() => this.#pool?.ready)
   }
@@ -169,22 +180,8 @@ export class Threads implements Front {
     this.#onStarted()
   }
 
-  readonly segments: Kept = this.#kept('segmentBytes', 'drop-segments')
-  readonly indexes: Kept = this.#kept('indexBytes', 'drop-indexes')
-
-  /** What each thread has of the mirror, for the memory budget. */
-  get copies(): CopiesOfMirror {
-    return {
-      count: this.#options.count,
-      trimHistory: (keyspace, bytes) => {
-        this.#pool?.tell({ type: 'trim-history', keyspace, bytes })
-      },
-      hasRoom: bytes => {
-        const share = Math.floor(bytes / this.#options.count)
-        this.#pool?.tell({ type: 'room-for', bytes: share })
-      },
-    }
-  }
+  /** What threads have of the mirror, and what they keep and can make again: for the memory budget. */
+  readonly kept: KeptByThreads
 
   /** The process is ready as long as one thread accepts connections. */
   readonly check: HealthCheck = {
@@ -241,21 +238,21 @@ export class Threads implements Front {
   close(): void {}
 
   /** Each thread keeps its part. */
-  #kept(figure: 'segmentBytes' | 'indexBytes', type: 'drop-segments' | 'drop-indexes'): Kept {
+  #kept(figure: 'segmentBytes' | 'indexBytes', type: 'drop-segments' | 'drop-indexes'): Droppable {
     const bytes = (): number => this.#pool?.figures[figure] ?? 0
     return {
       get bytes() {
         return bytes()
       },
       dropTo: left => {
-        this.#pool?.tell({ type, bytes: Math.floor(left / this.#options.count) })
+        this.#pool?.tell({ type, bytes: this.#shareOf(left) })
       },
     }
   }
+
+  #shareOf(bytes: number): number {
+    return Math.floor(bytes / this.#options.count)
+  }
 }
 
-/** What all threads together keep and can make again. */
-interface Kept {
-  readonly bytes: number
-  dropTo(bytes: number): void
-}
+type KeptByThreads = Required<Pick<MemoryKeeperOptions, 'segments' | 'indexes' | 'copies'>>
