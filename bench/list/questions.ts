@@ -22,6 +22,8 @@ export interface Scenario {
   readonly inFlight: number
   /** Requests a second, as a share of the ceiling's or a multiple of it. */
   readonly floor: number
+  /** Where it is another one over HTTP/2. */
+  readonly floorOver2?: number
   readonly floorUnit: string
   /** How the same bytes are had without gzip, where the ceiling compresses them. */
   readonly plainHeaders?: RequestHeaders
@@ -53,6 +55,13 @@ export async function scenariosOf(program: Program): Promise<Scenario[]> {
     { ...small, name: 'pods of a node', paths: nodes },
     { ...small, name: 'pods of a label', paths: labels },
     { ...small, name: 'get, consistent', paths: gets },
+    {
+      ...small,
+      name: 'get, any revision',
+      paths: gets.map(path => `${path}?resourceVersion=0`),
+      floor: 0.9,
+      floorOver2: 0.75,
+    },
   ]
 }
 

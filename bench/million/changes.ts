@@ -27,6 +27,8 @@ export interface ChangesReport {
 }
 
 const name = 'namespaces'
+/** A machine that cannot keep up gets fewer writes, not ever more at once. */
+const writingMax = 200
 /** Until all watchers are there, and their code is compiled. */
 const warmMs = 1_000
 
@@ -34,7 +36,7 @@ export async function measureChanges(plan: ChangesPlan): Promise<ChangesReport> 
   const { endpoint, program, contents, perSecond, ms } = plan
   const { stamped } = contents
   const watchers = await Child.start('watchers', 'others')
-  const client = new GrpcClient({ endpoints: [endpoint] })
+  const client = new GrpcClient({ endpoints: [endpoint], timeouts: { answerMs: 60_000 } })
   const put = async (index: number): Promise<void> => {
     const pod = stamped[index % stamped.length]!
     const value = pod.value(nowMicroseconds())
@@ -44,12 +46,19 @@ export async function measureChanges(plan: ChangesPlan): Promise<ChangesReport> 
   try {
     await watchers.ask({ type: 'open', name, port: program.port, version: '2', paths: paths(plan) })
     const { result, turns } = await turnsDuring(program, async () => {
-      const writes: Promise<void>[] = []
-      const changing = atRate(perSecond, ms + 2 * warmMs, index => writes.push(put(index * 7)))
+      const writing = new Set<Promise<void>>()
+      const write = (index: number): void => {
+        if (writing.size >= writingMax) return
+        const task: Promise<void> = put(index * 7).finally(() => writing.delete(task))
+        writing.add(task)
+        changes++
+      }
+      let changes = 0
+      const changing = atRate(perSecond, ms + 2 * warmMs, write)
       await new Promise(resolve => setTimeout(resolve, warmMs))
       const counted = await watchers.ask<CountReport>({ type: 'count', name, ms })
-      const changes = await changing
-      await Promise.all(writes)
+      await changing
+      await Promise.all(writing)
       return { counted, changes }
     })
     return { ...result, turns }

@@ -87,8 +87,8 @@ function configMap(number: number, apps: number): Stored {
 }
 
 /** Far above etcd's bounds, which the bench raises: large transactions are written several times as fast. */
-const writeMaxOperations = 1_000
-const writesInFlight = 3
+const writeMaxOperations = 500
+const writesInFlight = 2
 
 /** Flags of an etcd that takes these transactions, and lets go of what it has of them soon. */
 export const etcdFlags: readonly string[] = [
@@ -104,7 +104,8 @@ export async function fill(
   contents: Contents,
   which: 'a tenth' | 'the others',
 ): Promise<number> {
-  const client = new GrpcClient({ endpoints: [endpoint] })
+  // A transaction of a megabyte may take seconds while etcd makes room.
+  const client = new GrpcClient({ endpoints: [endpoint], timeouts: { answerMs: 60_000 } })
   const writing = new Set<Promise<unknown>>()
   let puts: { type: 'put'; key: Key; value: Uint8Array }[] = []
   let written = 0

@@ -101,8 +101,8 @@ export function startMirror(
 export async function untilReady(mirror: Mirror): Promise<void> {
   for (const name of [podsKeyspace, quietKeyspace]) {
     for (;;) {
-      const read = mirror.read(name, { freshness: { type: 'consistent' }, canGoElsewhere: false })
-      const outcome = await read.catch(() => undefined)
+      const options = { freshness: { type: 'consistent' }, canGoElsewhere: false } as const
+      const outcome = await Promise.resolve(mirror.read(name, options)).catch(() => undefined)
       if (outcome !== undefined) break
     }
   }

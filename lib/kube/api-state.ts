@@ -76,7 +76,9 @@ export class ApiState {
   /** How the objects of a stored resource are written. Made when it is first needed, because making one for a custom resource costs as
    *  much as writing hundreds of objects. */
   encoderOf(resource: Resource): ObjectEncoder | NotExact {
-    const encoder = this.#encoders.get(resource) ?? this.#makeEncoder(resource)
+    const known = this.#encoders.get(resource)
+    if (known !== undefined) return known
+    const encoder = this.#makeEncoder(resource)
     this.#encoders.set(resource, encoder)
     return encoder
   }

@@ -4,7 +4,7 @@
  *  the entries that an index returns, or over the range. Such a walk can be long, so it is made in steps, between which the caller
  *  yields. */
 
-import type { ListMeta } from '../codec/output/list-body.ts'
+import type { ListMeta } from '../codec/output/list-meta.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { type Key, keyAfter, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'

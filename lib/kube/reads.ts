@@ -17,11 +17,14 @@ export interface ReadRequest {
   readonly signal: AbortSignal
 }
 
+/** Where a read is answered from. */
+export type Contents = Snapshot | DirectSource
+
 /** Contents of keyspaces, as fresh as a read requires. */
 export interface Reads {
-  /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead. Fails with the codes of the mirror's freshness
-   *  gate. */
-  read(request: ReadRequest): Promise<Snapshot | DirectSource>
+  /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead: at once if nothing has to be waited for. Fails with
+   *  the codes of the mirror's freshness gate. */
+  read(request: ReadRequest): Contents | Promise<Contents>
 }
 
 /** etcd itself, for reads that the mirror cannot answer: only a few at a time. */

@@ -63,7 +63,7 @@ export class MirrorSet implements Mirrors {
   }
 
   /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
-  read(keyspace: string, options: ReadOptions): Promise<ReadOutcome> {
+  read(keyspace: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
     const mirror = this.#byKeyspace.get(keyspace)
     if (mirror !== undefined) return mirror.read(keyspace, options)
     return Promise.reject(new CacheError('not_found', `keyspace ${keyspace} is not mirrored`))

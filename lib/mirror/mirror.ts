@@ -3,7 +3,7 @@
  *  A mirror has one feed, and so one watch stream, for each range that it follows. Usually that is a single one for the whole prefix, so
  *  that events of busy keyspaces raise the revision of quiet ones, too. The clock, the client and everything else is passed in. */
 
-import type { ReadOptions, ReadOutcome } from './reads/read.ts'
+import { provenOf, type ReadOptions, type ReadOutcome } from './reads/read.ts'
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { type Key, type KeyRange, inRange } from '../base/keys.ts'
@@ -190,7 +190,7 @@ export class Mirror {
   }
 
   /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
-  read(name: string, options: ReadOptions): Promise<ReadOutcome> {
+  read(name: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
     const place = this.#places.get(name)
     if (place === undefined) {
       return Promise.reject(new CacheError('not_found', `keyspace ${name} is not mirrored`))
@@ -206,9 +206,7 @@ export class Mirror {
   /** The revision up to which nothing is missing in a keyspace. */
   proven(name: string): Revision {
     const { keyspace, feed } = this.#place(name)
-    const { revision: joined } = keyspace.store
-    const { revision: streamed } = feed.progress
-    return joined > streamed ? joined : streamed
+    return provenOf(keyspace, feed)
   }
 
   /** Requests a progress mark on each stream, for bookmarks that are due. The sink gets the result. */

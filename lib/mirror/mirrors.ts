@@ -19,7 +19,7 @@ export interface Mirrors {
   start(): void
   stop(): Promise<void>
   /** The contents of a keyspace, fresh as asked for: see `FreshnessGate`. */
-  read(keyspace: string, options: ReadOptions): Promise<ReadOutcome>
+  read(keyspace: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome>
   /** The keyspace with its history: see `Mirror.keyspace`. Fails with `not_found`. */
   keyspace(name: string): MirroredKeyspace
   /** The revision up to which nothing is missing in a keyspace. */

@@ -54,6 +54,11 @@ export class Indexes {
     return false
   }
 
+  /** True when there is an index of that name, and it is not complete yet. */
+  isBuildingOf(name: string): boolean {
+    return this.#states.get(name)?.position !== undefined
+  }
+
   /** Adds an index; `build` completes it. */
   add(name: string, termsOf: TermsOf): void {
     if (this.#states.has(name)) {

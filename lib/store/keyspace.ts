@@ -161,6 +161,11 @@ export class Keyspace {
     return this.#indexes.isBuilding
   }
 
+  /** True when there is an index of that name, and it is not complete. */
+  isIndexBuilding(name: string): boolean {
+    return this.#indexes.isBuildingOf(name)
+  }
+
   /** Does a slice of the work on incomplete indexes, at most `maxEntries` entries. True if work is left. The caller yields between slices;
    *  batches may come meanwhile. */
   buildIndexes(maxEntries: number): boolean {

@@ -4,7 +4,11 @@
  *  share a leaf share its segments. One budget covers all segments of a process. When it is exceeded, the least recently used ones are
  *  evicted; segments of a leaf that no snapshot holds are not used any more, so they go first. Below the budget they go when they have
  *  not been used for some periods: a small cluster that changes would fill the budget with what nobody can ask for any more. The cache
- *  holds segments, never leaves, so that it keeps no entry alive. */
+ *  holds segments, never leaves, so that it keeps no entry alive.
+ *
+ *  A list that is larger than the budget and is read again and again would evict each segment shortly before it is needed, so that none
+ *  was ever found. Such a list says how much it reads, and evicts nothing that was used within so many bytes: what was kept first stays.
+ *  The cache has no clock; it counts the bytes that it is asked for and given. */
 
 /** What one leaf's entries became in one encoding, under the name of that encoding. A link of two lists: its leaf's, and the cache's in order of use. */
 export class CachedSegment {
@@ -14,6 +18,8 @@ export class CachedSegment {
   data: unknown
   /** The period in which it was used last. */
   usedIn: number
+  /** What the cache had been asked for and given when it was last used, in bytes. */
+  usedAt: number
   nextOfLeaf: CachedSegment | undefined
   newer: CachedSegment | undefined
   older: CachedSegment | undefined
@@ -23,6 +29,7 @@ export class CachedSegment {
     this.bytes = bytes
     this.data = data
     this.usedIn = 0
+    this.usedAt = 0
     this.nextOfLeaf = undefined
     this.newer = undefined
     this.older = undefined
@@ -35,17 +42,24 @@ export interface SegmentHolder {
   segments?: CachedSegment | undefined
 }
 
+export interface OfferSize {
+  readonly bytes: number
+  readonly sparedBytes: number
+}
+
 /** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */
 export class SegmentCache<D extends object> {
-  readonly #maxBytes: number
+  /** The budget. */
+  readonly maxBytes: number
   #bytes = 0
+  #traffic = 0
   #count = 0
   #newest: CachedSegment | undefined = undefined
   #oldest: CachedSegment | undefined = undefined
   #period = 0
 
   constructor(maxBytes: number) {
-    this.#maxBytes = maxBytes
+    this.maxBytes = maxBytes
   }
 
   /** The bytes of all segments that are kept. */
@@ -71,6 +85,13 @@ export class SegmentCache<D extends object> {
     return undefined
   }
 
+  /** As `set`, if there is room, or room can be made without what was used within the last `sparedBytes` that the cache was asked for and
+   *  given. */
+  offer(leaf: SegmentHolder, name: string, data: D, { bytes, sparedBytes }: OfferSize): void {
+    if (this.#makeRoom(bytes, this.#traffic - sparedBytes)) this.set(leaf, name, data, bytes)
+    else this.#traffic += bytes
+  }
+
   /** Keeps `data` of size `bytes` with the leaf, in place of the old segment of the same name. Data above the whole budget is not kept. */
   set(leaf: SegmentHolder, name: string, data: D, bytes: number): void {
     let kept: CachedSegment | undefined = undefined
@@ -84,7 +105,8 @@ export class SegmentCache<D extends object> {
       segment = next
     }
     leaf.segments = kept
-    if (bytes > this.#maxBytes) return
+    this.#traffic += bytes
+    if (bytes > this.maxBytes) return
     const segment = new CachedSegment(name, bytes, data)
     segment.nextOfLeaf = kept
     leaf.segments = segment
@@ -92,7 +114,17 @@ export class SegmentCache<D extends object> {
     this.#link(segment)
     this.#bytes += bytes
     this.#count++
-    this.dropTo(this.#maxBytes)
+    this.dropTo(this.maxBytes)
+  }
+
+  /** Evicts segments that were last used before then, until there is room for so much. False if there is not. */
+  #makeRoom(bytes: number, usedBefore: number): boolean {
+    while (this.#bytes + bytes > this.maxBytes) {
+      const oldest = this.#oldest
+      if (oldest === undefined || oldest.usedAt >= usedBefore) return false
+      this.#drop(oldest)
+    }
+    return true
   }
 
   /** Evicts the least recently used segments until at most `bytes` are left. */
@@ -121,12 +153,15 @@ export class SegmentCache<D extends object> {
 
   #touch(segment: CachedSegment): void {
     segment.usedIn = this.#period
+    this.#traffic += segment.bytes
+    segment.usedAt = this.#traffic
     if (segment === this.#newest) return
     this.#unlink(segment)
     this.#link(segment)
   }
 
   #link(segment: CachedSegment): void {
+    segment.usedAt = this.#traffic
     segment.older = this.#newest
     if (this.#newest !== undefined) this.#newest.newer = segment
     this.#newest = segment

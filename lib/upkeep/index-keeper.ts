@@ -1,10 +1,12 @@
 /** Adds secondary indexes to keyspaces for the selectors that are asked for. lib/kube/selectors/index-policy.ts decides which; they are
- *  built in slices, between other work. */
+ *  built in slices, between other work.
+ *
+ *  Lists that an index being built will answer wait for it: building it looks at every object once, and each of them would do so, too. */
 
-import type { Clock } from '../base/clock.ts'
+import type { CancelTimer, Clock } from '../base/clock.ts'
 import { type Key, prefixRange } from '../base/keys.ts'
 import { Slice } from '../base/slice.ts'
-import { indexTerms, indexUses } from '../kube/selectors/index-choice.ts'
+import { entriesToLookAt, indexTerms, indexUses } from '../kube/selectors/index-choice.ts'
 import { IndexPolicy } from '../kube/selectors/index-policy.ts'
 import type { ListPlan } from '../kube/read-plan.ts'
 import type { MakeReader } from '../kube/selectors/filter.ts'
@@ -24,6 +26,9 @@ interface Kept {
  *  list one of them must not make it of all. */
 const rangeMinEntries = 10_000
 const rangeMinShare = 1 / 8
+
+/** A list does not wait longer than this: then it looks at everything itself. A million objects are indexed in a few seconds. */
+const waitMaxMs = 15_000
 
 /** What a new index may take: each entry once, with its key and a label's value. Most labels are on a part of the objects. */
 const expectedEntryBytes = 240
@@ -45,6 +50,7 @@ export class IndexKeeper implements Follower {
   readonly #options: IndexKeeperOptions
   readonly #kept = new Map<Key, Kept>()
   readonly #building = new Set<Keyspace>()
+  readonly #waiting = new Set<Waiting>()
 
   constructor(options: IndexKeeperOptions) {
     this.#options = options
@@ -64,34 +70,40 @@ export class IndexKeeper implements Follower {
       while (this.bytes > bytes) {
         const name = policy.shrink()
         if (name === undefined) break
-        store.dropIndex(name)
+        this.#dropIndex(store, name)
       }
     }
   }
 
-  /** Notes a list that an index could answer. */
-  asked(plan: ListPlan, { user, makeReader }: AskedBy): void {
+  /** Notes a list that an index could answer. Resolves when the list need not wait any more for one that is being built; undefined if none
+   *  is, or if looking at what the list asks for is less work. */
+  asked(plan: ListPlan, { user, makeReader }: AskedBy): Promise<void> | undefined {
     const uses = indexUses(plan)
-    if (uses.length === 0) return
+    if (uses.length === 0) return undefined
     const kept = this.#keptFor(plan.keyspace)
-    if (kept === undefined) return
+    if (kept === undefined) return undefined
     const { store, policy } = kept
     const all = store.latest().count(prefixRange(plan.keyspace))
     const asked = store.latest().count(plan.range)
-    if (asked < rangeMinEntries && asked < all * rangeMinShare) return
+    if (asked < rangeMinEntries && asked < all * rangeMinShare) return undefined
     const { fits = () => true } = this.#options
     const names = uses
       .map(use => use.name)
       .filter(name => policy.names.includes(name) || fits(all * expectedEntryBytes))
     for (const { type, name } of policy.asked(names, user)) {
       if (type === 'drop') {
-        store.dropIndex(name)
+        this.#dropIndex(store, name)
         continue
       }
       const terms = indexTerms(name, plan.resource, makeReader)
       if (terms !== undefined) store.addIndex(name, terms)
     }
     this.#build(store)
+    const isWorthwhile = asked >= rangeMinEntries && asked >= all / 2
+    const isHelped = entriesToLookAt(store.latest(), plan.range, plan) < asked
+    if (!isWorthwhile || isHelped) return undefined
+    const building = names.find(name => store.isIndexBuilding(name))
+    return building === undefined ? undefined : this.#untilBuilt(store, building)
   }
 
   /** The indexes of a keyspace that was read again are built anew. */
@@ -106,7 +118,7 @@ export class IndexKeeper implements Follower {
       const kept = this.#kept.get(keyspace)
       if (kept === undefined) continue
       this.#kept.delete(keyspace)
-      for (const name of kept.policy.names) kept.store.dropIndex(name)
+      for (const name of kept.policy.names) this.#dropIndex(kept.store, name)
     }
   }
 
@@ -129,7 +141,42 @@ export class IndexKeeper implements Follower {
 
   async #buildAll(store: Keyspace): Promise<void> {
     const slice = new Slice(this.#options.clock)
-    while (store.buildIndexes(sliceEntries)) if (slice.isOver) await slice.next()
+    while (store.buildIndexes(sliceEntries)) {
+      if (!slice.isOver) continue
+      this.#wake()
+      await slice.next()
+    }
     this.#building.delete(store)
+    this.#wake()
   }
+
+  #dropIndex(store: Keyspace, name: string): void {
+    store.dropIndex(name)
+    this.#wake()
+  }
+
+  #untilBuilt(store: Keyspace, name: string): Promise<void> {
+    return new Promise(resolve => {
+      const end = (): void => {
+        cancel()
+        this.#waiting.delete(waiting)
+        resolve()
+      }
+      const waiting: Waiting = { store, name, end }
+      const cancel: CancelTimer = this.#options.clock.setTimer(waitMaxMs, end)
+      this.#waiting.add(waiting)
+    })
+  }
+
+  /** Those whose index is complete, or will not come, go on. */
+  #wake(): void {
+    for (const { store, name, end } of this.#waiting) if (!store.isIndexBuilding(name)) end()
+  }
+}
+
+/** A list that waits for an index. */
+interface Waiting {
+  readonly store: Keyspace
+  readonly name: string
+  readonly end: () => void
 }

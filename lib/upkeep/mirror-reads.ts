@@ -1,11 +1,11 @@
 /** Answers the reads of the API from the mirror. Where the mirror cannot answer, the request passes to the upstream; without an upstream,
  *  etcd itself is read, a few reads at a time and each only of the range that it needs. */
 
-import type { ReadOptions } from '../mirror/reads/read.ts'
+import type { ReadOptions, ReadOutcome } from '../mirror/reads/read.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
-import type { DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
+import type { Contents, DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
 import { PassInstead } from '../kube/pass-instead.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Snapshot } from '../store/snapshot.ts'
@@ -21,11 +21,17 @@ export class MirrorReads implements Reads {
     this.#hasUpstream = hasUpstream
   }
 
-  async read(request: ReadRequest): Promise<Snapshot | DirectSource> {
+  read(request: ReadRequest): Contents | Promise<Contents> {
     const { keyspace, freshness } = request
     if (this.#hasUpstream && !this.#mirrors.has(keyspace)) throw new PassInstead('not-ready')
     const canGoElsewhere = this.#hasUpstream || this.#canGoElsewhere(keyspace, freshness)
-    const outcome = await this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
+    const outcome = this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
+    return outcome instanceof Promise
+      ? outcome.then(settled => this.#contentsOf(settled, request))
+      : this.#contentsOf(outcome, request)
+  }
+
+  #contentsOf(outcome: ReadOutcome, request: ReadRequest): Contents {
     if (outcome.from === 'mirror') return this.#staleOr(outcome.snapshot, request)
     if (this.#hasUpstream) throw new PassInstead(outcome.reason)
     return this.#fromEtcd(request)

@@ -10,9 +10,9 @@ t.test('the bench of lists runs, with the floors of an etcd where there is one',
     progress: () => undefined,
   })
   const [lists, larger] = tables
-  t.equal(lists?.rows.length, 16, 'eight answers, each over both versions of HTTP')
+  t.equal(lists?.rows.length, 18, 'nine answers, each over both versions of HTTP')
   t.equal(larger?.rows.length, 4)
-  t.equal(floors.length, etcd.skip === false ? 24 : 20)
+  t.equal(floors.length, etcd.skip === false ? 26 : 22)
   t.ok(
     floors.every(({ value }) => value > 0),
     'nothing was measured as nothing',

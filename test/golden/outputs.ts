@@ -2,7 +2,7 @@
 
 import { negotiateWatch } from '../support/kube/negotiate.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
-import type { ListMeta } from '../../lib/codec/output/list-body.ts'
+import type { ListMeta } from '../../lib/codec/output/list-meta.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
 import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
 import { listBody } from '../../lib/codec/output/list-body.ts'

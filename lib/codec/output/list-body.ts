@@ -1,14 +1,16 @@
 /** The body of a list, as a sequence of pieces: what stands before the items, the items of one leaf after the other, and what
  *  stands behind them. Never whole in memory, and made as it is asked for. */
 
-import { appendJsonString, appendVarint } from './append.ts'
+import { appendVarint } from './append.ts'
 import { varintLength } from '../../wire/varint.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
+import { ExpectedSize } from './expected-size.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
 import { emptyListOf, unknownEmptyList } from '../served/learned/empty-list.ts'
 import { NotExact } from '../not-exact.ts'
 import { JsonIndenter } from './pretty.ts'
+import { type ListMeta, typedMeta, untypedMeta } from './list-meta.ts'
 import {
   type ItemEncoder,
   type Run,
@@ -23,13 +25,6 @@ import { agesHold, noteAges } from '../table/format.ts'
 import type { SegmentCache } from '../../store/segments.ts'
 import { yamlFromJson } from './yaml.ts'
 
-/** The list's own fields. */
-export interface ListMeta {
-  readonly resourceVersion: string
-  readonly continue?: string | undefined
-  readonly remainingItemCount?: number | undefined
-}
-
 export interface ListRequest {
   readonly shown: Shown
   readonly isPretty: boolean
@@ -39,6 +34,8 @@ export interface ListRequest {
   readonly runs: Iterable<Run>
   /** Where items are kept, if anywhere. */
   readonly segments?: SegmentCache<Segment> | undefined
+  /** How many items there are, where that is known: of more than may be kept, a part is kept, and always the same. */
+  readonly items?: number | undefined
   /** The pieces will be compressed: those that are kept are noted for that. */
   readonly isZipped?: boolean | undefined
 }
@@ -165,34 +162,6 @@ function jsonFrame(
   }
 }
 
-function typedMeta({
-  resourceVersion,
-  continue: token = '',
-  remainingItemCount,
-}: ListMeta): string {
-  const members = [`"resourceVersion":"${resourceVersion}"`]
-  if (token !== '') members.push(`"continue":${jsonString(token)}`)
-  if (remainingItemCount !== undefined) members.push(`"remainingItemCount":${remainingItemCount}`)
-  return `{${members.join(',')}}`
-}
-
-function untypedMeta({
-  resourceVersion,
-  continue: token = '',
-  remainingItemCount,
-}: ListMeta): string {
-  const members = [`"continue":${jsonString(token)}`]
-  if (remainingItemCount !== undefined) members.push(`"remainingItemCount":${remainingItemCount}`)
-  members.push(`"resourceVersion":"${resourceVersion}"`)
-  return `{${members.join(',')}}`
-}
-
-function jsonString(text: string): string {
-  const out = new ByteWriter(text.length + 16)
-  appendJsonString(out, text)
-  return Buffer.from(out.copy()).toString()
-}
-
 type Pieces = Generator<Uint8Array, NotExact | undefined, undefined>
 
 function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
@@ -218,9 +187,10 @@ const noItems = new Uint8Array(0)
 
 function* itemPieces(
   encoder: ObjectEncoder,
-  { shown, runs, segments, isZipped = false }: ListRequest,
+  { shown, runs, segments, items: allItems = 0, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const perItem = itemEncoder(encoder, shown)
+  const size = new ExpectedSize(allItems, segments)
   // Items that show ages are not kept a second time.
   const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
   for (const run of runs) {
@@ -228,10 +198,12 @@ function* itemPieces(
       yield* itemsOfPicked(run, perItem, segments)
       continue
     }
-    const items = run.from === run.to ? noItems : itemsOfRun(run, perItem, segments)
+    const items =
+      run.from === run.to ? noItems : itemsOfRun(run, perItem, segments, size.sparedBytes)
     if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
     yield items
     if (items instanceof NotExact) return
+    size.add(run.to - run.from, items.length)
   }
 }
 

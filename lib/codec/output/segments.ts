@@ -75,11 +75,12 @@ export interface Aging {
 }
 
 /** The items of a run as one piece, without a copy where the segment is there. A part of a leaf is not made whole for its own
- *  sake: the first and the last leaf of a page mostly are parts. */
+ *  sake: the first and the last leaf of a page mostly are parts. `sparedBytes` is for `SegmentCache.offer`. */
 export function itemsOfRun(
   run: Run,
   encoder: ItemEncoder,
   cache: SegmentCache<Segment> | undefined,
+  sparedBytes = 0,
 ): Uint8Array | NotExact {
   const { leaf, from, to, size } = run
   const name = encoder.segmentName
@@ -90,7 +91,9 @@ export function itemsOfRun(
   const isWhole = from === 0 && to === size
   if (isWhole && leaf !== undefined && name !== undefined) {
     const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
-    cache?.set(leaf, name, made, made.bytes.length + tables + overheadBytes)
+    const bytes = made.bytes.length + tables + overheadBytes
+    if (sparedBytes > 0) cache?.offer(leaf, name, made, { bytes, sparedBytes })
+    else cache?.set(leaf, name, made, bytes)
   }
   return made.bytes
 }

@@ -41,8 +41,13 @@ export interface ApiOptions {
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean
-  /** Called for each list, so that an index can be built for the next one. */
-  readonly onList: (plan: ListPlan, state: ApiState, user: string | undefined) => void
+  /** Called for each list, so that an index can be built for the next one. Resolves when one that is being built will answer the list;
+   *  undefined if none is. */
+  readonly onList: (
+    plan: ListPlan,
+    state: ApiState,
+    user: string | undefined,
+  ) => Promise<void> | undefined
   /** Undefined: anyone who can connect may read everything. */
   readonly authorizer?: Authorizer | undefined
   /** Undefined: no limits for each user. */

@@ -14,7 +14,8 @@ import type { WriteSession } from '../../kube/write/operations/session.ts'
 import { Snapshot } from '../../store/snapshot.ts'
 import type { ApiOptions } from './api.ts'
 import { beginList, sendList } from './list.ts'
-import { contentsFor, readPage, shownAs } from './read.ts'
+import { contentsFor } from './planned-read.ts'
+import { readPage, shownAs } from './read.ts'
 import type { RequestContext } from './request-context.ts'
 
 export interface CollectionDelete {

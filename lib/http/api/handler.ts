@@ -5,7 +5,7 @@ import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
-import { decide, type DecisionPolicy } from '../../kube/decide.ts'
+import { decide, type Decision, type DecisionPolicy } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
@@ -97,12 +97,15 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   const route = routeRequest(exchange.method, target.path, state.registry)
   const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
   const facts = factsOf(route)
-  const context = new RequestContext({ ...incoming, isWatch, state, facts })
+  const { faults } = incoming
+  const parts = { exchange, target, reply, startMs, faults, isWatch, state, facts }
+  const context = new RequestContext(parts)
   if (route.type === 'resource') {
     reply.offer = offerOf(route, options.hasCbor)
   }
   try {
-    await answer(context, route, options)
+    const answering = answer(context, route, options)
+    if (answering !== undefined) await answering
   } catch (error) {
     fail(context, error, options)
   }
@@ -128,7 +131,10 @@ function faultsOf(
 /** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
 const clientLeftCode = 499
 
-async function answer(context: RequestContext, route: Route, options: ApiOptions): Promise<void> {
+/** What is answered at once needs no promise: most small reads are, and a promise for each step takes as long as all steps together. */
+type Answering = void | Promise<void>
+
+function answer(context: RequestContext, route: Route, options: ApiOptions): Answering {
   const { target, exchange, reply, isWatch } = context
   const { proxy } = options
   const decision = decide(
@@ -145,22 +151,43 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
   )
   if (options.authorizer === undefined) exchange.accept()
   const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
-  if (isGuarded && !(await isOursToAnswer(context, options))) return
+  const isOurs = !isGuarded || isOursToAnswer(context, options)
+  const go = (isAdmitted: boolean): Answering =>
+    isAdmitted ? answerAdmitted(context, { route, decision }, options) : undefined
+  return isOurs instanceof Promise ? isOurs.then(go) : go(isOurs)
+}
+
+interface Decided {
+  readonly route: Route
+  readonly decision: Decision
+}
+
+function answerAdmitted(context: RequestContext, decided: Decided, options: ApiOptions): Answering {
+  const { route, decision } = decided
+  const { reply, faults } = context
   if (decision.type !== 'pass') refuseTimeout(context, route)
   if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
-  if (context.faults !== undefined && (await hasFailed(context, context.faults, options))) return
+  if (faults === undefined) return follow(context, decided, options)
+  return hasFailed(context, faults, options).then(failed =>
+    failed ? undefined : follow(context, decided, options),
+  )
+}
+
+function follow(
+  context: RequestContext,
+  { route, decision }: Decided,
+  options: ApiOptions,
+): Answering {
+  const { reply } = context
   switch (decision.type) {
     case 'mirror':
-      if (route.type === 'resource') await answerResource(context, route, options)
-      return
+      return route.type === 'resource' ? answerResource(context, route, options) : undefined
     case 'write':
-      if (route.type === 'resource') await answerWrite(context, route, options)
-      return
+      return route.type === 'resource' ? answerWrite(context, route, options) : undefined
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
-      if (route.type === 'discovery') await answerDiscovery(context, route, options)
-      else if (route.type === 'path') await answerPath(context, route.path, options)
-      return
+      if (route.type === 'discovery') return answerDiscovery(context, route, options)
+      return route.type === 'path' ? answerPath(context, route.path, options) : undefined
     case 'refuse':
       reply.status(decision.status)
       return
@@ -171,8 +198,7 @@ async function answer(context: RequestContext, route: Route, options: ApiOptions
       reply.text(503, 'service unavailable\n')
       return
     case 'pass':
-      await passOn(context, options, decision.reason)
-      return
+      return passOn(context, options, decision.reason)
     default:
       unreachable(decision)
   }
@@ -211,47 +237,54 @@ async function hasFailed(
 }
 
 /** From the mirror; where that cannot answer, from the upstream if there is one. */
-async function answerResource(
+function answerResource(
   context: RequestContext,
   route: ResourceRoute,
   options: ApiOptions,
-): Promise<void> {
+): Answering {
   const { proxy, comparison } = options
-  if (proxy === undefined) {
-    await readCounted(context, route, options)
-    return
-  }
-  await answerOrPass(context, options, () => readCounted(context, route, options))
-  comparison?.answered(context, route, {
-    ...options,
-    answer: (again, same) => answerRead(again, same, { ...options, fairness: undefined }),
-  })
+  if (proxy === undefined) return readCounted(context, route, options)
+  const answering = answerOrPass(context, options, () => readCounted(context, route, options))
+  if (comparison === undefined) return answering
+  const compare = (): void =>
+    comparison.answered(context, route, {
+      ...options,
+      answer: async (again, same) => answerRead(again, same, { ...options, fairness: undefined }),
+    })
+  return answering instanceof Promise ? answering.then(compare) : compare()
 }
 
-async function readCounted(
+function readCounted(
   context: RequestContext,
   route: ResourceRoute,
   options: ApiOptions,
-): Promise<void> {
+): Answering {
   const leave = enter(context, options.fairness)
   try {
-    await answerRead(context, route, options)
-  } finally {
+    const answering = answerRead(context, route, options)
+    if (answering !== undefined) return answering.finally(leave)
+  } catch (error) {
     leave()
+    throw error
   }
+  return leave()
 }
 
 /** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */
-async function isOursToAnswer(context: RequestContext, options: ApiOptions): Promise<boolean> {
+function isOursToAnswer(context: RequestContext, options: ApiOptions): boolean | Promise<boolean> {
   const { target, exchange } = context
   const { authorizer } = options
   if (authorizer === undefined || isPublic(target.path)) return true
   const attributes = attributesOf(exchange.method, target)
-  const isAllowed = await isAdmitted(context, authorizer, attributes, reason =>
+  const isAllowed = isAdmitted(context, authorizer, attributes, reason =>
     passOn(context, options, reason),
   )
-  context.reviewMs = options.clock.monotonicMs() - context.startMs
-  return isAllowed
+  return isAllowed instanceof Promise
+    ? isAllowed.then(allowed => {
+        context.reviewMs = options.clock.monotonicMs() - context.startMs
+        return allowed
+      })
+    : isAllowed
 }
 
 function factsOf(route: Route): RequestFacts {

@@ -7,7 +7,8 @@ import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
-import { listBody, type ListMeta } from '../../codec/output/list-body.ts'
+import { listBody } from '../../codec/output/list-body.ts'
+import type { ListMeta } from '../../codec/output/list-meta.ts'
 import type { Run } from '../../codec/output/segments.ts'
 import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
@@ -25,6 +26,8 @@ export interface ListContents {
   readonly runs: Iterable<Run>
   /** The items are the mirror's: their encoded segments are kept with them. */
   readonly isMirrored: boolean
+  /** How many there are, where that is known. */
+  readonly items?: number | undefined
   /** Waits for more items, after an empty run; undefined if all are at hand. */
   readonly more?: (() => Promise<void>) | undefined
   /** Stops reading: no more items are needed. */
@@ -114,12 +117,13 @@ function bodyOf(
   { contents, encoder, shown, mediaType }: ListAnswer,
   { segments }: ListServices,
 ): Body {
-  const { meta, runs, isMirrored } = contents
+  const { meta, runs, isMirrored, items } = contents
   return listBody(encoder, {
     shown,
     isPretty: mediaType.isPretty,
     meta,
     runs,
+    items,
     segments: isMirrored ? segments : undefined,
     isZipped: reply.takesGzip,
   })

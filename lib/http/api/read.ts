@@ -2,7 +2,6 @@
  *  write. All steps are called from here. */
 
 import type { Clock } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
 import {
   contentType,
@@ -23,8 +22,13 @@ import { checkUncovered, uncoveredRefusal } from '../../kube/evidence/uncovered-
 import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
 import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
 import { notShown, PassInstead } from '../../kube/pass-instead.ts'
-import { readFailure } from '../../kube/read-failure.ts'
-import { type GetPlan, type ListPlan, planRead, type ReadPlan } from '../../kube/read-plan.ts'
+import {
+  type GetPlan,
+  type ListPlan,
+  planRead,
+  type ReadPlan,
+  type WatchPlan,
+} from '../../kube/read-plan.ts'
 import type { DirectSource } from '../../kube/reads.ts'
 import { parseListOptions, requestTimeoutMs } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
@@ -38,14 +42,20 @@ import {
 } from '../../kube/status.ts'
 import { Snapshot } from '../../store/snapshot.ts'
 import { holdFor, noteGet, takeTurn } from '../limits/fair-share.ts'
-import { answerWatch, refuseWatch } from '../watch/answer-watch.ts'
+import { answerWatch } from '../watch/answer-watch.ts'
 import type { ApiOptions } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { directList, directSnapshot } from './direct-contents.ts'
 import { beginList, type ListAnswer, type ListBeginning, sendList, type ShownAs } from './list.ts'
 import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
-import { PlannedRead, rangeOf, staleMsOf } from './planned-read.ts'
+import {
+  findContents,
+  type Found,
+  indexedContents,
+  rangeOf,
+  type WantedBy,
+} from './planned-read.ts'
 import { scaleBody } from './scale.ts'
 
 /** What answering reads needs. */
@@ -62,25 +72,28 @@ export type ReadServices = Pick<
   | 'logger'
 >
 
-/** Answers; refusals are thrown. */
-export async function answerRead(
+/** Answers, at once if nothing has to be waited for; refusals are thrown. */
+export function answerRead(
   context: RequestContext,
   route: ResourceRoute,
   services: ReadServices,
-): Promise<void> {
-  try {
-    await answerPlanned(context, route, services)
-  } catch (error) {
+): void | Promise<void> {
+  const refuse = (error: unknown): never => {
     const isCovered = services.proxy?.isCovered?.(route.resource) ?? true
     throw refusalOf(route.resource, isCovered ? error : uncoveredRefusal(error))
   }
+  try {
+    return answerPlanned(context, route, services)?.catch(refuse)
+  } catch (error) {
+    return refuse(error)
+  }
 }
 
-async function answerPlanned(
+function answerPlanned(
   context: RequestContext,
   route: ResourceRoute,
   services: ReadServices,
-): Promise<void> {
+): void | Promise<void> {
   const { reply, target, isWatch } = context
   const timeoutMs = isWatch ? undefined : requestTimeoutMs(target.query)
   const negotiated = negotiate(reply.preference, reply.offer)
@@ -98,42 +111,34 @@ async function answerPlanned(
   if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
   checkLearned(route.resource, { mediaType, plan, query: target.query })
   if (services.proxy?.isCovered?.(route.resource) === false) checkUncovered(plan, target.query)
+  const { group, version, resource } = context.facts
   context.facts = {
-    ...context.facts,
     verb: plan.type,
+    group,
+    version,
+    resource,
     source: 'mirror',
     hasLabelSelector: target.query.text('labelSelector') !== '',
     hasFieldSelector: target.query.text('fieldSelector') !== '',
   }
-  const found = await waitForContents(context, { plan, timeoutMs, mediaType }, services)
-  if (found === undefined) return
-  if (found === 'timed out') refuseLate(reply)
-  else if (found instanceof Snapshot) {
-    await answerFrom(context, { plan, snapshot: found, mediaType }, services)
-  } else await answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
+  const wanted = { plan, timeoutMs, mediaType }
+  const found = findContents(context, wanted, services)
+  return found instanceof Promise
+    ? found.then(contents => answerFound(context, wanted, contents, services))
+    : answerFound(context, wanted, found, services)
 }
 
-interface WantedBy extends Wanted {
-  readonly mediaType: MediaType
-}
-
-/** The contents to answer from, and how long they took. Undefined if the watch has been answered: its start has expired, or is to come. */
-async function waitForContents(
+function answerFound(
   context: RequestContext,
-  { mediaType, ...wanted }: WantedBy,
+  { plan, mediaType, timeoutMs }: WantedBy,
+  found: Found,
   services: ReadServices,
-): Promise<Snapshot | DirectSource | 'timed out' | undefined> {
-  const { clock } = services
-  const startMs = clock.monotonicMs()
-  try {
-    return await contentsFor(context, wanted, services)
-  } catch (error) {
-    if (wanted.plan.type !== 'watch' || !isToldInStream(error)) throw error
-    refuseWatch(context, mediaType, error)
-    return undefined
-  } finally {
-    context.etcdMs = clock.monotonicMs() - startMs
-  }
+): void | Promise<void> {
+  if (found === 'answered') return undefined
+  if (found === 'timed out') return refuseLate(context.reply)
+  return found instanceof Snapshot
+    ? answerFrom(context, { plan, snapshot: found, mediaType }, services)
+    : answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
 }
 
 interface Answer<Plan> {
@@ -142,20 +147,31 @@ interface Answer<Plan> {
   readonly mediaType: MediaType
 }
 
-async function answerFrom(
+function answerFrom(
   context: RequestContext,
   { plan, snapshot, mediaType }: Answer<ReadPlan>,
   services: ReadServices,
-): Promise<void> {
+): void | Promise<void> {
   const { fairness, proxy } = services
   // With an upstream, every answer says who has made it.
   if (proxy !== undefined) context.reply.origin = `mirror; revision=${snapshot.revision}`
-  if (plan.type === 'get') {
-    noteGet(context, fairness)
-    await answerGet(context, { plan, snapshot, mediaType }, services)
-    return
-  }
+  if (plan.type !== 'get') return answerInTurn(context, { plan, snapshot, mediaType }, services)
+  noteGet(context, fairness)
+  return answerGet(context, { plan, snapshot, mediaType }, services)
+}
+
+async function answerInTurn(
+  context: RequestContext,
+  { plan, snapshot: first, mediaType }: Answer<ListPlan | WatchPlan>,
+  services: ReadServices,
+): Promise<void> {
   const waitsFromMs = services.clock.monotonicMs()
+  const wanted = { plan, mediaType, timeoutMs: undefined }
+  const newer = await indexedContents(context, wanted, services)
+  if (newer !== undefined && !(newer instanceof Snapshot)) {
+    return answerFound(context, wanted, newer, services)
+  }
+  const snapshot = newer ?? first
   const turn = await takeTurn(context, services, { plan, snapshot })
   context.turnMs = services.clock.monotonicMs() - waitsFromMs
   try {
@@ -213,40 +229,11 @@ async function answerDirectly(
   }
 }
 
-function isToldInStream(error: unknown): error is CacheError {
-  return (
-    error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
-  )
-}
-
-interface Wanted {
-  readonly plan: ReadPlan
-  readonly timeoutMs: number | undefined
-}
-
-/** Waits for contents that are as fresh as the plan requires; or returns where else to read them. */
-export async function contentsFor(
-  context: RequestContext,
-  { plan, timeoutMs }: Wanted,
-  { reads, tokenEncryption, clock }: ReadServices,
-): Promise<Snapshot | DirectSource | 'timed out'> {
-  const staleMs = staleMsOf(plan, context)
-  try {
-    // The mirror has its own timeout, far below that of requests.
-    if (timeoutMs === undefined) return await reads.read(new PlannedRead(plan, context, staleMs))
-    return await withDeadline(context, { clock, timeoutMs }, signal =>
-      reads.read(new PlannedRead(plan, { signal }, staleMs)),
-    )
-  } catch (error) {
-    throw readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
-  }
-}
-
-async function answerGet(
+function answerGet(
   context: RequestContext,
   { plan, snapshot, mediaType }: Answer<GetPlan>,
   services: ReadServices,
-): Promise<void> {
+): void | Promise<void> {
   const { segments, fairness } = services
   const { reply } = context
   const { resource, key, name } = plan
@@ -260,7 +247,7 @@ async function answerGet(
       : keptObjectBody(encoder, entry, { shown, isPretty }, segments)
   if (body instanceof NotExact) throw notShown(resource, body)
   holdFor(context, fairness, { bytes: body.length, kind: 'small' })
-  await reply.body(reply.response(200, contentType(mediaType.encoding)), body)
+  return reply.body(reply.response(200, contentType(mediaType.encoding)), body)
 }
 
 async function answerList(
@@ -269,12 +256,12 @@ async function answerList(
   services: ReadServices,
 ): Promise<void> {
   const { resource } = plan
-  services.onList(plan, context.state, context.grant?.user())
   const page = await readPage(context, { plan, snapshot, pace })
   if (page === undefined) return
   const shown: ShownAs = shownAs(context, plan, mediaType, services)
   const meta = listMeta(plan, page, services.tokenEncryption)
-  const contents = { meta, runs: runsOf(page), isMirrored: true }
+  const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
+  const contents = { meta, runs: runsOf(page), isMirrored: true, items }
   const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
   await sendList(context, list, await beginList(context, list, services), services)
 }
@@ -333,8 +320,11 @@ export function shownAs(
   if (includeObject === undefined && mediaType.rendering === 'Table') {
     throw badRequest(invalidIncludeObject(asked))
   }
+  const { encoding, rendering, renderingVersion } = mediaType
   const shown: Shown = {
-    ...mediaType,
+    encoding,
+    rendering,
+    renderingVersion,
     includeObject: includeObject ?? 'Metadata',
     now: clock.wallMs(),
   }

@@ -147,11 +147,14 @@ export class Reply {
   }
 
   /** Sends a complete body, in one or more pieces; compressed if it is large and the client accepts gzip. */
-  async body(response: Response, ...pieces: readonly Uint8Array[]): Promise<void> {
+  body(response: Response, ...pieces: readonly Uint8Array[]): void | Promise<void> {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length
-    if (bytes < gzipMinBytes || !this.takesGzip) sendWhole(this.exchange, response, ...pieces)
-    else await this.#gzip(response, pieces, this.#options.clock)
+    if (bytes >= gzipMinBytes && this.takesGzip) {
+      return this.#gzip(response, pieces, this.#options.clock).then(() => {})
+    }
+    sendWhole(this.exchange, response, ...pieces)
+    return undefined
   }
 
   /** Sends a large body piece by piece. Between slices `pace` lets other work run. */

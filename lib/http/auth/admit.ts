@@ -5,16 +5,28 @@ import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { healthPaths } from '../admin/health.ts'
 import type { RequestContext } from '../api/request-context.ts'
-import type { Authorizer } from './authorizer.ts'
+import type { Authorizer, Verdict } from './authorizer.ts'
 
-/** True if the request may be answered here. False if it was refused, or has passed to the upstream. */
-export async function isAdmitted(
+type PassOn = (reason: PassReason) => Promise<void>
+
+/** True if the request may be answered here, at once if that is known. False if it was refused, or has passed to the upstream. */
+export function isAdmitted(
   context: RequestContext,
   authorizer: Authorizer,
   attributes: Attributes,
-  passOn: (reason: PassReason) => Promise<void>,
-): Promise<boolean> {
-  const verdict = await authorizer.authorize(context.exchange, attributes)
+  passOn: PassOn,
+): boolean | Promise<boolean> {
+  const verdict = authorizer.authorize(context.exchange, attributes)
+  return verdict instanceof Promise
+    ? verdict.then(decided => follow(decided, context, passOn))
+    : follow(verdict, context, passOn)
+}
+
+function follow(
+  verdict: Verdict,
+  context: RequestContext,
+  passOn: PassOn,
+): boolean | Promise<boolean> {
   switch (verdict.type) {
     case 'granted':
       context.grant = verdict.grant
@@ -24,8 +36,7 @@ export async function isAdmitted(
       context.reply.status(verdict.status)
       return false
     case 'pass':
-      await passOn(verdict.reason)
-      return false
+      return passOn(verdict.reason).then(() => false)
     default:
       return unreachable(verdict)
   }

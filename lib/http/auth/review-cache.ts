@@ -1,6 +1,6 @@
 /** Caches the upstream's answers to access reviews for a short time.
  *
- *  The key is a hash over the credentials and all attributes, so two questions that differ in anything never share an answer. Failures
+ *  The key has the hash of the credentials and all attributes in it, so two questions that differ in anything never share an answer. Failures
  *  are never cached. Requests with the same question share one review that is in flight.
  *
  *  When a rule changes, the cache is emptied at once. Answers to questions asked soon after the change are kept for a shorter time,
@@ -41,7 +41,7 @@ const laggingMs = 5_000
 /** How long an answer is cached that may have been decided by the old rules. */
 const laggingKeptMs = 1_000
 
-/** About 300 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the oldest answers are evicted. */
+/** About 400 bytes each. A cluster of 5,000 nodes has about this many questions; beyond it the oldest answers are evicted. */
 const keptMax = 100_000
 
 /** At most this many namespaces with changed rules are tracked separately. */

@@ -35,19 +35,22 @@ export interface PassServices extends PassShares {
 }
 
 /** Answers from the mirror, or passes the request if the mirror cannot answer it. */
-export async function answerOrPass(
+export function answerOrPass(
   context: RequestContext,
   services: PassServices,
-  answer: () => Promise<void>,
-): Promise<void> {
-  context.reply.origin = 'mirror'
-  try {
-    await answer()
-  } catch (error) {
+  answer: () => void | Promise<void>,
+): void | Promise<void> {
+  const pass = (error: unknown): Promise<void> => {
     const reason = passReasonOf(error)
     const isTooLate = context.reply.code !== 0
     if (reason === undefined || isTooLate) throw error
-    await passOn(context, services, reason)
+    return passOn(context, services, reason)
+  }
+  context.reply.origin = 'mirror'
+  try {
+    return answer()?.catch(pass)
+  } catch (error) {
+    return pass(error)
   }
 }
 

@@ -137,6 +137,10 @@ export class Http1Exchange implements Exchange {
 
   endWith(pieces: readonly Uint8Array[]): void {
     const response = this.#response
+    if (pieces.length === 1) {
+      response.end(pieces[0])
+      return
+    }
     response.cork()
     for (const piece of pieces) {
       if (piece.length >= aloneMinBytes) {

@@ -169,6 +169,7 @@ export function parseResourceVersion(
   text: string,
   fail: (message: string) => StatusError,
 ): Revision {
+  if (/^[0-9]{1,15}$/.test(text)) return Number(text) as Revision
   const { value, error } = goParseUint(text)
   if (error !== undefined) {
     throw fail(`resourceVersion: Invalid value: ${goQuote(text)}: ${error}`)

@@ -85,6 +85,7 @@ function isCanonicalPath(rawPath: string, path: string): boolean {
 
 /** url.ParseQuery: a pair with `;` or a bad escape is dropped, the others count. */
 export function parseQuery(text: string): Query {
+  if (text === '') return noQuery
   const values = new Map<string, string[]>()
   for (const pair of text.split('&')) {
     if (pair === '' || pair.includes(';')) continue
@@ -99,11 +100,13 @@ export function parseQuery(text: string): Query {
   return new Query(values)
 }
 
+const noQuery = new Query(new Map())
+
 /** Percent decoding to text, which need not be UTF-8; undefined if an escape is broken. */
 function unescapeText(text: string, isQuery: boolean): string | undefined {
+  const spaced = isQuery && text.includes('+') ? text.replaceAll('+', ' ') : text
+  if (!text.includes('%')) return spaced
   if (/%(?![0-9a-fA-F]{2})/.test(text)) return undefined
-  const spaced = isQuery ? text.replaceAll('+', ' ') : text
-  if (!spaced.includes('%')) return spaced
   return spaced.replace(/(?:%[0-9a-fA-F]{2})+/g, escapes =>
     goText(Buffer.from(escapes.replaceAll('%', ''), 'hex')),
   )
@@ -193,12 +196,14 @@ export function requestInfo(method: string, path: string): RequestInfo | undefin
   }
 }
 
+const slash = 0x2f
+
 /** The segments between the slashes. Slashes at both ends are ignored; empty segments in the middle are kept. */
 export function splitPath(path: string): string[] {
   let start = 0
   let end = path.length
-  while (start < end && path[start] === '/') start++
-  while (start < end && path[end - 1] === '/') end--
+  while (start < end && path.charCodeAt(start) === slash) start++
+  while (start < end && path.charCodeAt(end - 1) === slash) end--
   return start === end ? [] : path.slice(start, end).split('/')
 }
 

@@ -61,6 +61,7 @@ export const unknownPathText = '404 page not found\n'
 /** The text of the 500 for a path that upstream cannot make sense of: a special verb with nothing behind it. `target` is the path as it
  *  was sent, with its query. */
 export function uninterpretable(path: string, target: string): string | undefined {
+  if (!/(?:watch|proxy)\/*$/.test(path)) return undefined
   const [root, ...rest] = splitPath(path)
   const names = root === 'api' ? rest.slice(1) : root === 'apis' ? rest.slice(2) : []
   if (names.length !== 1 || (names[0] !== 'watch' && names[0] !== 'proxy')) return undefined

@@ -11,7 +11,7 @@
  *  progress. Each wakes it, and it then checks everything again from the start. A read that has waited for its limit is refused and not
  *  sent to etcd: large reads from an etcd that is already slow have made API servers fail. */
 
-import type { GateFeed, ReadOptions, ReadOutcome } from './read.ts'
+import { type GateFeed, provenOf, type ReadOptions, type ReadOutcome } from './read.ts'
 import type { Freshness } from '../../base/freshness.ts'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -54,11 +54,30 @@ export class FreshnessGate {
     return this.#deadlines.size
   }
 
-  /** Answers from the mirror, or returns that the read must go elsewhere. Fails with `expired`, `future_revision`, `not_ready`,
-   *  `overloaded`, `source_failed` or `closed`. */
-  read(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
-    const { clock, limits, metrics, epochs } = this.#options
+  /** Answers from the mirror, or returns that the read must go elsewhere: at once if nothing has to be waited for. Fails with `expired`,
+   *  `future_revision`, `not_ready`, `overloaded`, `source_failed` or `closed`. */
+  read(
+    keyspace: MirroredKeyspace,
+    feed: GateFeed,
+    options: ReadOptions,
+  ): ReadOutcome | Promise<ReadOutcome> {
     if (this.#isClosed) return Promise.reject(stopping())
+    const isAnyGood = options.freshness.type === 'any' && keyspace.isServed && !keyspace.isDropped
+    return isAnyGood ? this.#answerNewest(keyspace, feed) : this.#wait(keyspace, feed, options)
+  }
+
+  /** A small get takes 20 µs, of which a promise and what a waiting read holds would be a tenth. */
+  #answerNewest(keyspace: MirroredKeyspace, feed: GateFeed): ReadOutcome {
+    const { metrics } = this.#options
+    keyspace.advance(provenOf(keyspace, feed))
+    const isStale = keyspace.state === 'cut-off'
+    metrics.read('any', 'mirror', 0)
+    if (isStale) metrics.staleRead()
+    return { from: 'mirror', snapshot: keyspace.store.latest(), isStale }
+  }
+
+  #wait(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
+    const { clock, limits, metrics, epochs } = this.#options
     return new Promise<ReadOutcome>((resolve, reject) => {
       const startMs = clock.monotonicMs()
       const { type } = options.freshness
@@ -79,10 +98,6 @@ export class FreshnessGate {
           }
         },
       })
-      if (type === 'any' && keyspace.isServed) {
-        this.#look(read)
-        return
-      }
       if (this.#deadlines.size >= limits.waitingReadsMax) {
         read.fail(
           new CacheError('overloaded', `${limits.waitingReadsMax} reads are waiting already`, {

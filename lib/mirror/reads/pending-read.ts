@@ -1,6 +1,12 @@
 /** A read in the freshness gate: what it asks for, what is known for it, and how it ends, exactly once. */
 
-import type { ElsewhereReason, GateFeed, ReadOptions, ReadOutcome } from './read.ts'
+import {
+  type ElsewhereReason,
+  type GateFeed,
+  provenOf,
+  type ReadOptions,
+  type ReadOutcome,
+} from './read.ts'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { revision, type Revision } from '../../base/revision.ts'
@@ -58,11 +64,8 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     return this.#awaited
   }
 
-  /** The revision up to which nothing is missing in the keyspace. One that was joined may be ahead of its stream. */
   get proven(): Revision {
-    const { revision: joined } = this.keyspace.store
-    const { revision: streamed } = this.feed.progress
-    return joined > streamed ? joined : streamed
+    return provenOf(this.keyspace, this.feed)
   }
 
   /** etcd's revision at some moment after the read began. */

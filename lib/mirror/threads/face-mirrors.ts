@@ -20,7 +20,7 @@ import {
   type MirrorSink,
 } from '../mirrored-keyspace.ts'
 import type { DirectReadRequest } from '../reads/direct-reads.ts'
-import type { ReadOptions, ReadOutcome } from '../reads/read.ts'
+import { provenOf, type ReadOptions, type ReadOutcome } from '../reads/read.ts'
 import type { KeyspaceStatus } from '../status.ts'
 import type { HistoryBounds } from '../../store/history.ts'
 import { CopyReader, type CopyTarget } from './copy-reader.ts'
@@ -389,9 +389,4 @@ class ShownRead implements ReadOptions {
   get signal(): AbortSignal | undefined {
     return this.#asked.signal
   }
-}
-
-/** The revision up to which nothing is missing. A keyspace that was joined may be ahead of its feed. */
-function provenOf({ store }: MirroredKeyspace, { progress }: FaceFeed): Revision {
-  return store.revision > progress.revision ? store.revision : progress.revision
 }

@@ -44,7 +44,7 @@ t.test('events in another etcd, and secrets nowhere', async t => {
   )
   set.drop('events')
   t.notOk(set.has('events'))
-  await t.rejects(set.read('events', consistent), { code: 'not_found' })
+  await t.rejects(Promise.resolve(set.read('events', consistent)), { code: 'not_found' })
   t.equal(set.waitingReads, 0)
   await set.stop()
 })

@@ -173,9 +173,10 @@ export class EtcdLoad {
       const name = keyspaces[i % keyspaces.length]!
       const floor = this.#floor
       const startMs = Date.now()
-      const result = await this.mirror
-        .read(name, { freshness: { type: 'consistent' }, canGoElsewhere: i % 2 === 0 })
-        .catch((error: unknown) => CacheError.from(error, 'source_failed'))
+      const options = { freshness: { type: 'consistent' }, canGoElsewhere: i % 2 === 0 } as const
+      const result = await Promise.resolve(this.mirror.read(name, options)).catch(
+        (error: unknown) => CacheError.from(error, 'source_failed'),
+      )
       if (result instanceof CacheError) {
         this.#count(result.code)
         await pause(20)
@@ -227,9 +228,10 @@ export class EtcdLoad {
     for (let attempt = 1; ; attempt++) {
       const [last] = entries.map(entry => entry.modRevision).toSorted((x, y) => y - x)
       const freshness = { type: 'not-older-than', revision: last ?? (1 as Revision) } as const
-      const outcome = await this.mirror
-        .read(name, { freshness, canGoElsewhere: false })
-        .catch((error: unknown) => CacheError.from(error, 'source_failed'))
+      const options = { freshness, canGoElsewhere: false }
+      const outcome = await Promise.resolve(this.mirror.read(name, options)).catch(
+        (error: unknown) => CacheError.from(error, 'source_failed'),
+      )
       if (outcome instanceof CacheError || outcome.from !== 'mirror') {
         assert.ok(attempt < 20, `${name} cannot be read in the end`)
         continue

@@ -108,6 +108,45 @@ t.test('any sequence of uses leaves what a list in order of use would', async ()
   )
 })
 
+t.test('who goes through more than fits, again and again, finds what was kept first', async t => {
+  const segments = new SegmentCache<Encoded>(100)
+  const holders = Array.from({ length: 15 }, emptyLeaf)
+  const goThrough = (sparedBytes: number): number => {
+    let found = 0
+    for (const leaf of holders) {
+      if (segments.get(leaf, 'json') !== undefined) found++
+      else if (sparedBytes === 0) segments.set(leaf, 'json', { text: '' }, 10)
+      else segments.offer(leaf, 'json', { text: '' }, { bytes: 10, sparedBytes })
+    }
+    return found
+  }
+  goThrough(0)
+  t.equal(goThrough(0), 0, 'each is evicted before it is needed again')
+  for (let i = 0; i < 5; i++) t.equal(goThrough(450), 10)
+  t.equal(segments.bytes, 100)
+  const other = emptyLeaf()
+  segments.set(other, 'json', { text: 'small' }, 10)
+  t.equal(segments.get(other, 'json')?.text, 'small', 'others replace what was used least recently')
+  t.ok(goThrough(450) >= 8)
+})
+
+t.test('what is not used any more makes room in the end', async t => {
+  const segments = new SegmentCache<Encoded>(100)
+  const old = Array.from({ length: 10 }, emptyLeaf)
+  for (const leaf of old) segments.set(leaf, 'json', { text: 'old' }, 10)
+  const holders = Array.from({ length: 15 }, emptyLeaf)
+  let found = 0
+  for (let round = 0; round < 6; round++) {
+    found = 0
+    for (const leaf of holders) {
+      if (segments.get(leaf, 'json') !== undefined) found++
+      else segments.offer(leaf, 'json', { text: '' }, { bytes: 10, sparedBytes: 450 })
+    }
+  }
+  t.equal(found, 10)
+  t.ok(old.every(leaf => segments.get(leaf, 'json') === undefined))
+})
+
 function emptyLeaf(): SegmentHolder {
   return {}
 }

@@ -79,3 +79,96 @@ t.test('nothing is indexed for which there is no memory', async t => {
   for (let i = 0; i < 3; i++) await ask('app')
   t.strictSame(indexes(store, 'app'), ['app'])
 })
+
+/** A keyspace that is large enough to wait for its index, and who asks for parts of it. */
+function setUpLarge(): {
+  store: Keyspace
+  keeper: IndexKeeper
+  clock: FakeClock
+  reads: () => number
+  ask: (value: number, namespace?: string) => Promise<void> | undefined
+} {
+  const store = new Keyspace({ maxBatches: 100, maxAgeMs: 1e9, maxBytes: 1e9 })
+  const entries = Array.from({ length: 20_000 }, (_, i) => {
+    const name = String(i).padStart(5, '0')
+    const namespace = i < 100 ? 'a' : 'b'
+    return labelled(`/registry/configmaps/${namespace}/${name}`, { app: `${i % 100}` })
+  })
+  store.restore(entries, revision(1))
+  const clock = new FakeClock()
+  // Each slice is over as soon as it is looked at.
+  clock.yield = () => new Promise(resolve => clock.setTimer(1, resolve))
+  clock.monotonicMs = () => (now += 3)
+  let now = 0
+  let reads = 0
+  const keeper = new IndexKeeper({ storeOf: () => store, clock })
+  const makeReader: typeof slowReader = (...of) => {
+    const reader = slowReader(...of)
+    return {
+      ...reader,
+      read: entry => {
+        reads++
+        return reader.read(entry)
+      },
+      label: name => reader.label(name),
+      field: name => reader.field(name),
+    }
+  }
+  return {
+    store,
+    keeper,
+    clock,
+    reads: () => reads,
+    ask: (value, namespace = '') => {
+      const { query } = parseTarget(`/x?labelSelector=app%3D${value}`)!
+      const scope = { verb: 'list', namespace, name: '' } as const
+      const resource = builtIn('configmaps')
+      const route = { type: 'resource', schema: schemaOf(), resource, ...scope } as const
+      return keeper.asked(planRead(route as never, query) as ListPlan, { makeReader })
+    },
+  }
+}
+
+t.test('lists that come while their index is built wait for it, and it is built once', async t => {
+  const { store, clock, reads, ask } = setUpLarge()
+  t.equal(ask(1), undefined, 'the first looks at everything itself')
+  let done = 0
+  const waiting = Array.from({ length: 8 }, async (_, i) => {
+    const indexing = ask(i)
+    t.type(indexing, Promise)
+    await indexing
+    t.ok(store.latest().index('label:app'), 'the index is there when the wait is over')
+    done++
+  })
+  await clock.advance(20)
+  t.equal(done, 0)
+  t.equal(ask(1, 'a'), undefined, 'a small part is looked at sooner than everything is indexed')
+  const key = keyFromText('/registry/configmaps/b/19999')
+  store.apply(revision(2), [{ type: 'delete', key }], 0)
+  await clock.advance(1000)
+  await Promise.all(waiting)
+  t.ok(reads() <= 20_010, `each object is read once: ${reads()} reads of 20,000`)
+  t.equal(store.latest().index('label:app')?.count('99', { start: key, end: undefined }), 0)
+  t.equal(ask(5), undefined, 'now it answers at once')
+})
+
+t.test('a wait for an index ends when the index is dropped, or after a while', async t => {
+  const { keeper, clock, ask } = setUpLarge()
+  void ask(1)
+  const dropped = ask(2)
+  await clock.advance(5)
+  keeper.dropTo(0)
+  await dropped
+  void ask(1)
+  const waiting = ask(2)
+  // Nothing goes on meanwhile: other work takes all the time.
+  clock.yield = () => new Promise(() => {})
+  await clock.advance(14_000)
+  let isOver = false
+  void waiting?.then(() => (isOver = true))
+  await clock.advance(500)
+  t.notOk(isOver)
+  await clock.advance(1_000)
+  t.ok(isOver)
+  t.equal(clock.pendingTimers, 0)
+})

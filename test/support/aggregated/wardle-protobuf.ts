@@ -2,7 +2,8 @@
 
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { type ListMeta, listBody } from '../../../lib/codec/output/list-body.ts'
+import { listBody } from '../../../lib/codec/output/list-body.ts'
+import type { ListMeta } from '../../../lib/codec/output/list-meta.ts'
 import { joined, objectBody } from '../../../lib/codec/output/object-body.ts'
 import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-encoder.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'

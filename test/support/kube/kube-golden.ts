@@ -3,7 +3,7 @@
 import { readPage } from './read-page.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { Freshness } from '../../../lib/base/freshness.ts'
-import type { ListMeta } from '../../../lib/codec/output/list-body.ts'
+import type { ListMeta } from '../../../lib/codec/output/list-meta.ts'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { revision, type Revision } from '../../../lib/base/revision.ts'

@@ -104,7 +104,7 @@ export function nameOf(key: Key): string | undefined {
   return /^\/r\/([^/]+)\//.exec(key)?.[1]
 }
 
-export function read(
+export async function read(
   mirror: Mirror,
   keyspace: string,
   freshness: Freshness = { type: 'consistent' },

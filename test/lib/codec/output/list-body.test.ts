@@ -176,6 +176,29 @@ t.test('segments are made once and shared by all lists of one form', async t => 
   t.equal(segments.count, 9)
 })
 
+t.test(
+  'of a list that is larger than what may be kept, the same part is found every time',
+  async t => {
+    const runs = runsOf(Array.from({ length: 200 }, (_, i) => configMap(`n${i}`, {}, i + 1)))
+    const [whole] = [drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs }))]
+    const segments = new SegmentCache<Segment>(Math.floor(whole.text.length * 0.9))
+    const request = { shown: shownAs(), isPretty: false, meta, runs, segments }
+    const name = segmentNameOf(encoder, shownAs())
+    const kept = (): number => runs.filter(({ leaf }) => segments.get(leaf!, name)).length
+    const listed = (items: number): number => {
+      t.equal(drained(listBody(encoder, { ...request, items })).text, whole.text)
+      return kept()
+    }
+    const first = listed(200)
+    t.ok(first > 0 && first < runs.length, `${first} of ${runs.length}`)
+    const before = runs.map(({ leaf }) => segments.get(leaf!, name))
+    listed(200)
+    const after = runs.map(({ leaf }) => segments.get(leaf!, name))
+    const same = after.filter((segment, i) => segment !== undefined && segment === before[i]).length
+    t.ok(same >= first - 1, `${same} of ${first} were found again`)
+  },
+)
+
 t.test('rows are kept, but for those that have aged', async t => {
   const segments = new SegmentCache<Segment>(1_000_000)
   const old = Array.from({ length: 4 }, (_, i) => configMap(`old-${i}`))
