@@ -71,7 +71,7 @@ export const upstreamOptions: readonly Option[] = [
 ]
 
 /** What the connection to the upstream is made from. */
-export interface UpstreamConnection {
+export interface UpstreamSettings {
   readonly urls: readonly URL[]
   readonly ca?: Buffer | undefined
   readonly own?: KeyPair | undefined
@@ -80,7 +80,7 @@ export interface UpstreamConnection {
 }
 
 /** The upstream that the options name; undefined if they name none. */
-export function upstreamConnection(values: OptionValues): UpstreamConnection | undefined {
+export function upstreamConnection(values: OptionValues): UpstreamSettings | undefined {
   const urls = listed(values, 'upstream').map(urlOf)
   if (urls.length === 0) {
     const stray = upstreamOptions.find(

@@ -17,19 +17,19 @@ export interface FieldPlan {
   readonly form: FieldForm
   /** Texts may be API names. */
   readonly hasNames: boolean
-  readonly child: PathNode | undefined
+  readonly child: RowNode | undefined
 }
 
-export class PathNode {
+export class RowNode {
   readonly id: number
   /** Names in it describe the object, not who has written it. */
   readonly isOrdered: boolean
   readonly #type: MessageType
-  readonly #above: readonly PathNode[]
+  readonly #above: readonly RowNode[]
   readonly #ids: { next: number }
   #fields: (FieldPlan | undefined)[] | undefined = undefined
 
-  constructor(type: MessageType, above: readonly PathNode[] = [], ids = { next: 1 }) {
+  constructor(type: MessageType, above: readonly RowNode[] = [], ids = { next: 1 }) {
     this.id = ids.next++
     this.#type = type
     this.#above = above
@@ -55,10 +55,10 @@ export class PathNode {
     return plans
   }
 
-  #childOf(name: string): PathNode {
+  #childOf(name: string): RowNode {
     const known = [this, ...this.#above].find(node => node.#type.name === name)
     if (known !== undefined) return known
-    return new PathNode(this.#type.schema.messageType(name), [this, ...this.#above], this.#ids)
+    return new RowNode(this.#type.schema.messageType(name), [this, ...this.#above], this.#ids)
   }
 }
 

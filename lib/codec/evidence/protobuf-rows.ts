@@ -7,7 +7,7 @@ import { minors, schemaOf } from '../schema/schema.ts'
 import type { StoredValue } from '../served/view.ts'
 import { NotExact } from '../not-exact.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
-import { type FieldPlan, PathNode } from './path-nodes.ts'
+import { type FieldPlan, RowNode } from './path-nodes.ts'
 import type { NamesInOrder } from './names-in-order.ts'
 import { mixed, type RowTable } from './row-table.ts'
 import { nameHash, quantityClasses, textClasses, textHash } from './text-classes.ts'
@@ -27,7 +27,7 @@ export class ProtobufRows {
   readonly #rows: RowTable
   readonly #names: NamesInOrder
   readonly #ids = { next: 1 }
-  readonly #roots = new Map<string, PathNode>()
+  readonly #roots = new Map<string, RowNode>()
   /** Classes of all texts of the object. */
   #textClasses = 0
   /** Of the field under way. */
@@ -53,19 +53,19 @@ export class ProtobufRows {
     return true
   }
 
-  #rootOf(apiVersion: string, kind: string): PathNode | undefined {
+  #rootOf(apiVersion: string, kind: string): RowNode | undefined {
     const name = `${apiVersion} ${kind}`
     const known = this.#roots.get(name)
     if (known !== undefined) return known
     // The newest schema knows the most fields. Fields that it does not know count by their bytes.
     const found = schemaOf(minors().at(-1)).findKind(apiVersion, kind)
     if (found === undefined) return undefined
-    const root = new PathNode(found.type, [], this.#ids)
+    const root = new RowNode(found.type, [], this.#ids)
     this.#roots.set(name, root)
     return root
   }
 
-  #message(node: PathNode, bytes: Uint8Array, window: Window): boolean {
+  #message(node: RowNode, bytes: Uint8Array, window: Window): boolean {
     const { end, depth } = window
     if (depth > depthMax) return false
     const { fields } = node
@@ -224,7 +224,7 @@ interface Place {
   readonly end: number
   readonly wire: number
   readonly depth: number
-  readonly node: PathNode
+  readonly node: RowNode
   readonly field: number
 }
 

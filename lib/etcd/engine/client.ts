@@ -1,4 +1,4 @@
-/** The engine's door in process: a `Client` without sockets or encoding. What it hands out are the engine's own entries, so that
+/** The engine's client in process: a `Client` without sockets or encoding. What it hands out are the engine's own entries, so that
  *  engine and mirror share every key and value. */
 
 import { CacheError } from '../../base/errors.ts'

@@ -31,7 +31,7 @@ const errorCodes = [429, 500, 503, 504] as const
 export type ErrorCode = (typeof errorCodes)[number]
 
 /** Which requests a rule concerns. What is undefined does not matter. */
-export interface Selection {
+export interface RequestSelection {
   readonly verbs: ReadonlySet<string> | undefined
   /** `pods` or `deployments.apps`. */
   readonly resources: ReadonlySet<string> | undefined
@@ -44,7 +44,7 @@ export interface FaultRule {
   /** As it was written. */
   readonly text: string
   readonly effect: Effect | Compaction
-  readonly selection: Selection
+  readonly selection: RequestSelection
   /** The share of these requests that it happens to. */
   readonly share: number
   /** It happens so often at most. */

@@ -7,7 +7,7 @@
 export type ScalarStyle = 'plain' | 'single' | 'double' | 'literal'
 
 /** What matters of a text beside its style. */
-export interface ScalarForm {
+export interface YamlScalar {
   readonly style: ScalarStyle
   /** A name with a line break cannot stand before a colon. */
   readonly isMultiline: boolean
@@ -22,14 +22,14 @@ const wordsThatAreNoTexts: ReadonlySet<string> = new Set(
 )
 
 /** How `text` is written; `isName` when it stands before a colon. */
-export function scalarForm(text: string, isName: boolean): ScalarForm {
+export function scalarForm(text: string, isName: boolean): YamlScalar {
   if (plainWords.test(text) && !wordsThatAreNoTexts.has(text)) return plainForm
   const marks = marksOf(text)
   const { isMultiline } = marks
   return { style: styleOf(text, marks, isName), isMultiline }
 }
 
-const plainForm: ScalarForm = { style: 'plain', isMultiline: false }
+const plainForm: YamlScalar = { style: 'plain', isMultiline: false }
 
 function styleOf(text: string, marks: TextMarks, isName: boolean): ScalarStyle {
   if (text.includes('\n')) return isName || !marks.isBlockAllowed ? 'double' : 'literal'

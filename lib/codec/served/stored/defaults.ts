@@ -3,7 +3,7 @@
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../json/tree.ts'
 import { type Field, type MessageType, type ReadDefault, perSchema } from '../../schema/schema.ts'
-import { type Place, applySpecialDefaults } from './special-defaults.ts'
+import { type MessagePlace, applySpecialDefaults } from './special-defaults.ts'
 import { membersOf } from './typed-json.ts'
 
 /** Fills in what is absent in the object of a kind, at any depth. */
@@ -16,7 +16,7 @@ export function applyDecodeDefaults(object: JsonObject, type: MessageType, root:
   applyTo(object, type, { root, member: '', isRead: false })
 }
 
-function applyTo(object: JsonObject, type: MessageType, place: Place): void {
+function applyTo(object: JsonObject, type: MessageType, place: MessagePlace): void {
   applySpecialDefaults(object, type, place)
   for (const rule of rulesOf(type.schema).get(type.name) ?? []) applyRule(object, type, rule, place)
   for (const field of type.fields) {
@@ -29,7 +29,12 @@ function applyTo(object: JsonObject, type: MessageType, place: Place): void {
 }
 
 /** Messages that are no pointers are there even when they are not. */
-function applyInside(object: JsonObject, field: Field, message: MessageType, outer: Place): void {
+function applyInside(
+  object: JsonObject,
+  field: Field,
+  message: MessageType,
+  outer: MessagePlace,
+): void {
   const place = { ...outer, member: field.jsonName }
   let value = object.get(field.jsonName) ?? null
   if (value === null && field.container === 'single' && !field.isPointer) {
@@ -58,7 +63,7 @@ function applyRule(
   object: JsonObject,
   type: MessageType,
   { field, value, when, root, path }: ReadDefault,
-  place: Place,
+  place: MessagePlace,
 ): void {
   if (root !== undefined && !place.root.endsWith(` ${root}`)) return
   if (path !== undefined && !path.endsWith(`.${place.member}`)) return

@@ -7,7 +7,7 @@ import { isLatestImage } from './image-reference.ts'
 import type { MessageType } from '../../schema/schema.ts'
 
 /** Where a message is: the kind of the object, and the member that it is in. */
-export interface Place {
+export interface MessagePlace {
   /** As `batch/v1 Job`. */
   readonly root: string
   readonly member: string
@@ -15,7 +15,7 @@ export interface Place {
   readonly isRead: boolean
 }
 
-type Apply = (object: JsonObject, place: Place, type: MessageType) => void
+type Apply = (object: JsonObject, place: MessagePlace, type: MessageType) => void
 
 /** By the type of the message that they are applied to. */
 const byType: Readonly<Record<string, Apply>> = {
@@ -51,7 +51,11 @@ const byType: Readonly<Record<string, Apply>> = {
   'storage/v1beta1.CSIDriverSpec': refuseNoTokens,
 }
 
-export function applySpecialDefaults(object: JsonObject, type: MessageType, place: Place): void {
+export function applySpecialDefaults(
+  object: JsonObject,
+  type: MessageType,
+  place: MessagePlace,
+): void {
   if (Object.hasOwn(byType, type.name)) byType[type.name]?.(object, place, type)
 }
 
@@ -129,7 +133,7 @@ function perTypeNames(): (type: MessageType) => readonly string[] {
   }
 }
 
-function addEmptyDir(object: JsonObject, _place: Place, type: MessageType): void {
+function addEmptyDir(object: JsonObject, _place: MessagePlace, type: MessageType): void {
   // The source is inline in a volume; in a persistent one it is another type.
   if (volumeSources(type).every(name => isAbsent(object.get(name)))) {
     object.set('emptyDir', new Map())
@@ -137,7 +141,7 @@ function addEmptyDir(object: JsonObject, _place: Place, type: MessageType): void
 }
 
 /** An old name of the service account; and in pods, not in templates, the ports of the host's network. */
-function completePodSpec(spec: JsonObject, { root }: Place): void {
+function completePodSpec(spec: JsonObject, { root }: MessagePlace): void {
   const [name, old] = [spec.get('serviceAccountName'), spec.get('serviceAccount')]
   if (isText(name)) spec.set('serviceAccount', name)
   else if (isText(old)) spec.set('serviceAccountName', old)
@@ -213,7 +217,7 @@ function mirrorDataSource(claim: JsonObject): void {
 }
 
 /** What a pod's containers, and the pod as a whole, ask for where only limits are given. Not in templates. */
-function completePod(pod: JsonObject, _place: Place, { schema }: MessageType): void {
+function completePod(pod: JsonObject, _place: MessagePlace, { schema }: MessageType): void {
   dropInitAnnotations(pod)
   const spec = pod.get('spec')
   if (!(spec instanceof Map)) return
@@ -302,7 +306,7 @@ function refuseNoTokens(spec: JsonObject): void {
 }
 
 /** Only of jobs, not of the templates of cron jobs. */
-function completeJob(spec: JsonObject, { root }: Place): void {
+function completeJob(spec: JsonObject, { root }: MessagePlace): void {
   if (root !== 'batch/v1 Job') return
   const fill = (name: string, value: JsonValue): void => {
     if (isAbsent(spec.get(name))) spec.set(name, value)

@@ -7,7 +7,7 @@ import { memberElement } from './sets/path-element.ts'
 export type FieldFilter = (fields: FieldSet, apiVersion: string) => FieldSet
 
 /** What is written: a resource in the version of the request, or a subresource of it. */
-export interface Written {
+export interface WriteTarget {
   readonly group: string
   readonly resource: string
   readonly apiVersion: string
@@ -16,7 +16,7 @@ export interface Written {
   readonly hasCustomStatus: boolean | undefined
 }
 
-export function withoutResetFields(written: Written): FieldFilter {
+export function withoutResetFields(written: WriteTarget): FieldFilter {
   if (written.hasCustomStatus !== undefined) return customFilter(written)
   const name = written.group === '' ? written.resource : `${written.resource}.${written.group}`
   const kept = keptBySubresource[`${name}/${written.subresource}`]
@@ -26,7 +26,7 @@ export function withoutResetFields(written: Written): FieldFilter {
 }
 
 /** Of custom resources, only owners in the version of the request lose what is reset. */
-function customFilter({ apiVersion, subresource, hasCustomStatus }: Written): FieldFilter {
+function customFilter({ apiVersion, subresource, hasCustomStatus }: WriteTarget): FieldFilter {
   let reset: FieldSet | undefined
   if (subresource === 'status') reset = metadataAndSpec
   else if (subresource === '' && hasCustomStatus === true) reset = status
