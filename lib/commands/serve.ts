@@ -1,21 +1,20 @@
 /** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
 
 import { availableParallelism } from 'node:os'
-import { type CancelTimer, sleep } from '../base/clock.ts'
+import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { type EtcdConnection, etcdConnection, isEmbedded } from '../config/etcd.ts'
-import { follow } from '../base/follow.ts'
 import { type EtcdListen, etcdListenOf } from '../config/etcd-listen.ts'
 import { addressOf } from '../config/listen.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import { threadsOf } from '../config/threads.ts'
 import type { Client } from '../etcd/client.ts'
-import { GrpcClient } from '../etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
+import { openEtcdClient } from './etcd-client.ts'
 import { replayPlanOf, startReplay } from './replay.ts'
 import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
 import { prepareThreads, type ThreadsOptions } from '../compose/threads.ts'
@@ -74,36 +73,16 @@ interface MirroredEtcd {
 
 /** Does a task with an etcd that is there. */
 async function inEtcd(
-  { values, logger }: CommandContext,
+  context: CommandContext,
   connection: EtcdConnection,
   task: (etcd: MirroredEtcd) => Promise<void>,
 ): Promise<void> {
-  const client = new GrpcClient(connection)
-  const stopFollowing = followEtcdFiles(values, connection.tls, { client, logger })
+  const etcd = openEtcdClient(connection, context)
   try {
-    await task({ client, name: connection.endpoints.join(', ') })
+    await task({ client: etcd.client, name: connection.endpoints.join(', ') })
   } finally {
-    stopFollowing()
-    await client.close()
+    await etcd.close()
   }
-}
-
-/** Has the client of etcd use renewed certificates. */
-function followEtcdFiles(
-  values: OptionValues,
-  current: EtcdConnection['tls'],
-  { client, logger }: { readonly client: GrpcClient; readonly logger: Logger },
-): CancelTimer {
-  return follow({
-    what: 'certificates for etcd',
-    current,
-    read: () => etcdConnection(values).tls,
-    onChange(tls) {
-      if (tls !== undefined) client.renew(tls)
-    },
-    clock: systemClock,
-    logger,
-  })
 }
 
 /** Does a task with an etcd of our own, filled as it was asked for. */
@@ -128,16 +107,14 @@ async function inEmbeddedEtcd(
 }
 
 /** Serves etcd's own API and nothing else. */
-async function serveEtcdOnly(
-  { values, logger, signal }: CommandContext,
-  listen: EtcdListen,
-): Promise<void> {
+async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promise<void> {
+  const { values, logger, signal } = context
   const connection = etcdConnection(values)
-  const client = new GrpcClient(connection)
+  const etcd = openEtcdClient(connection, context)
   const takeRoomBack = giveCollectorRoom()
   try {
     const service = await startEtcdService({
-      client,
+      client: etcd.client,
       connection,
       listen,
       adminListen: adminListenOf(values),
@@ -148,7 +125,7 @@ async function serveEtcdOnly(
     await service.stop()
   } finally {
     takeRoomBack()
-    await client.close()
+    await etcd.close()
   }
   logger.info('stopped')
 }
@@ -174,7 +151,7 @@ async function serveApi(
   etcd: MirroredEtcd,
 ): Promise<void> {
   const others = [...plan.etcd.others].map(([endpoints, prefixes]) => ({
-    client: new GrpcClient(etcdConnection(context.values, [endpoints])),
+    ...openEtcdClient(etcdConnection(context.values, [endpoints]), context),
     prefixes,
   }))
   try {
@@ -187,7 +164,7 @@ async function serveApi(
       threads,
     })
   } finally {
-    await Promise.all(others.map(other => other.client.close()))
+    await Promise.all(others.map(other => other.close()))
   }
 }
 

@@ -1,0 +1,33 @@
+import { copyFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { openEtcdClient } from '../../../lib/commands/etcd-client.ts'
+import { etcdConnection } from '../../../lib/config/etcd.ts'
+import { load } from '../../../lib/config/load.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { silentLogger } from '../../support/silent-logger.ts'
+
+t.test('every client of an etcd uses renewed certificates until it is closed', async t => {
+  const ca = join(t.testdir({}), 'ca.pem')
+  await copyFile('test/support/certs/ca.pem', ca)
+  const args = ['serve', '--etcd', 'https://localhost:1', '--etcd-cacert', ca]
+  const invocation = load(args, {})
+  if (invocation.kind !== 'run') throw new Error('not to be run')
+  const { values } = invocation
+  const clock = new FakeClock()
+  const said: string[] = []
+  const logger = { ...silentLogger, info: (message: string): void => void said.push(message) }
+  const clients = [undefined, ['https://localhost:2']].map(endpoints =>
+    openEtcdClient(etcdConnection(values, endpoints), { values, logger, clock }),
+  )
+  await clock.advance(10_000)
+  t.strictSame(said, [])
+  await copyFile('test/support/certs/renewed.pem', ca)
+  await clock.advance(10_000)
+  t.strictSame(said, [
+    'certificates for etcd at https://localhost:1 were renewed',
+    'certificates for etcd at https://localhost:2 were renewed',
+  ])
+  for (const client of clients) await client.close()
+  t.equal(clock.pendingTimers, 0)
+})
