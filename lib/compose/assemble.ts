@@ -24,6 +24,7 @@ import { createAuthorizer, RuleChanges } from '../http/auth/authorization.ts'
 import { Followers, onAnyChange } from '../upkeep/followers.ts'
 import { ServiceHealth } from '../upkeep/service-health.ts'
 import { IndexKeeper } from '../upkeep/index-keeper.ts'
+import { KeyspaceSizes, type KeyspaceSizesOptions } from '../upkeep/keyspace-sizes.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
@@ -71,6 +72,7 @@ export interface ServiceParts {
   readonly segments: SegmentCache<Segment>
   readonly segmentKeeper: SegmentKeeper
   readonly indexes: IndexKeeper
+  readonly sizes: KeyspaceSizes
   readonly threads: Threads | undefined
   readonly handler: Handler
   readonly onFault: OnFault
@@ -86,8 +88,9 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const registry = createRegistry(kept, serverAddress)
   const followers = new Followers()
   const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry })
-  const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
+  const sized = sizedOf(options, { storeOf, clock })
+  const { segments, sizes } = sized
   const fits = (bytes: number): boolean => (memory ?? options.copies)?.fits(bytes) ?? true
   const indexes = new IndexKeeper({ storeOf, clock, fits })
   const hubs = new WatchHubs(mirrors, clock)
@@ -103,6 +106,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   })
   const memory = createMemoryKeeper(options, {
     ...(threads?.kept ?? { segments, indexes }),
+    sizes,
     clock,
     keyspaces: () => keyspacesOf(mirrors),
     storeOf,
@@ -129,7 +133,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
     options.copies === undefined ? slabs : undefined,
     indexes,
     new ViewKeeper(() => registry.state.registry, storeOf, clock),
-    memory,
+    sizes,
     upstreamSide,
     health,
     writeSide?.controllers,
@@ -142,12 +146,23 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const faults = createFaults(options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
-  const segmentKeeper = new SegmentKeeper(segments, clock)
-  const made = { segments, segmentKeeper, indexes }
-  const sides = { ...shown, ...made, memory, writeSide, threads }
-  const parts = { ...shared, ...sides, onFault: faultLogger(metrics.access, logger) }
+  const onFault = faultLogger(metrics.access, logger)
+  const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, threads, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
+}
+
+/** Encoded objects, what lets go of them, and what counts the contents of keyspaces. */
+function sizedOf(
+  options: ServiceOptions,
+  parts: Pick<KeyspaceSizesOptions, 'storeOf' | 'clock'>,
+): Pick<ServiceParts, 'segments' | 'segmentKeeper' | 'sizes'> {
+  const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
+  return {
+    segments,
+    segmentKeeper: new SegmentKeeper(segments, parts.clock),
+    sizes: new KeyspaceSizes({ ...parts, trees: 1 + (options.threads?.count ?? 0) }),
+  }
 }
 
 /** The first etcd, and then the others. */

@@ -21,6 +21,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { CertificateDates } from '../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../ops/system.ts'
 import type { SegmentCache } from '../store/segments.ts'
+import type { KeyspaceSizes } from '../upkeep/keyspace-sizes.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
 import { mirroredKeyspaces, specialKeyspaces } from '../kube/resources/special-keyspaces.ts'
 import { digests } from '../ops/digests.ts'
@@ -132,6 +133,7 @@ export function createUpstreamSide(
 
 interface Watched {
   readonly segments: SegmentCache<Segment>
+  readonly sizes: KeyspaceSizes
   readonly mirrors: Mirrors
   readonly watches: OpenWatches
   readonly upstreamSide: UpstreamSide | undefined
@@ -142,7 +144,7 @@ interface Watched {
 
 /** Shows what there is. */
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
-  const { segments, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
+  const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   // These are the main thread's, if there are several.
   if (options.copies === undefined) {
@@ -150,7 +152,9 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
     metrics.showVersions(version)
     metrics.watchCertificates(new CertificateDates(options.certificateFiles ?? []))
     metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
-    metrics.watchKeyspaces(() => mirrors.statuses())
+    metrics.watchKeyspaces(() =>
+      mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) })),
+    )
   }
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(segments)

@@ -69,6 +69,7 @@ export class Service {
     parts.upstreamSide?.start()
     parts.memory?.start()
     parts.segmentKeeper.start()
+    parts.sizes.start()
     parts.faults?.start()
     parts.upstreamSide?.readSwitch.onChange(isOn => parts.threads?.passThrough(isOn))
     parts.recent.start()
@@ -182,7 +183,7 @@ export class Service {
 
   async #stop(): Promise<void> {
     const { clock, health, watches, authorizer, memory, writeSide, faults, recent } = this.#parts
-    const { segmentKeeper } = this.#parts
+    const { segmentKeeper, sizes } = this.#parts
     const { front, admin, etcdDoor, stopTls } = this.#servers
     stopTls()
     health.stop()
@@ -190,7 +191,8 @@ export class Service {
     const cancel = clock.setTimer(drainMaxMs, () => front.close())
     const drained = front.drain()
     watches.stop()
-    for (const part of [authorizer, memory, segmentKeeper, writeSide, faults, recent]) part?.stop()
+    const keepers = [memory, segmentKeeper, sizes]
+    for (const part of [authorizer, ...keepers, writeSide, faults, recent]) part?.stop()
     await Promise.all([drained, etcdDoor?.stop(drainMaxMs)])
     cancel()
     admin?.close()

@@ -8,11 +8,10 @@ import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
 import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
-import { type Key, prefixRange, textFromKey } from '../base/keys.ts'
+import { type Key, textFromKey } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
-import type { Batch, KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
-import type { Follower } from './followers.ts'
+import type { KeyspaceSizes } from './keyspace-sizes.ts'
 
 /** How much memory each part uses. */
 export interface MemoryFigures {
@@ -44,6 +43,7 @@ export interface MemoryKeeperOptions {
   /** The keyspaces that are mirrored now. */
   readonly keyspaces: () => readonly Key[]
   readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly sizes: KeyspaceSizes
   /** Whether a keyspace may be dropped: there is an upstream to pass to, and nothing else needs it. */
   readonly canDrop: (keyspace: Key) => boolean
   readonly drop: (keyspace: Key) => void
@@ -53,23 +53,17 @@ export interface MemoryKeeperOptions {
   readonly logger: Logger
 }
 
-/** An entry's object, its key, and its share of the tree: bench/store, at 1,000,000 keys. */
-const entryBytes = 240
 const intervalMs = 1_000
-/** Counting gives way after this many entries, which take less than a millisecond. */
-const sliceEntries = 10_000
 
-export class MemoryKeeper implements Follower {
+export class MemoryKeeper {
   /** Resolves when the data does not fit into the budget at start, and no keyspace can be dropped. */
   readonly refused: Promise<CacheError>
   readonly #options: MemoryKeeperOptions
   #refuse: (refusal: CacheError) => void = () => {}
-  readonly #bytes = new Map<Key, number>()
-  readonly #uncounted = new Set<Key>()
   #droppedKeyspaces = 0
   #isStarting = true
   #isOver = false
-  #isChecking = false
+  #checking: Promise<void> | undefined
   #cancel: CancelTimer = () => {}
 
   constructor(options: MemoryKeeperOptions) {
@@ -90,26 +84,12 @@ export class MemoryKeeper implements Follower {
     void this.check().then(() => (this.#isStarting = false))
   }
 
-  applied(keyspace: Key, { events }: Batch): void {
-    let change = 0
-    for (const { before, after } of events) change += this.#weightOf(after) - this.#weightOf(before)
-    this.#bytes.set(keyspace, (this.#bytes.get(keyspace) ?? 0) + change)
-  }
-
-  reset(keyspace: Key): void {
-    this.#uncounted.add(keyspace)
-  }
-
-  stateChanged(keyspace: Key): void {
-    this.#uncounted.add(keyspace)
-  }
-
   get figures(): MemoryFigures {
-    const { budgetBytes, segments, indexes, keyspaces, storeOf } = this.#options
+    const { budgetBytes, segments, indexes, keyspaces, sizes, storeOf } = this.#options
     let mirrorBytes = 0
     let historyBytes = 0
     for (const keyspace of keyspaces()) {
-      mirrorBytes += this.#bytes.get(keyspace) ?? 0
+      mirrorBytes += sizes.bytesOf(keyspace)
       historyBytes += storeOf(keyspace)?.historyBytes ?? 0
     }
     return {
@@ -134,32 +114,12 @@ export class MemoryKeeper implements Follower {
   }
 
   /** Counts, and frees what is over the budget. */
-  async check(): Promise<void> {
-    if (this.#isChecking) return
-    this.#isChecking = true
-    try {
-      for (const keyspace of this.#uncounted) {
-        this.#uncounted.delete(keyspace)
-        await this.#count(keyspace)
-      }
-      this.#fit()
-    } finally {
-      this.#isChecking = false
-    }
-  }
-
-  /** Begins at zero, so that changes during the count are counted once. */
-  async #count(keyspace: Key): Promise<void> {
-    const store = this.#options.storeOf(keyspace)
-    this.#bytes.set(keyspace, 0)
-    if (store === undefined) return
-    let bytes = 0
-    let entries = 0
-    for (const entry of store.latest().iterate(prefixRange(keyspace))) {
-      bytes += this.#weightOf(entry)
-      if (++entries % sliceEntries === 0) await this.#options.clock.yield()
-    }
-    this.#bytes.set(keyspace, (this.#bytes.get(keyspace) ?? 0) + bytes)
+  check(): Promise<void> {
+    this.#checking ??= this.#options.sizes
+      .count()
+      .then(() => this.#fit())
+      .finally(() => (this.#checking = undefined))
+    return this.#checking
   }
 
   #fit(): void {
@@ -179,12 +139,6 @@ export class MemoryKeeper implements Follower {
   }
 
   /** Values lie in memory once, everything else in each tree. */
-  #weightOf(entry: KeyValue | undefined): number {
-    if (entry === undefined) return 0
-    const trees = 1 + (this.#options.copies?.count ?? 0)
-    return trees * (entryBytes + entry.key.length) + entry.valueLength
-  }
-
   /** The largest histories are trimmed first. */
   #trimHistories(excess: number): void {
     const { keyspaces, storeOf, copies } = this.#options
@@ -205,9 +159,9 @@ export class MemoryKeeper implements Follower {
   }
 
   #dropLargest(): boolean {
-    const { keyspaces, canDrop, drop, logger } = this.#options
+    const { keyspaces, canDrop, drop, sizes, logger } = this.#options
     const candidates = keyspaces().filter(canDrop)
-    const weight = (keyspace: Key): number => this.#bytes.get(keyspace) ?? 0
+    const weight = (keyspace: Key): number => sizes.bytesOf(keyspace)
     candidates.sort((a, b) => weight(b) - weight(a))
     const [largest] = candidates
     if (largest === undefined || weight(largest) === 0) return false
@@ -218,7 +172,7 @@ export class MemoryKeeper implements Follower {
         bytes: weight(largest),
       },
     )
-    this.#bytes.delete(largest)
+    sizes.forget(largest)
     this.#droppedKeyspaces++
     drop(largest)
     return true

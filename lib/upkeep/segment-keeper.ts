@@ -2,6 +2,7 @@
  *  again when they are asked for. */
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
+import { repeat } from '../base/timers.ts'
 
 /** What is dropped from. */
 export interface AgingSegments {
@@ -25,10 +26,9 @@ export class SegmentKeeper {
   }
 
   start(): void {
-    this.#cancel = this.#clock.setTimer(periodMs, () => {
-      this.#segments.nextPeriod(periodsKept, droppedMax)
-      this.start()
-    })
+    this.#cancel = repeat(this.#clock, periodMs, () =>
+      this.#segments.nextPeriod(periodsKept, droppedMax),
+    )
   }
 
   stop(): void {

@@ -9,6 +9,8 @@ export interface KeyspaceFacts {
   readonly revision: number
   readonly oldest: number
   readonly entries: number
+  /** What the entries take; undefined where that is not counted. */
+  readonly bytes?: number | undefined
   readonly lagRevisions: number
   readonly lagMs: number
 }
@@ -21,7 +23,11 @@ const shownMax = 500
 /** A gauge for each fact of a keyspace, one for each state that it may be in, and one for how many are not shown. */
 export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
   const keyspaces = (): readonly KeyspaceFacts[] => shownOf(all())
-  const gauge = (name: string, help: string, valueOf: (facts: KeyspaceFacts) => number): Gauge =>
+  const gauge = (
+    name: string,
+    help: string,
+    valueOf: (facts: KeyspaceFacts) => number | undefined,
+  ): Gauge =>
     new Gauge({
       name: `watchglass_keyspace_${name}`,
       help,
@@ -29,7 +35,10 @@ export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
       registers: [],
       collect() {
         this.reset()
-        for (const facts of keyspaces()) this.set({ keyspace: facts.name }, valueOf(facts))
+        for (const facts of keyspaces()) {
+          const value = valueOf(facts)
+          if (value !== undefined) this.set({ keyspace: facts.name }, value)
+        }
       },
     })
   const state = new Gauge({
@@ -64,6 +73,11 @@ export function keyspaceGauges(all: () => readonly KeyspaceFacts[]): Gauge[] {
       one => one.oldest,
     ),
     gauge('entries', 'Entries at the newest revision.', one => one.entries),
+    gauge(
+      'bytes',
+      'Bytes that these entries take: keys, values, and what keeping them costs.',
+      one => one.bytes,
+    ),
     gauge(
       'lag_revisions',
       'How many revisions etcd is ahead of the keyspace, as far as is known.',

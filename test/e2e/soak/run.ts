@@ -75,7 +75,7 @@ async function informers(): Promise<string> {
 
 async function rolling(): Promise<string> {
   const { errors, ...figures } = await rollingRestart(scope, {
-    pods: Number(values.pods ?? 100),
+    pods: Number(values.pods ?? 40),
     changesPerSecond: Number(values.changes ?? 10),
     watchers: Number(values.watchers),
     listsPerSecond: Number(values.lists),
