@@ -8,17 +8,18 @@ import {
   errorFrame,
   eventFrame,
 } from '../../lib/codec/output/frames.ts'
-import type { ObjectEncoder } from '../../lib/codec/served/object-encoder.ts'
-import { includedObject } from '../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
+import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
+import { builtInResources } from '../../lib/kube/resources/built-ins.ts'
 import { compileFilter } from '../../lib/kube/selectors/filter.ts'
 import type { WatchPlan } from '../../lib/kube/read-plan.ts'
 import { parseTarget } from '../../lib/kube/request/request.ts'
 import { watchEvent } from '../../lib/kube/watch-events.ts'
 import { answerRecorded, storeAt } from '../support/kube/kube-golden.ts'
 import { slowReader } from '../support/kube/slow-selectable.ts'
-import { type RecordedWatch, frameBytes, watches } from './load.ts'
+import { type RecordedWatch, frameBytes, recordingOf, watches } from './load.ts'
 import { encoderOf, watchMediaType } from './outputs.ts'
 
 t.test('every recorded frame is made again, byte by byte', async t => {
@@ -65,6 +66,67 @@ t.test('every recorded frame is made again, byte by byte', async t => {
     t.comment(`equal ${name}: ${count}`)
   }
   t.strictSame(differences, [])
+})
+
+for (const minor of ['1.33', '1.34', '1.35']) {
+  t.test(`bookmarks of ${minor} are made again`, async t => {
+    const schema = schemaOf(minor)
+    const resources = builtInResources(schema)
+    let count = 0
+    for (const watch of recordingOf(minor).watches()) {
+      const [path] = watch.request.path.split('?')
+      const resource = resources.find(
+        ({ group, version, resource: name }) =>
+          path!.startsWith(group === '' ? `/api/${version}/` : `/apis/${group}/${version}/`) &&
+          path!.endsWith(`/${name}`),
+      )
+      if (resource?.storage === undefined) continue
+      const mediaType = watchMediaType(watch, resource)
+      const encoder = new ObjectEncoder(
+        { ...resource, storage: resource.storage, schema },
+        undefined,
+      )
+      for (const [i, frame] of watch.frames.entries()) {
+        const recorded = frameBytes(frame)
+        if (mediaType === undefined || !recorded.includes('BOOKMARK')) continue
+        const shown: Shown = { ...mediaType, includeObject: 'Metadata', now: 0 }
+        const options = { shown, hasColumns: i === 0 }
+        const made = makeFrame(encoder, recorded, { type: 'BOOKMARK', event: undefined, options })
+        const text = made instanceof NotExact ? made.reason : Buffer.from(made).toString('latin1')
+        t.equal(text, recorded.toString('latin1'), `${watch.id} ${watch.request.path}`)
+        count++
+      }
+    }
+    t.ok(count > 10, `${count} bookmarks`)
+  })
+}
+
+t.test('a Table without objects shows where the initial events end', async t => {
+  // As kube-apiservers 1.34 and 1.36 answer includeObject=None.
+  const [resource] = builtInResources(schemaOf()).filter(one => one.resource === 'configmaps')
+  const { storage } = resource!
+  const encoder = new ObjectEncoder(
+    { ...resource!, storage: storage!, schema: schemaOf() },
+    undefined,
+  )
+  const shown: Shown = {
+    encoding: 'json',
+    rendering: 'Table',
+    renderingVersion: 'v1',
+    includeObject: 'None',
+    now: 0,
+  }
+  for (const [endsInitialEvents, object] of [
+    [false, 'null'],
+    [
+      true,
+      '{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}',
+    ],
+  ] as const) {
+    const bookmark = { revision: 7, endsInitialEvents }
+    const frame = bookmarkFrame(encoder, bookmark, { shown, hasColumns: false })
+    t.match(Buffer.from(frame as Uint8Array).toString(), `"object":${object}}]}}`)
+  }
 })
 
 function makeFrame(

@@ -7,7 +7,7 @@ import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import { type ObjectEncoder, type Shown, openRow } from '../served/object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
-import { schemaOf } from '../schema/schema.ts'
+import { hasZeroTimes, schemaOf } from '../schema/schema.ts'
 import type { LearnedOutput } from '../served/learned/learned-output.ts'
 import { apiVersionOf } from './output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
@@ -81,21 +81,15 @@ export function bookmarkFrame(
   if (shown.rendering === 'Table') {
     openTable(encoder, options, String(bookmark.revision))
     openRow(object, encoder.table.emptyRow())
-    if (shown.includeObject === 'None') object.appendAscii('null')
-    else if (shown.includeObject === 'Metadata') {
-      appendPartialBookmark(bookmark, shown.renderingVersion)
-    } else {
-      const whole = emptyObject(encoder, bookmark)
-      if (whole instanceof NotExact) return whole
-      object.append(whole)
-    }
+    const problem = appendRowBookmark(encoder, bookmark, shown)
+    if (problem !== undefined) return problem
     object.appendAscii('}]}')
-  } else if (shown.rendering === 'object') {
-    const whole = emptyObject(encoder, bookmark)
-    if (whole instanceof NotExact) return whole
-    object.append(whole)
   } else {
-    appendPartialBookmark(bookmark, shown.renderingVersion)
+    const problem =
+      shown.rendering === 'object'
+        ? appendEmptyObject(encoder, bookmark)
+        : appendPartialBookmark(encoder, bookmark, shown.renderingVersion)
+    if (problem !== undefined) return problem
   }
   if (shown.encoding !== 'protobuf') return wrapJson(encoder, 'BOOKMARK', shown)
   const message = protobufFromJson(object.bytes, 0, object.length, encoder.kind.schema)
@@ -154,11 +148,37 @@ const noColumns = Buffer.from('null')
 
 const initialEventsEnd = '"k8s.io/initial-events-end":"true"'
 
-function appendPartialBookmark(bookmark: Bookmark, version: ViewVersion): void {
-  object.append(partialHead[version])
-  const annotations = bookmark.endsInitialEvents ? `,"annotations":{${initialEventsEnd}}` : ''
-  object.appendAscii(`{"resourceVersion":"${bookmark.revision}"${annotations}}}`)
+/** The object of a bookmark's row. The end of the initial events is in its metadata, which is therefore shown to those that want no
+ *  objects, too. */
+function appendRowBookmark(
+  encoder: ObjectEncoder,
+  bookmark: Bookmark,
+  { includeObject, renderingVersion }: Shown,
+): NotExact | undefined {
+  if (includeObject === 'Object') return appendEmptyObject(encoder, bookmark)
+  if (includeObject === 'None' && !bookmark.endsInitialEvents) {
+    object.appendAscii('null')
+    return undefined
+  }
+  return appendPartialBookmark(encoder, bookmark, renderingVersion)
 }
+
+function appendPartialBookmark(
+  { kind }: ObjectEncoder,
+  bookmark: Bookmark,
+  version: ViewVersion,
+): NotExact | undefined {
+  const { learned } = kind
+  if (learned !== undefined && learned.emptyObject === undefined) return unknownBookmark
+  object.append(partialHead[version])
+  const zeroTime = hasZeroTimes(kind.schema) ? ',"creationTimestamp":null' : ''
+  const annotations = bookmark.endsInitialEvents ? `,"annotations":{${initialEventsEnd}}` : ''
+  const behindRevision = learned?.emptyObject?.beforeAnnotations ?? `"${zeroTime}`
+  object.appendAscii(`{"resourceVersion":"${bookmark.revision}${behindRevision}${annotations}}}`)
+  return undefined
+}
+
+const unknownBookmark = new NotExact('how the server writes a bookmark is not known')
 
 /** What the server makes of an empty object of its own: numbers that are pointers outside, and an annotation that is a number
  *  inside. */
@@ -169,6 +189,13 @@ const emptyObjects: Readonly<
   Deployment: { members: ',"spec":{"replicas":0}' },
   ReplicaSet: { members: ',"spec":{"replicas":0}' },
   StatefulSet: { members: ',"spec":{"replicas":0}' },
+}
+
+function appendEmptyObject(encoder: ObjectEncoder, bookmark: Bookmark): NotExact | undefined {
+  const whole = emptyObject(encoder, bookmark)
+  if (whole instanceof NotExact) return whole
+  object.append(whole)
+  return undefined
 }
 
 /** JSON of an object with all that Go writes even when there is nothing: by way of an empty protobuf message. */
@@ -201,7 +228,7 @@ function emptyLearned(
   { emptyObject: empty }: LearnedOutput,
   bookmark: Bookmark,
 ): Uint8Array | NotExact {
-  if (empty === undefined) return new NotExact('how the server writes a bookmark is not known')
+  if (empty === undefined) return unknownBookmark
   const annotations = bookmark.endsInitialEvents ? `,"annotations":{${initialEventsEnd}}` : ''
   const { beforeRevision, beforeAnnotations, behind } = empty
   return Buffer.from(

@@ -97,6 +97,14 @@ export function perSchema<T>(make: (schema: Schema) => T): (schema: Schema) => T
   }
 }
 
+/** Objects without a time of creation say so: `"creationTimestamp":null`. */
+export const hasZeroTimes: (schema: Schema) => boolean = perSchema(schema => {
+  const { fields } = schema.messageType('meta/v1.ObjectMeta')
+  return fields.some(
+    ({ jsonName, isOmittedWhenZero }) => jsonName === 'creationTimestamp' && !isOmittedWhenZero,
+  )
+})
+
 export class Schema {
   /** As `1.36`. */
   readonly minor: string

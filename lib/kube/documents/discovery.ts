@@ -4,8 +4,7 @@
  *  aggregated document names the group of a response only if it is another than the resource's own, but always for custom resources.
  *  A `Discovery` belongs to one registry; its documents are made when they are first asked for. */
 
-import type { Subresource } from '../../codec/schema/schema.ts'
-import type { Schema } from '../../codec/schema/schema.ts'
+import { hasZeroTimes, type Schema, type Subresource } from '../../codec/schema/schema.ts'
 import type { ApiService } from '../resources/api-services.ts'
 import { readDataFile } from '../../base/data-file.ts'
 import type { Digests } from '../../base/digests.ts'
@@ -240,13 +239,6 @@ export class Discovery {
     const items = sorted.map(aggregatedResource)
     return `{${name},"resources":[${items.join(',')}],"freshness":"Current"}`
   }
-}
-
-function hasZeroTimes(schema: Schema): boolean {
-  const { fields } = schema.messageType('meta/v1.ObjectMeta')
-  return fields.some(
-    ({ jsonName, isOmittedWhenZero }) => jsonName === 'creationTimestamp' && !isOmittedWhenZero,
-  )
 }
 
 /** Above those of definitions and remote services. */
