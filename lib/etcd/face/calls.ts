@@ -39,7 +39,7 @@ const rangePath = '/etcdserverpb.KV/Range'
 const compactPath = '/etcdserverpb.KV/Compact'
 const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth/AuthDisable'])
 
-/** Answers a call; or says that it must pass, perhaps with somebody who looks at etcd's answer. */
+/** Answers a call; or says that it must pass, perhaps with an observer of etcd's answer. */
 type Answer = (bytes: Buffer) => Promise<'answered' | PassObserver | undefined>
 
 export class Calls {
@@ -97,7 +97,7 @@ export class Calls {
     } else this.#takeWatch(call, watches)
   }
 
-  /** Lets a limited name do what it may. */
+  /** Answers or passes a call of a name with limited rights. */
   #takeLimited(call: GrpcCall, rights: Rights): void {
     const watches = this.#watches
     if (this.#access.isOpen(call.path)) {

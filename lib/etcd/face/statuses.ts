@@ -21,7 +21,7 @@ const codes: Readonly<Record<ErrorCode, number>> = {
   closed: grpcStatus.unavailable,
 }
 
-/** The status that a failure is told as. */
+/** The status of a failure. */
 export function statusOf(failure: CacheError): GrpcStatus {
   if (failure instanceof EtcdError) return { code: failure.status, details: failure.message }
   return { code: codes[failure.code], details: failure.message }

@@ -15,7 +15,7 @@ import {
 } from './messages.ts'
 import { RecordWriter } from './record.ts'
 
-/** As many calls of one thread as may be under way. */
+/** How many calls of one thread may be under way. */
 const callsMax = 2_000
 
 export class Calls {

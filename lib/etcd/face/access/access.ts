@@ -1,5 +1,5 @@
-/** Limits certificates to prefixes (`--etcd-listen-allow`). Of the calls only those are let through whose keys can be told; they go on with
- *  the request as we understand it, so that etcd does nothing that was not checked. */
+/** Limits certificates to prefixes (`--etcd-listen-allow`). Only calls whose keys are known are let through, and
+ *  their requests are written anew, so that etcd does nothing that was not checked. */
 
 import { CacheError } from '../../../base/errors.ts'
 import { leaseIdCodec, leaseTimeToLiveCodec } from '../../proto/admin-messages.ts'

@@ -65,7 +65,7 @@ export class Rights {
       case 'txn':
         return this.mayTxn(operation.value)
       case undefined:
-        // etcd refuses an operation that is none.
+        // etcd refuses an empty operation.
         return true
     }
   }

@@ -32,7 +32,7 @@ export class EtcdSessions {
   #failures = 0
   #isClosed = false
 
-  /** Connects when it is first used. Fails with `invalid_request` for an endpoint that is none. */
+  /** Connects when it is first used. Fails with `invalid_request` for an invalid endpoint. */
   constructor({ endpoints, tls, clock }: EtcdSessionsOptions) {
     this.#members = endpoints.map(url => new Member(url, tls, clock))
   }

@@ -303,7 +303,7 @@ class PoolThread {
         options.onEnd(this.#reason)
       })
     })
-    // Whoever waits for it is told; nobody needs to.
+    // A failure reaches whoever awaits it, and is no unhandled rejection if nobody does.
     this.listening.catch(() => {})
   }
 
