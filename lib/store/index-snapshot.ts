@@ -21,6 +21,16 @@ export class IndexEntry {
   }
 }
 
+/** The terms of an entry. They must depend on the entry alone, and the function must not throw. */
+export type TermsOf = (entry: KeyValue) => readonly string[]
+
+/** How the terms of one key have changed. */
+export interface TermChanges {
+  /** Places in the index. */
+  readonly gone: readonly Key[]
+  readonly added: readonly IndexEntry[]
+}
+
 /** The trees of all complete indexes by name. Never changed: a change makes another map. */
 export type IndexTrees = ReadonlyMap<string, BTree<IndexEntry>>
 
@@ -64,6 +74,8 @@ function termRange(term: string, range: KeyRange): KeyRange {
 }
 
 /** The term in a prefix-free form: a zero byte in it is followed by a one, and two zero bytes end it. */
-function termPrefix(term: string): Key {
-  return (keyFromText(term).replaceAll('\0', '\0\u0001') + '\0\0') as Key
+export function termPrefix(term: string): Key {
+  const bytes = keyFromText(term)
+  const safe = bytes.includes('\0') ? bytes.replaceAll('\0', '\0\u0001') : bytes
+  return (safe + '\0\0') as Key
 }

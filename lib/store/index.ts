@@ -1,28 +1,24 @@
-/** The secondary indexes of one keyspace: they are added, built in slices, updated with every batch, and dropped.
- *
- *  ```
- *  keys:   a ......... position ......... z
- *          indexed    |  not yet
- *  ```
- *
- *  Building walks the latest contents in key order. Of a batch that arrives meanwhile, the keys before the position are indexed; the walk
- *  will reach the others. So no old snapshot is held and nothing is replayed. When the walk ends, the index is complete for the latest
- *  revision and for every later one. */
+/** The secondary indexes of one keyspace: they are added, built in slices (index-building.ts), updated with every batch, and dropped. When
+ *  an index has been built, it is complete for the latest revision and for every later one. */
 
 import { CacheError } from '../base/errors.ts'
-import { type Key, keyAfter, minKey } from '../base/keys.ts'
+import type { Key } from '../base/keys.ts'
 import { BTree } from './btree.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Event, KeyValue } from './event.ts'
-import { IndexEntry, indexKey, type IndexTrees } from './index-snapshot.ts'
-
-/** The terms of an entry. They must depend on the entry alone, and the function must not throw. */
-export type TermsOf = (entry: KeyValue) => readonly string[]
+import { IndexBuilding } from './index-building.ts'
+import {
+  IndexEntry,
+  indexKey,
+  type IndexTrees,
+  type TermChanges,
+  type TermsOf,
+} from './index-snapshot.ts'
 
 interface IndexState {
   readonly termsOf: TermsOf
-  /** Where the walk continues; `undefined` when the index is complete. */
-  position: Key | undefined
+  /** `undefined` when the index is complete. */
+  building: IndexBuilding | undefined
   tree: BTree<IndexEntry>
   bytes: number
 }
@@ -50,13 +46,13 @@ export class Indexes {
 
   /** True when an index is not complete yet. */
   get isBuilding(): boolean {
-    for (const { position } of this.#states.values()) if (position !== undefined) return true
+    for (const { building } of this.#states.values()) if (building !== undefined) return true
     return false
   }
 
   /** True when there is an index of that name, and it is not complete yet. */
   isBuildingOf(name: string): boolean {
-    return this.#states.get(name)?.position !== undefined
+    return this.#states.get(name)?.building !== undefined
   }
 
   /** Adds an index; `build` completes it. */
@@ -64,7 +60,12 @@ export class Indexes {
     if (this.#states.has(name)) {
       throw new CacheError('invalid_request', `there is an index ${name} already`)
     }
-    this.#states.set(name, { termsOf, position: minKey, tree: BTree.empty(), bytes: 0 })
+    this.#states.set(name, {
+      termsOf,
+      building: new IndexBuilding(termsOf),
+      tree: BTree.empty(),
+      bytes: 0,
+    })
   }
 
   /** Drops an index. False if there was none of that name. */
@@ -77,31 +78,28 @@ export class Indexes {
   /** Starts again, for new contents. */
   reset(): void {
     for (const state of this.#states.values()) {
-      state.position = minKey
+      state.building = new IndexBuilding(state.termsOf)
       state.tree = BTree.empty()
       state.bytes = 0
     }
     this.#trees = noTrees
   }
 
-  /** Indexes up to `maxEntries` more of the latest contents. O(log n) and one call of `termsOf` for each. True when an index has
-   *  become complete, so that `trees` has changed. */
+  /** Indexes up to `maxEntries` more of the latest contents: one call of `termsOf` for each. True when an index has become complete, so
+   *  that `trees` has changed. */
   build(contents: BTree<KeyValue>, maxEntries: number): boolean {
     let rest = maxEntries
     let isChanged = false
     for (const state of this.#states.values()) {
-      if (state.position === undefined) continue
+      const { building } = state
+      if (building === undefined) continue
       if (rest === 0) break
-      const entries = contents.range({ start: state.position, end: undefined }, { limit: rest })
-      const edit = new TreeEdit(state.tree)
-      for (const entry of entries) {
-        state.bytes += addTerms(edit, entry.key, state.termsOf(entry), [])
-      }
-      state.tree = edit.tree()
-      const isComplete = entries.length < rest
-      rest -= entries.length
-      state.position = isComplete ? undefined : keyAfter(entries[entries.length - 1]!.key)
-      if (isComplete) isChanged = true
+      rest -= building.read(contents, rest, entry => (state.bytes += weightOf(entry.key)))
+      const tree = building.make(maxEntries)
+      if (tree === undefined) continue
+      state.tree = tree
+      state.building = undefined
+      isChanged = true
     }
     if (isChanged) this.#publish()
     return isChanged
@@ -110,63 +108,59 @@ export class Indexes {
   /** Applies the events of one batch. If `termsOf` throws, nothing has changed. */
   apply(events: readonly Event[]): void {
     if (this.#states.size === 0) return
-    const changed: [IndexState, Changed][] = []
+    const all: [IndexState, TermChanges[]][] = []
     for (const state of this.#states.values()) {
-      const change = applyTo(state, events)
-      if (change !== undefined) changed.push([state, change])
+      const changes = changesOf(state, events)
+      if (changes.length > 0) all.push([state, changes])
     }
-    for (const [state, change] of changed) Object.assign(state, change)
-    if (changed.some(([state]) => state.position === undefined)) this.#publish()
+    for (const [state, changes] of all) change(state, changes)
+    if (all.some(([{ building }]) => building === undefined)) this.#publish()
   }
 
   #publish(): void {
     const trees = new Map<string, BTree<IndexEntry>>()
-    for (const [name, { position, tree }] of this.#states) {
-      if (position === undefined) trees.set(name, tree)
+    for (const [name, { building, tree }] of this.#states) {
+      if (building === undefined) trees.set(name, tree)
     }
     this.#trees = trees.size === 0 ? noTrees : trees
   }
 }
 
-type Changed = Pick<IndexState, 'tree' | 'bytes'>
+function weightOf(place: Key): number {
+  return entryBytes + place.length
+}
 
-/** An index after the events of one batch; undefined when no term has changed. */
-function applyTo(state: IndexState, events: readonly Event[]): Changed | undefined {
-  const { termsOf, position } = state
-  let edit: TreeEdit<IndexEntry> | undefined
-  let { bytes } = state
+/** What the events of one batch change in an index. */
+function changesOf({ termsOf, building }: IndexState, events: readonly Event[]): TermChanges[] {
+  const changes: TermChanges[] = []
   for (const { key, before, after } of events) {
-    if (position !== undefined && key >= position) continue
+    if (building?.hasRead(key) === false) continue
     const old = before === undefined ? [] : termsOf(before)
     const current = after === undefined ? [] : termsOf(after)
     if (isSame(old, current)) continue
-    edit ??= new TreeEdit(state.tree)
-    for (const term of old) {
-      if (current.includes(term)) continue
-      const gone = indexKey(term, key)
-      edit.delete(gone)
-      bytes -= entryBytes + gone.length
-    }
-    bytes += addTerms(edit, key, current, old)
+    changes.push({
+      gone: old.filter(term => !current.includes(term)).map(term => indexKey(term, key)),
+      added: current.filter(term => !old.includes(term)).map(term => new IndexEntry(term, key)),
+    })
   }
-  return edit === undefined ? undefined : { tree: edit.tree(), bytes }
+  return changes
 }
 
-/** Returns the memory that the new ones take. */
-function addTerms(
-  edit: TreeEdit<IndexEntry>,
-  key: Key,
-  terms: readonly string[],
-  old: readonly string[],
-): number {
-  let bytes = 0
-  for (const term of terms) {
-    if (old.includes(term)) continue
-    const entry = new IndexEntry(term, key)
-    edit.put(entry)
-    bytes += entryBytes + entry.key.length
+function change(state: IndexState, changes: readonly TermChanges[]): void {
+  const { building } = state
+  const edit = building === undefined ? new TreeEdit(state.tree) : undefined
+  for (const one of changes) {
+    for (const place of one.gone) {
+      edit?.delete(place)
+      state.bytes -= weightOf(place)
+    }
+    for (const entry of one.added) {
+      edit?.put(entry)
+      state.bytes += weightOf(entry.key)
+    }
+    building?.changed(one)
   }
-  return bytes
+  if (edit !== undefined) state.tree = edit.tree()
 }
 
 function isSame(a: readonly string[], b: readonly string[]): boolean {

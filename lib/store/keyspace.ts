@@ -12,7 +12,8 @@ import { BTreeBuilder } from './btree-builder.ts'
 import { TreeEdit } from './btree-edit.ts'
 import type { Batch, Change, Event, KeyValue } from './event.ts'
 import { History, type HistoryBounds, Step } from './history.ts'
-import { Indexes, type TermsOf } from './index.ts'
+import type { TermsOf } from './index-snapshot.ts'
+import { Indexes } from './index.ts'
 import { Snapshot } from './snapshot.ts'
 
 export class Keyspace {

@@ -28,7 +28,7 @@ const rangeMinEntries = 10_000
 const rangeMinShare = 1 / 8
 
 /** A list does not wait longer than this: then it looks at everything itself. A million objects are indexed in a few seconds. */
-const waitMaxMs = 15_000
+const waitMaxMs = 30_000
 
 /** What a new index may take: each entry once, with its key and a label's value. Most labels are on a part of the objects. */
 const expectedEntryBytes = 240

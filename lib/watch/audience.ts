@@ -4,7 +4,7 @@
 import { inRange, type KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch, Event } from '../store/event.ts'
-import type { TermsOf } from '../store/index.ts'
+import type { TermsOf } from '../store/index-snapshot.ts'
 
 /** The result for an event: its frame; undefined if the filter excludes it; `'inexact'` if it cannot be shown exactly; or `'later'` if it
  *  cannot be shown yet: `Hub.resumeHeld` is called when it can be tried again. */

@@ -6,7 +6,7 @@
 import type { Watcher } from './watcher.ts'
 import { inRange, type Key, keyAfter, type KeyRange, prefixEnd } from '../base/keys.ts'
 import type { Event } from '../store/event.ts'
-import type { TermsOf } from '../store/index.ts'
+import type { TermsOf } from '../store/index-snapshot.ts'
 import type { Audience } from './audience.ts'
 
 /** The audiences that require terms of one index. */

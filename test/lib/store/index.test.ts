@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { allKeys, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
@@ -63,7 +65,10 @@ t.test('building calls for no more entries than a slice allows, batches or not',
     keyspace.apply(revision(at), changes, 0)
   }
   t.ok(most <= slice)
-  t.ok(slices <= size / slice + 1)
+  t.ok(
+    slices <= (1.25 * size) / slice + 2,
+    'reading takes a slice for so many, making the tree a quarter',
+  )
   const view = keyspace.latest().index(name)!
   t.equal(view.count('moved', allKeys), 2 * slices)
   const scanned = keyspace.latest().range(allKeys)
@@ -71,6 +76,43 @@ t.test('building calls for no more entries than a slice allows, batches or not',
     const expected = scanned.filter(entry => termsOf(entry).includes(term))
     t.same(keysOf(view.range(term, allKeys)), keysOf(expected))
   }
+})
+
+t.test('whatever changes while an index is built, it holds what a scan finds', async () => {
+  const change = fc.record({
+    name: fc.nat({ max: 30 }),
+    app: fc.option(fc.constantFrom('a', 'b', 'ab', 'c', ''), { nil: undefined }),
+  })
+  const step = fc.record({ slice: fc.nat({ max: 6 }), changes: fc.array(change, { maxLength: 3 }) })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), steps => {
+      const keyspace = keyspaceOf(
+        Object.fromEntries(Array.from({ length: 20 }, (_, i) => [nameOf(i), i % 2 ? 'a' : 'b'])),
+      )
+      keyspace.addIndex(name, termsOf)
+      for (const [i, { slice, changes }] of steps.entries()) {
+        keyspace.buildIndexes(slice)
+        const byName = new Map(changes.map(one => [nameOf(one.name), one.app]))
+        const batch = [...byName].flatMap(([key, app]) => {
+          if (app !== undefined) return [putOf(key, app, i + 2)]
+          return keyspace.latest().get(keyFromText(key)) === undefined ? [] : [deleteOf(key)]
+        })
+        if (batch.length > 0) keyspace.apply(revision(i + 2), batch, 0)
+      }
+      while (keyspace.buildIndexes(5));
+      const view = keyspace.latest().index(name)!
+      for (const term of ['a', 'b', 'ab', 'c']) {
+        const expected = keyspace
+          .latest()
+          .range(allKeys)
+          .filter(entry => termsOf(entry).includes(term))
+        assert.deepEqual(keysOf(view.range(term, allKeys)), keysOf(expected))
+      }
+      const terms = keyspace.latest().range(allKeys).flatMap(termsOf)
+      const places = terms.reduce((sum, term) => sum + term.length + 2 + nameOf(0).length, 0)
+      assert.equal(keyspace.indexBytes, 120 * terms.length + places)
+    }),
+  )
 })
 
 t.test('a slice is shared by all indexes that are being built', async t => {

@@ -6,7 +6,7 @@ import { inRange, isEmptyRange, type Key, keyAfter, type KeyRange } from '../../
 import { revision, type Revision } from '../../../lib/base/revision.ts'
 import { type Change, KeyValue, noLease } from '../../../lib/store/event.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
-import type { TermsOf } from '../../../lib/store/index.ts'
+import type { TermsOf } from '../../../lib/store/index-snapshot.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import { inModelRange, type ModelContents, ModelStore } from './model-store.ts'
 import type { Operation, RandomChange, RandomRange } from './store-operations.ts'
