@@ -24,15 +24,17 @@ export class Program implements Subject {
     this.port = port
   }
 
-  /** `watchglass serve` with TLS, with a module imported that ends it with its parent; resolves once everything is mirrored. */
+  /** `watchglass serve`, with TLS if `scheme` does not say otherwise, with a module imported that ends it with its parent; resolves once everything is mirrored. */
   static async start(
     args: readonly string[],
     imported: URL = new URL('with-parent.js', import.meta.url),
+    scheme: 'http' | 'https' = 'https',
   ): Promise<Program> {
     const file = fileURLToPath(new URL('../../lib/cli.js', import.meta.url))
     const withParent = `--import=${imported.href}`
     const { cert, key } = certificate
-    const listen = ['--listen=https://127.0.0.1:0', `--tls-cert=${cert}`, `--tls-key=${key}`]
+    const tls = scheme === 'http' ? [] : [`--tls-cert=${cert}`, `--tls-key=${key}`]
+    const listen = [`--listen=${scheme}://127.0.0.1:0`, ...tls]
     const child = spawn(
       process.execPath,
       [...flagsOfProgram(), withParent, file, 'serve', ...listen, '--log-level=error', ...args],
@@ -41,7 +43,7 @@ export class Program implements Subject {
     let said = ''
     for await (const chunk of child.stdout as unknown as AsyncIterable<Buffer>) {
       said += chunk.toString()
-      const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      const port = /https?:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
       if (port === undefined) continue
       return new Program(child, Number(port))
     }

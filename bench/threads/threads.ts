@@ -6,12 +6,14 @@ import { availableParallelism } from 'node:os'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
 import { median } from '../bench.ts'
 import { Load, Program } from '../list/processes.ts'
-import type { LoadOrder } from '../list/load.ts'
+import { ReviewCounter } from '../auth/review-server.ts'
 import { ProcessUsage } from '../proxy/process-usage.ts'
+import { measureFanOut } from './fan-out.ts'
+import { PipeliningLoad } from './pipelining.ts'
 
 export const threadsBench: Bench = {
   name: 'threads',
-  summary: 'gets, pages and whole lists with one, two and more face threads',
+  summary: 'gets, pages, whole lists and watches with one, two and more face threads',
   run,
 }
 
@@ -27,6 +29,8 @@ interface Question {
   readonly paths: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly inFlight: number
+  /** By a client that costs little: see `PipeliningLoad`. */
+  readonly isPipelined?: boolean
 }
 
 interface Figure {
@@ -39,37 +43,46 @@ const growthMax = 0.15
 /** With two processors, of which the clients take a part. */
 const getsFactorMin = 1.5
 
-async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
-  const isSmall = size === 'small'
-  const pods = isSmall ? 100 : 10_000
-  const pace = isSmall ? { rounds: 1, roundMs: 50 } : { rounds: 5, roundMs: 3_000 }
+async function run(options: BenchOptions): Promise<BenchResult> {
+  const isSmall = options.size === 'small'
   const cores = availableParallelism()
-  const counts = [...new Set([1, 2, ...(isSmall ? [] : [cores])])]
+  const counts = [...new Set([1, 2, ...(isSmall ? [] : [cores])])].filter(count => count <= 8)
+  const { tables, floors, resultHash } = await measureAnswers(counts, options)
+  options.progress('watches')
+  const fanOut = await measureFanOut(counts, isSmall)
+  return { tables: [...tables, fanOut.table], floors: [...floors, ...fanOut.floors], resultHash }
+}
+
+async function measureAnswers(
+  counts: readonly number[],
+  { size, progress }: BenchOptions,
+): Promise<BenchResult> {
+  const pods = size === 'small' ? 300 : 10_000
+  const pace = size === 'small' ? smallPace : fullPace
   const tasks: (() => Promise<unknown>)[] = []
   try {
+    const reviews = await ReviewCounter.start()
+    tasks.push(() => reviews.stop())
     const subjects: Subject[] = []
     for (const threads of counts) {
       progress(`starting with ${threads} threads`)
-      const program = await Program.start([
-        '--etcd=embedded',
-        '--auth=none',
-        `--generate=pods=${pods}`,
-        `--threads=${threads}`,
-      ])
+      const args = [`--generate=pods=${pods}`, `--threads=${threads}`, '--etcd=embedded']
+      const access = ['--auth=delegate', `--review-server=${reviews.url}`]
+      const program = await Program.start([...args, ...access])
       tasks.push(() => program.stop())
       subjects.push({ threads, program, usage: new ProcessUsage(program.process, program.port) })
     }
     // Two processes of clients, so that these do not hold up what they measure.
     const loads = [new Load(), new Load()]
     tasks.push(...loads.map(load => () => load.stop()))
-    const [first] = subjects
-    const body = await first!.program.get('/api/v1/pods?limit=50', {})
-    const questions = questionsOf(body)
+    const pipelining = new PipeliningLoad()
+    tasks.push(() => pipelining.stop())
+    const body = await subjects[0]!.program.get('/api/v1/pods?limit=50', caller)
     const tables: BenchTable[] = []
     const floors: Floor[] = []
-    for (const question of questions) {
+    for (const question of questionsOf(body)) {
       progress(question.name)
-      const figures = await measure(question, { subjects, loads, pace })
+      const figures = await measure(question, { subjects, loads, pipelining, pace })
       tables.push(tableOf(question, subjects, figures))
       floors.push(...floorsOf(question, subjects, figures))
     }
@@ -80,6 +93,19 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
   }
 }
 
+interface Pace {
+  readonly rounds: number
+  readonly roundMs: number
+  /** Each thread compiles what it runs for itself, and has only a part of the requests to learn from. */
+  readonly warmMs: number
+}
+
+const smallPace: Pace = { rounds: 1, roundMs: 200, warmMs: 100 }
+const fullPace: Pace = { rounds: 5, roundMs: 1_500, warmMs: 5_000 }
+
+/** Who asks. The upstream allows everything. */
+const caller = { authorization: 'Bearer of-the-bench' }
+
 function questionsOf(body: Buffer): Question[] {
   const { items } = JSON.parse(body.toString()) as {
     items: { metadata: { name: string; namespace: string } }[]
@@ -87,43 +113,58 @@ function questionsOf(body: Buffer): Question[] {
   const gets = items.map(
     ({ metadata: { namespace, name } }) => `/api/v1/namespaces/${namespace}/pods/${name}`,
   )
-  const gzip = { 'accept-encoding': 'gzip' }
+  const gzip = { ...caller, 'accept-encoding': 'gzip' }
+  const [page, all] = [['/api/v1/pods?limit=500'], ['/api/v1/pods?resourceVersion=0']]
   return [
-    { name: 'gets', paths: gets, headers: {}, inFlight: 16 },
-    { name: 'pages of 500', paths: ['/api/v1/pods?limit=500'], headers: {}, inFlight: 8 },
-    { name: 'pages, gzip', paths: ['/api/v1/pods?limit=500'], headers: gzip, inFlight: 8 },
-    { name: 'whole lists', paths: ['/api/v1/pods?resourceVersion=0'], headers: {}, inFlight: 4 },
+    { name: 'gets', paths: gets, headers: caller, inFlight: 32, isPipelined: true },
+    { name: 'pages of 500', paths: page, headers: caller, inFlight: 8 },
+    { name: 'pages, gzip', paths: page, headers: gzip, inFlight: 8 },
+    { name: 'whole lists', paths: all, headers: caller, inFlight: 4 },
   ]
 }
 
 interface Arena {
   readonly subjects: readonly Subject[]
   readonly loads: readonly Load[]
-  readonly pace: { readonly rounds: number; readonly roundMs: number }
+  readonly pipelining: PipeliningLoad
+  readonly pace: Pace
 }
 
 /** The figures of each subject in each round. */
-async function measure(question: Question, { subjects, loads, pace }: Arena): Promise<Figure[][]> {
+async function measure(question: Question, arena: Arena): Promise<Figure[][]> {
+  const { subjects, pace } = arena
+  for (const subject of subjects) {
+    await askFor(question, subject, { ...arena, ms: pace.warmMs / (question.isPipelined ? 1 : 4) })
+  }
   const rounds: Figure[][] = []
   for (let round = 0; round < pace.rounds; round++) {
     const figures: Figure[] = []
-    for (const { program, usage } of subjects) {
-      const { name: _, ...asked } = question
-      const order: LoadOrder = {
-        ...asked,
-        target: { type: 'api', port: program.port, version: '1.1' },
-        ms: pace.roundMs,
-      }
-      const before = await usage.cpuSeconds()
-      const reports = await Promise.all(loads.map(load => load.run(order)))
-      const cpuSeconds = (await usage.cpuSeconds()) - before
-      const requests = reports.reduce((sum, report) => sum + report.requests, 0)
-      const perSecond = reports.reduce((sum, one) => sum + one.requests / one.seconds, 0)
-      figures.push({ perSecond, cpuMs: (cpuSeconds * 1000) / Math.max(1, requests) })
+    for (const subject of subjects) {
+      figures.push(await askFor(question, subject, { ...arena, ms: pace.roundMs }))
     }
     rounds.push(figures)
   }
   return rounds
+}
+
+async function askFor(
+  { paths, headers, inFlight, isPipelined = false }: Question,
+  { program: { port }, usage }: Subject,
+  { loads, pipelining, ms }: Pick<Arena, 'loads' | 'pipelining'> & { readonly ms: number },
+): Promise<Figure> {
+  const before = await usage.cpuSeconds()
+  const asked = { paths, headers, ms }
+  const reports = isPipelined
+    ? [await pipelining.run({ ...asked, port, connections: inFlight, atOnce: 8 })]
+    : await Promise.all(
+        loads.map(load =>
+          load.run({ ...asked, inFlight, target: { type: 'api', port, version: '1.1' } }),
+        ),
+      )
+  const cpuSeconds = (await usage.cpuSeconds()) - before
+  const requests = reports.reduce((sum, report) => sum + report.requests, 0)
+  const perSecond = reports.reduce((sum, one) => sum + one.requests / one.seconds, 0)
+  return { perSecond, cpuMs: (cpuSeconds * 1000) / Math.max(1, requests) }
 }
 
 /** The median over the rounds of a figure against that of one thread. */

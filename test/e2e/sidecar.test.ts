@@ -39,6 +39,7 @@ t.setTimeout(60_000)
 
 t.test('reads come from the mirror, the rest from the server', { skip: etcd.skip }, async t => {
   const { ask, server, rights, member } = await startSidecar(t)
+  await until(async () => !(await ask('GET', flunders)).origin.endsWith('unknown-resource'))
   for (let i = 0; i < 30; i++) {
     const answer = await ask('POST', flunders, flunder(`f-${i}`))
     t.match(answer, { status: 201, origin: 'pass; reason=write' })
@@ -60,6 +61,7 @@ t.test('reads come from the mirror, the rest from the server', { skip: etcd.skip
   await sleep(systemClock, 1_200)
   t.match(await ask('GET', flunders), { origin: 'pass; reason=denied' }, 'a right is withdrawn')
   rights.isAllowed = true
+  await until(async () => (await ask('GET', flunders)).origin.startsWith('mirror'))
 
   await member.kill()
   const old = await ask('GET', `${flunders}?resourceVersion=0`)
@@ -169,6 +171,7 @@ async function startProgram(t: Test, endpoints: readonly string[], url: string):
     'upstream-token-file': token,
     auth: 'requestheader',
     'authorized-ttl': '1',
+    'unauthorized-ttl': '1',
     'requestheader-client-ca': `${certs}/proxies-ca.pem`,
     'pass-identity': 'headers',
     'front-proxy-cert': `${certs}/front-proxy.pem`,
