@@ -11,6 +11,8 @@ export interface HeapSample {
   readonly thread: number
   readonly atMs: number
   readonly bytes: number
+  /** Of the whole process. */
+  readonly rss: number
 }
 
 export const fileVariable = 'SOAK_HEAP_FILE'
@@ -23,8 +25,9 @@ if (file !== undefined) {
   const collect = runInNewContext('gc') as () => void
   setInterval(() => {
     collect()
-    const { heapUsed, external } = process.memoryUsage()
-    const sample: HeapSample = { thread: threadId, atMs: Date.now(), bytes: heapUsed + external }
+    const { heapUsed, external, rss } = process.memoryUsage()
+    const bytes = heapUsed + external
+    const sample: HeapSample = { thread: threadId, atMs: Date.now(), bytes, rss }
     appendFileSync(file, `${JSON.stringify(sample)}\n`)
   }, Number(process.env[periodVariable])).unref()
 }
