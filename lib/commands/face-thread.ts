@@ -7,6 +7,7 @@ import type { EtcdPlan } from './plan/etcd-plan.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
 import { copiesOf, type ThreadProgram } from '../compose/threads.ts'
 import { OptionValues } from '../config/option-values.ts'
+import { repeat } from '../base/timers.ts'
 import { systemClock } from '../ops/system.ts'
 import { FaceThread } from '../mirror/threads/process/face-thread.ts'
 import type { FaultsOptions } from '../http/faults/fault-control.ts'
@@ -16,6 +17,8 @@ import type { ThreadOptions } from './thread-options.ts'
 import { startPlan } from './plan/serve-plan.ts'
 
 const figuresEveryMs = 1_000
+/** What is for people goes with each fifth of them: it takes a look at every watch. */
+const shownEach = 5
 /** Encoded objects of all threads together: see lib/compose/assemble.ts. */
 const segmentsMaxBytes = 1024 * 1024 * 1024
 
@@ -99,12 +102,13 @@ function faultsFrom({ texts, memory }: SharedFaults, given?: FaultsOptions): Fau
 }
 
 function tellFigures(thread: FaceThread, service: Service): void {
-  systemClock.setTimer(figuresEveryMs, () => {
+  let told = 0
+  repeat(systemClock, figuresEveryMs, () => {
     const { openWatches, kept } = service
     const { segments, indexes } = kept
     const figures = { segmentBytes: segments.bytes, indexBytes: indexes.bytes, openWatches }
-    thread.tell({ type: 'figures', figures })
-    tellFigures(thread, service)
+    const shown = told++ % shownEach === 0 ? { shown: service.shown } : {}
+    thread.tell({ type: 'figures', figures: { ...figures, ...shown } })
   })
 }
 

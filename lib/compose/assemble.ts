@@ -145,7 +145,8 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   void health.ready.then(() => memory?.started())
   const faults = createFaults(options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
-  const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
+  const all = metricsText({ metrics, threads }, options)
+  const shown = createPage({ ...shared, all, threads }, options)
   const onFault = faultLogger(metrics.access, logger)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, threads, onFault }
   watchAll(metrics, parts, options)

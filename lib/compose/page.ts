@@ -4,16 +4,17 @@ import type { Clock } from '../base/clock.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'
 import type { Health } from '../http/admin/health.ts'
 import type { MetricsText } from '../http/api/api.ts'
-import type { PageSource } from '../http/page/page-source.ts'
+import type { PageSource, RecentFigures, Traffic } from '../http/page/page-source.ts'
 import { keyspaceNames } from '../kube/resources/keyspace-names.ts'
 import { version } from '../config/version.ts'
-import type { OpenWatches } from '../http/watch/open-watches.ts'
+import type { OpenWatches, WatchingClient } from '../http/watch/open-watches.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Metrics } from '../ops/metrics.ts'
-import { lookAt } from '../ops/metrics/look.ts'
-import { Recent } from '../ops/recent.ts'
+import { lookAt, toWatches } from '../ops/metrics/look.ts'
+import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
+import type { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
 export interface PageParts {
@@ -27,6 +28,8 @@ export interface PageParts {
   /** The metrics of the whole process. */
   readonly all: MetricsText
   readonly faults: Pick<FaultSwitch, 'counts'> | undefined
+  /** Face threads, if they serve clients. */
+  readonly threads: Pick<Threads, 'shown' | 'onTraffic'> | undefined
 }
 
 /** The page, and what has to be started for its plots. */
@@ -38,7 +41,15 @@ export function createPage(
   readonly recent: Recent
 } {
   const { clock, health, registry, watches, upstreamSide } = parts
-  const recent = new Recent({ clock, look: () => lookAt(parts) })
+  const recent = new Recent({ clock, look: () => lookAtAll(parts) })
+  const ofProcess = async (): Promise<Traffic> => ({
+    recent: recentFigures(recent),
+    clients: clientsOfAll([
+      watches.clients(),
+      ...(parts.threads?.shown ?? []).map(({ clients }) => clients),
+    ]),
+  })
+  parts.threads?.onTraffic(ofProcess)
   const page: PageSource = {
     version,
     nowMs: () => clock.wallMs(),
@@ -49,18 +60,68 @@ export function createPage(
     checks: health.readyz,
     nameOf: keyspaceNames(() => registry.state),
     resources: upstreamSide && (() => upstreamSide.report.all()),
-    clients: () => watches.clients(),
     servers: () => upstreamSide?.servers() ?? [],
     isSwitchedOff: upstreamSide && (() => upstreamSide.readSwitch.isSwitchedOff),
-    recent: () => ({
-      stepMs: recent.stepMs,
-      requests: recent.requests,
-      events: recent.events,
-      latencies: new Map(
-        (['get', 'list', 'wait'] as const).map(name => [name, recent.percentiles(name)]),
-      ),
-      lag: recent.lag,
-    }),
+    traffic: copies?.traffic ?? ofProcess,
   }
   return { page, recent }
+}
+
+function recentFigures(recent: Recent): RecentFigures {
+  return {
+    stepMs: recent.stepMs,
+    requests: recent.requests,
+    events: recent.events,
+    latencies: new Map(
+      (['get', 'list', 'wait'] as const).map(name => [name, recent.percentiles(name)]),
+    ),
+    lag: recent.lag,
+  }
+}
+
+/** What a thread tells the main thread of itself, for the page. */
+export interface ThreadShown {
+  readonly look: Look
+  readonly clients: readonly WatchingClient[]
+}
+
+export function shownOf(parts: Pick<PageParts, 'metrics' | 'watches' | 'mirrors'>): ThreadShown {
+  return { look: lookAt(parts), clients: parts.watches.clients() }
+}
+
+/** The counts of all threads. What comes from etcd, the main thread alone counts. */
+function lookAtAll(parts: PageParts): Look {
+  const here = lookAt(parts)
+  const threads = (parts.threads?.shown ?? []).map(({ look }) => look)
+  const buckets = new Map(here.buckets)
+  for (const [name, { bounds, counts }] of threads.flatMap(look => [...look.buckets])) {
+    const known = buckets.get(name)?.counts
+    buckets.set(name, { bounds, counts: counts.map((count, i) => count + (known?.[i] ?? 0)) })
+  }
+  const requests = new Map(here.requests)
+  for (const [source, count] of threads.flatMap(look => [...look.requests])) {
+    requests.set(source, (requests.get(source) ?? 0) + count)
+  }
+  const sent = [here, ...threads].map(({ events }) => events.get(toWatches) ?? 0)
+  const events = new Map(here.events).set(
+    toWatches,
+    sent.reduce((sum, count) => sum + count, 0),
+  )
+  return { ...here, requests, events, buckets }
+}
+
+/** The clients of all threads, by name and kind. */
+function clientsOfAll(all: readonly (readonly WatchingClient[])[]): WatchingClient[] {
+  const sums = new Map<string, WatchingClient>()
+  for (const one of all.flat()) {
+    const key = `${one.keyspace}\n${one.client}`
+    const known = sums.get(key)
+    sums.set(key, {
+      ...one,
+      watches: one.watches + (known?.watches ?? 0),
+      lagging: one.lagging + (known?.lagging ?? 0),
+      behind: Math.max(one.behind, known?.behind ?? 0),
+    })
+  }
+  return [...sums.values()]
 }

@@ -15,6 +15,7 @@ import { systemClock } from '../ops/system.ts'
 import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { listenForAdmin } from './service-parts.ts'
+import { shownOf, type ThreadShown } from './page.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
 import type { Front } from './threads.ts'
@@ -153,6 +154,11 @@ export class Service {
   /** The revision up to which nothing is missing in any keyspace. */
   get revision(): number {
     return Math.min(...this.#parts.mirrors.statuses().map(({ revision }) => revision))
+  }
+
+  /** What runs here, for the page of the process. */
+  get shown(): ThreadShown {
+    return shownOf(this.#parts)
   }
 
   /** How many watches are open. */

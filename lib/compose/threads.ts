@@ -1,6 +1,8 @@
 /** Face threads: what the main thread has in the place of a listener, and what a face thread has in the place of mirrors. */
 
 import { type Clock, sleep } from '../base/clock.ts'
+import type { Traffic } from '../http/page/page-source.ts'
+import type { ThreadShown } from './page.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
@@ -46,7 +48,9 @@ export interface ThreadProgram {
 
 /** What a face thread asks the main thread. */
 type ThreadQuestion =
-  { readonly type: 'metrics' } | { readonly type: 'review'; readonly question: DeskQuestion }
+  | { readonly type: 'metrics' }
+  | { readonly type: 'traffic' }
+  | { readonly type: 'review'; readonly question: DeskQuestion }
 
 /** For a process with face threads: to be called before the first value is stored. */
 export function prepareThreads(options: ThreadsOptions): ThreadsOptions {
@@ -65,6 +69,8 @@ export interface CopiesOptions {
   readonly createTally: CreateTally
   /** The metrics of the whole process. */
   readonly allMetrics: () => Promise<string>
+  /** What the page shows of the whole process. */
+  readonly traffic: () => Promise<Traffic>
   /** What the upstream says of a caller, asked once for all threads. */
   readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
   /** Whether so much more memory may be taken. */
@@ -85,6 +91,7 @@ export function copiesOf(
     createTally: joinLimits((program as ThreadProgram).shared, number - 1),
     createMirrors: parts => thread.createMirrors(parts),
     allMetrics: () => ask({ type: 'metrics' }) as Promise<string>,
+    traffic: () => ask({ type: 'traffic' }) as Promise<Traffic>,
     askDesk: question => ask({ type: 'review', question }) as Promise<DeskAnswer>,
     ...parts,
   }
@@ -126,6 +133,7 @@ export class Threads implements Front {
   readonly #parts: ThreadsParts
   #pool: ThreadPool | undefined = undefined
   #onStarted: () => void = () => {}
+  #traffic: () => Promise<Traffic> = () => Promise.reject(new Error('nothing is shown yet'))
   /** Resolves when every thread has everything that is mirrored. */
   readonly ready: Promise<void>
 
@@ -209,6 +217,16 @@ export class Threads implements Front {
     return sumOfMetrics([await this.#parts.metrics.text(), ...texts])
   }
 
+  /** What each thread has said for the page. */
+  get shown(): readonly ThreadShown[] {
+    return (this.#pool?.shown ?? []) as ThreadShown[]
+  }
+
+  /** What threads are told that ask for the traffic of the process. */
+  onTraffic(traffic: () => Promise<Traffic>): void {
+    this.#traffic = traffic
+  }
+
   /** All reads pass to the upstream, or not. */
   passThrough(isOn: boolean): void {
     this.#pool?.passThrough(isOn)
@@ -227,6 +245,7 @@ export class Threads implements Front {
 
   async #answer(question: ThreadQuestion, desk: ReviewDesk | undefined): Promise<unknown> {
     if (question.type === 'metrics') return this.allMetrics()
+    if (question.type === 'traffic') return this.#traffic()
     return desk?.answer(question.question)
   }
 

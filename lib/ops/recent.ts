@@ -119,13 +119,14 @@ export class Recent {
       return new Map(
         [...of(now.look)].map(([name, count]) => [
           name,
-          (count - (earlier.get(name) ?? 0)) / seconds,
+          // A thread that has ended takes its counts along.
+          Math.max(0, count - (earlier.get(name) ?? 0)) / seconds,
         ]),
       )
     }
     const percentiles = [...now.look.buckets].map(([name, { bounds, counts }]): [string, Both] => {
       const earlier = before.look.buckets.get(name)?.counts
-      const counted = counts.map((count, i) => count - (earlier?.[i] ?? 0))
+      const counted = counts.map((count, i) => Math.max(0, count - (earlier?.[i] ?? 0)))
       return [name, { p50: quantile(0.5, bounds, counted), p99: quantile(0.99, bounds, counted) }]
     })
     const lags = now.look.lags.toSorted((a, b) => a - b)

@@ -13,7 +13,7 @@ export interface PageSource {
   readonly startedMs: number
   /** The text of /metrics. */
   readonly metrics: () => Promise<string>
-  /** How many threads serve clients. With several, plots and clients are those of the one that answers. */
+  /** How many threads serve clients. Everything is summed over them. */
   readonly threads: number
   /** The faults that are switched on, and how many requests have met each. */
   readonly faults: () => readonly FaultCount[]
@@ -22,13 +22,17 @@ export interface PageSource {
   readonly nameOf: (keyspace: string) => string
   /** How resources are answered that the upstream lists; undefined without an upstream: all are answered here. */
   readonly resources: (() => readonly ReportedResource[]) | undefined
-  /** The clients of open watches. */
-  readonly clients: () => readonly WatchingClient[]
   readonly servers: () => readonly ServerStanding[]
   /** Undefined without an upstream, to which reads could pass. */
   readonly isSwitchedOff: (() => boolean) | undefined
+  readonly traffic: () => Promise<Traffic>
+}
+
+export interface Traffic {
   /** The last ten minutes. */
-  readonly recent: () => RecentFigures
+  readonly recent: RecentFigures
+  /** The clients of open watches. */
+  readonly clients: readonly WatchingClient[]
 }
 
 /** A value for each step of the last ten minutes, the newest last; undefined where nothing was measured. */

@@ -13,16 +13,17 @@ import { style } from './style.ts'
 
 /** The document of now. */
 export async function renderPage(source: PageSource): Promise<string> {
-  const figures = new Figures(await source.metrics())
+  const [metrics, { recent, clients }] = await Promise.all([source.metrics(), source.traffic()])
+  const figures = new Figures(metrics)
   const parts: readonly (readonly [id: string, content: HtmlValue])[] = [
     ['live-health', health(source)],
-    ['live-figures', keyFigures(figures, source)],
+    ['live-figures', keyFigures(figures, recent)],
     ['live-threads', threadNote(source)],
-    ['live-plots', plots(source.recent())],
+    ['live-plots', plots(recent)],
     ['live-faults', faults(source)],
     ['live-resources', resources(figures, source)],
     ['live-reads', reads(figures)],
-    ['live-watches', watches(figures, source)],
+    ['live-watches', watches(figures, source, clients)],
     ['live-memory', memory(figures)],
     ['live-upstream', upstream(figures, source)],
     ['live-evidence', evidence(figures, source)],

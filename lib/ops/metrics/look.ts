@@ -11,6 +11,9 @@ export interface LookedAt {
   readonly mirrors: { statuses(): readonly { readonly lagMs: number }[] }
 }
 
+/** The events that watches were sent. */
+export const toWatches = 'to watches'
+
 export function lookAt({ metrics: { requests, mirror }, watches, mirrors }: LookedAt): Look {
   const buckets = new Map<string, BucketCounts>()
   const add = (name: string, tally: BucketTally, label: string, value: string): void => {
@@ -24,7 +27,7 @@ export function lookAt({ metrics: { requests, mirror }, watches, mirrors }: Look
     requests: requests.counts.sums('source'),
     events: new Map([
       ['from etcd', mirror.mirroredEvents],
-      ['to watches', watches.outbox.sent.frames],
+      [toWatches, watches.outbox.sent.frames],
     ]),
     buckets,
     lags: mirrors.statuses().map(({ lagMs }) => lagMs / 1000),

@@ -26,8 +26,7 @@ export function health({ checks }: PageSource): Html {
   </div>`
 }
 
-export function keyFigures(figures: Figures, source: PageSource): Html {
-  const { requests } = source.recent()
+export function keyFigures(figures: Figures, { requests }: RecentFigures): Html {
   const newest = [...requests.values()].reduce((sum, course) => sum + (course.at(-1) ?? 0), 0)
   const worstLag = Math.max(
     0,
@@ -145,8 +144,7 @@ export function faults({ faults: switchedOn }: PageSource): Html | undefined {
 export function threadNote({ threads }: PageSource): Html | undefined {
   if (threads === 1) return undefined
   return html`<p class="soft">
-    ${threads} threads serve clients. The plots and the clients of watches are those of the thread
-    that answers this page; all other figures are those of the process.
+    ${threads} threads serve clients. All figures are those of the process.
   </p>`
 }
 

@@ -1,5 +1,6 @@
 /** Reads and watches: who is answered by whom, and who is behind. */
 
+import type { WatchingClient } from '../../watch/open-watches.ts'
 import type { Figures } from '../figures.ts'
 import { bytes } from '../format.ts'
 import { html, type Html } from '../html.ts'
@@ -44,8 +45,11 @@ export function reads(figures: Figures): Html {
   )
 }
 
-export function watches(figures: Figures, { clients, nameOf }: PageSource): Html {
-  const all = clients()
+export function watches(
+  figures: Figures,
+  { nameOf }: PageSource,
+  all: readonly WatchingClient[],
+): Html {
   const shown = all
     .toSorted((a, b) => b.lagging - a.lagging || b.watches - a.watches)
     .slice(0, clientsShown)

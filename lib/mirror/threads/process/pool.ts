@@ -103,6 +103,11 @@ export class ThreadPool {
     }
   }
 
+  /** What each thread has said for people. */
+  get shown(): unknown[] {
+    return [...this.#threads.values()].flatMap(({ figures }) => figures.shown ?? [])
+  }
+
   /** All reads pass to the upstream, or not: also in threads that start later. */
   passThrough(isOn: boolean): void {
     this.#isPassing = isOn
@@ -353,7 +358,7 @@ class PoolThread {
         this.#options.onMessage(message)
         return
       case 'figures':
-        this.figures = message.figures
+        this.figures = { ...this.figures, ...message.figures }
         return
       case 'ask':
       case 'metrics':

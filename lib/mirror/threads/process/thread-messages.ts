@@ -36,6 +36,8 @@ export interface ThreadFigures {
   readonly segmentBytes: number
   readonly indexBytes: number
   readonly openWatches: number
+  /** What the program shows of the thread to people. It is left out now and then: what was said before holds. */
+  readonly shown?: unknown
 }
 
 export type ToMain =

@@ -1,5 +1,6 @@
 /** The page in a real browser. */
 
+import assert from 'node:assert/strict'
 import * as http from 'node:http'
 import t from 'tap'
 import type { Test } from 'tap'
@@ -9,6 +10,7 @@ import { Figures } from '../../../../lib/http/page/figures.ts'
 import { Browser, findChromium, type Page } from '../../../support/browser/chromium.ts'
 import { ask, caughtUp, type Served, startServed } from '../../../support/http/served.ts'
 import { startProgram } from '../../../support/program/program.ts'
+import { openWatch } from '../../../support/watch/watch-client.ts'
 import { answeredHere, configMap, startProxied } from '../../../support/upstream/proxied.ts'
 
 const chromium = await findChromium()
@@ -208,5 +210,15 @@ t.test('with several threads the page has the figures of the process', async t =
   t.match(page, /2 threads serve clients/)
   const pods = 'data-metric="watchglass_keyspace_entries{keyspace=&quot;/registry/pods/&quot;}">5<'
   t.ok(page.includes(pods))
+  const watches = [1, 2, 3, 4].map(async () =>
+    openWatch(program.port, { path: '/api/v1/pods?watch=1', headers: { 'user-agent': 'w/1' } }),
+  )
+  for (const watch of await Promise.all(watches)) t.teardown(async () => watch.close())
+  const client = /class="client">w\/1<\/span><\/th><td[^>]*>pods<\/td><td[^>]*>4</
+  const latest = Date.now() + 30_000
+  while (!client.test(await read())) {
+    assert.ok(Date.now() < latest, 'watches of all threads are shown together')
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
   t.equal(await program.stop(), 0)
 })

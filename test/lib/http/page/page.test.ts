@@ -98,17 +98,17 @@ t.test('names from strangers stay text', async t => {
         formsThatDiffer: [hostile],
       },
     ],
-    clients: () => [
-      { client: hostile, keyspace: hostile as never, watches: 1, lagging: 1, behind: 9 },
-    ],
     servers: () => [{ name: hostile, problem: hostile, inFlight: 0 }],
     isSwitchedOff: () => false,
-    recent: () => ({
-      stepMs: 5000,
-      requests: new Map([[hostile, [1, 2]]]),
-      events: new Map(),
-      latencies: new Map(),
-      lag: { p50: [], p99: [] },
+    traffic: async () => ({
+      recent: {
+        stepMs: 5000,
+        requests: new Map([[hostile, [1, 2]]]),
+        events: new Map(),
+        latencies: new Map(),
+        lag: { p50: [], p99: [] },
+      },
+      clients: [{ client: hostile, keyspace: hostile as never, watches: 1, lagging: 1, behind: 9 }],
     }),
   }
   const page = await renderPage(source)
