@@ -211,8 +211,6 @@ function introduce({ service, address, etcd, values, logger }: Introduction): vo
   const most = held.slice(0, holdingsShown).map(([name, count]) => `${count} ${name}`)
   const more = held.length - most.length
   if (more > 0) most.push(`${more} more kinds`)
-  const tls = values.text('tls-cert') === undefined ? '' : ' --insecure-skip-tls-verify'
-  const curl = tls === '' ? 'curl' : 'curl -k'
   const page = pageAddress(service, address, values)
   process.stdout.write(
     [
@@ -220,12 +218,32 @@ function introduce({ service, address, etcd, values, logger }: Introduction): vo
       `  etcd   ${etcd}, at revision ${service.revision}`,
       `  holds  ${most.length === 0 ? 'nothing yet' : most.join(', ')}`,
       ...(page === undefined ? [] : [`  page   ${page} in a browser shows what happens here`]),
-      `  first  kubectl --server ${address}${tls} get pods --all-namespaces --watch`,
-      `  then   kubectl --server ${address}${tls} get nodes -o wide`,
-      `         ${curl} '${address}/api/v1/pods?limit=2'`,
+      ...commandsToTry(service, address, service.hasPage || held.some(([name]) => name === 'pods')),
       '',
     ].join('\n'),
   )
+}
+
+/** An aggregated server has no pods. kubectl sends no credentials over plain HTTP. */
+function commandsToTry(service: Service, address: string, hasPods: boolean): string[] {
+  const isPlain = address.startsWith('http://')
+  const tls = isPlain ? '' : ' --insecure-skip-tls-verify'
+  const asUser = service.isGuarded ? ' --token TOKEN' : ''
+  const header = service.isGuarded ? " -H 'Authorization: Bearer TOKEN'" : ''
+  const kubectl = `kubectl --server ${address}${tls}${asUser}`
+  const curl = `curl${isPlain ? '' : ' -k'}${header}`
+  if (!hasPods) return [`  first  ${curl} ${address}/apis`]
+  if (isPlain && service.isGuarded) {
+    return [
+      `  first  ${curl} '${address}/api/v1/pods?limit=2'`,
+      '  then   --listen https://... for kubectl, which sends no token over http',
+    ]
+  }
+  return [
+    `  first  ${kubectl} get pods --all-namespaces --watch`,
+    `  then   ${kubectl} get nodes -o wide`,
+    `         ${curl} '${address}/api/v1/pods?limit=2'`,
+  ]
 }
 
 /** Where the page for people is; undefined where it is not served. */

@@ -144,11 +144,10 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
   const faults = createFaults(options, { counts: metrics.faults, threads })
-  const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults }
-  const all = metricsText({ metrics, threads }, options)
-  const shown = createPage({ ...shared, all, threads }, options)
+  const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults, threads }
+  const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
   const onFault = faultLogger(metrics.access, logger)
-  const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, threads, onFault }
+  const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
 }

@@ -106,6 +106,11 @@ export class Service {
     return this.#parts.upstreamSide === undefined && this.#parts.authorizer === undefined
   }
 
+  /** Someone decides who may read. */
+  get isGuarded(): boolean {
+    return this.#parts.authorizer !== undefined
+  }
+
   /** The faults on purpose; undefined where there are to be none. */
   get faults(): FaultControl | undefined {
     return this.#parts.faults

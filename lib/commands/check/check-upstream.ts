@@ -22,7 +22,7 @@ export async function checkUpstream(
   // What is wrong with the options was said with them.
   if (servers === undefined) return
   const ask: Ask = async (path, body) => {
-    const { code, body: answer } = await servers.call(
+    const call = servers.call(
       {
         method: body === undefined ? 'GET' : 'POST',
         path,
@@ -33,8 +33,14 @@ export async function checkUpstream(
       },
       'ourselves',
     )
+    const { code, body: answer } = await call.catch((error: unknown) => {
+      throw explained(error)
+    })
     const text = Buffer.from(answer).toString()
-    if (code >= 300) throw new CacheError('upstream_failed', `${path} is answered with ${code}`)
+    if (code >= 300) {
+      const hint = code === 401 ? ': it does not know our token or certificate' : ''
+      throw new CacheError('upstream_failed', `${path} is answered with ${code}${hint}`)
+    }
     return JSON.parse(text)
   }
   try {
@@ -50,6 +56,21 @@ export async function checkUpstream(
 
 const accept =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
+
+/** The failure, with what it came from and what to look at. */
+function explained(error: unknown): CacheError {
+  const { message, cause } = CacheError.from(error, 'upstream_failed')
+  if (!(cause instanceof Error) || cause.message === '') {
+    return new CacheError('upstream_failed', message, { cause: error })
+  }
+  const hint = /certificate/.test(cause.message)
+    ? ': --upstream-ca has not the authority of its certificate'
+    : /wrong version number|packet length too long/.test(cause.message)
+      ? ': is its address http://?'
+      : ''
+  const reason = cause.message.replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
+  return new CacheError('upstream_failed', `${message}: ${reason}${hint}`, { cause: error })
+}
 
 function serversAt(values: OptionValues, url: string) {
   try {
@@ -70,6 +91,8 @@ interface Discovered {
     }[]
   }[]
 }
+
+const refusedShown = 10
 
 /** Asks the server itself, for each resource that can be listed and watched. */
 async function mayList(ask: Ask): Promise<Finding> {
@@ -103,5 +126,7 @@ async function mayList(ask: Ask): Promise<Finding> {
   }
   const text = `${names.size - refused.length} of ${names.size} resources`
   if (refused.length === 0) return text
-  return { warning: `${text}; these pass always: ${refused.join(', ')}` }
+  const shown = refused.slice(0, refusedShown).join(', ')
+  const more = refused.length > refusedShown ? ` and ${refused.length - refusedShown} more` : ''
+  return { warning: `${text}; these pass always: ${shown}${more}` }
 }

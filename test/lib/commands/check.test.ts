@@ -72,7 +72,7 @@ t.test('check says of everything whether it works', async t => {
     /^FAIL {2}--memory-budget: .* is not a size such as 4GiB/,
     /^FAIL {2}--continue-key-file package\.json: /,
     /^FAIL {2}etcd http:\S+: cannot be reached: connect ECONNREFUSED/,
-    /^FAIL {2}upstream http:\S+: the upstream cannot be reached$/,
+    /^FAIL {2}upstream http:\S+: the upstream cannot be reached: connect ECONNREFUSED/,
     /^ok {4}--upstream-ca test\/support\/certs\/ca\.pem: ends on 2\d\d\d-/,
     /^warn {2}WATCHGLASS_UPSTRAEM: no option has this variable$/,
     /^6 failed, 1 warned: serve would not work$/,
