@@ -14,7 +14,6 @@ import { lookAt, toWatches } from '../ops/metrics/look.ts'
 import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
-import type { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
 export interface PageParts {
@@ -29,7 +28,12 @@ export interface PageParts {
   readonly all: MetricsText
   readonly faults: Pick<FaultSwitch, 'counts'> | undefined
   /** Face threads, if they serve clients. */
-  readonly threads: Pick<Threads, 'shown' | 'onTraffic'> | undefined
+  readonly threads: ShownThreads | undefined
+}
+
+export interface ShownThreads {
+  readonly shown: readonly ThreadShown[]
+  onTraffic(traffic: () => Promise<Traffic>): void
 }
 
 /** The page, and what has to be started for its plots. */
