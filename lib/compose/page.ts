@@ -14,6 +14,7 @@ import { lookAt, toWatches } from '../ops/metrics/look.ts'
 import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
+import type { ThreadShown } from './thread-shown.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
 export interface PageParts {
@@ -81,16 +82,6 @@ function recentFigures(recent: Recent): RecentFigures {
     ),
     lag: recent.lag,
   }
-}
-
-/** What a thread tells the main thread of itself, for the page. */
-export interface ThreadShown {
-  readonly look: Look
-  readonly clients: readonly WatchingClient[]
-}
-
-export function shownOf(parts: Pick<PageParts, 'metrics' | 'watches' | 'mirrors'>): ThreadShown {
-  return { look: lookAt(parts), clients: parts.watches.clients() }
 }
 
 /** The counts of all threads. What comes from etcd, the main thread alone counts. */

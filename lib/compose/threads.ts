@@ -2,7 +2,7 @@
 
 import { type Clock, sleep } from '../base/clock.ts'
 import type { Traffic } from '../http/page/page-source.ts'
-import type { ThreadShown } from './page.ts'
+import type { ThreadShown } from './thread-shown.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
