@@ -13,6 +13,8 @@ export interface BenchOptions {
   readonly size: 'small' | 'full'
   /** Says what is being measured now; on a terminal only. */
   readonly progress: (message: string) => void
+  /** Words; only what has one of them in its name is measured. All, if there is none. Only `attacks` looks at it. */
+  readonly only?: readonly string[] | undefined
 }
 
 export interface BenchResult {

@@ -1,4 +1,5 @@
-/** `npm run bench -- NAME [--check] [--small] [--json FILE]`: runs one benchmark and prints its tables.
+/** `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]`: runs one benchmark, or what of it has one of the words in its name,
+ *  and prints its tables.
  *
  *  With `--check` the last line says how many floors are met, and the exit code is 1 if one is missed. */
 
@@ -12,7 +13,8 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { check: { type: 'boolean' }, small: { type: 'boolean' }, json: { type: 'string' } },
 })
-const bench = benches.find(({ name }) => name === positionals[0])
+const [benchName, ...only] = positionals
+const bench = benches.find(({ name }) => name === benchName)
 if (bench === undefined) {
   const list = benches.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}\n`).join('')
   process.stderr.write(`usage: npm run bench -- NAME [--check] [--small] [--json FILE]\n${list}`)
@@ -22,6 +24,7 @@ const size = values.small === true ? 'small' : 'full'
 const result = await bench.run({
   size,
   progress: showProgress,
+  only,
 })
 showProgress('')
 const met = result.floors.filter(isMet).length

@@ -42,15 +42,17 @@ const attacks: readonly AttackName[] = [
 
 interface Pace {
   readonly rounds: number
-  readonly roundMs: number
+  readonly quietMs: number
+  readonly attackedMs: number
   readonly objects: number
   /** How much of each attack. */
   readonly share: number
 }
 
 const paces: Readonly<Record<BenchOptions['size'], Pace>> = {
-  small: { rounds: 1, roundMs: 50, objects: 50, share: 0.05 },
-  full: { rounds: 5, roundMs: 2_000, objects: 1_000, share: 1 },
+  small: { rounds: 1, quietMs: 50, attackedMs: 50, objects: 50, share: 0.05 },
+  // All attacks together take about two minutes.
+  full: { rounds: 4, quietMs: 800, attackedMs: 1_400, objects: 1_000, share: 1 },
 }
 
 /** What gets took: over a connection that is open, and over one of their own. */
@@ -67,7 +69,7 @@ interface Time {
   readonly busy: number
 }
 
-/** Figures of one attack: medians of the rounds. */
+/** Figures of one attack, of the gets of all rounds together. */
 interface Row {
   readonly attack: AttackName
   readonly steps: number
@@ -82,16 +84,17 @@ interface Figures {
   readonly ownP99: number
 }
 
-async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
+async function run({ size, progress, only = [] }: BenchOptions): Promise<BenchResult> {
   const pace = paces[size]
   const tasks: (() => unknown)[] = []
   try {
     progress('starting')
     const program = await startAll(pace.objects, tasks)
     const flood = startChild('flood', tasks)
-    const only = process.env['ATTACK']
+    const isAsked = (name: string): boolean =>
+      only.length === 0 || only.some(word => name.includes(word))
     const rows: Row[] = []
-    for (const attack of attacks.filter(name => only === undefined || name.includes(only))) {
+    for (const attack of attacks.filter(isAsked)) {
       progress(attack)
       rows.push(await measure(attack, { program, flood, pace }))
     }
@@ -146,23 +149,23 @@ interface Measured {
 }
 
 async function measure(attack: AttackName, { program, flood, pace }: Measured): Promise<Row> {
-  const quiet: Figures[] = []
-  const attacked: Figures[] = []
+  const quiet: Times[] = []
+  const attacked: Times[] = []
   let steps = 0
   const { port } = program
-  await gets(program, pace.roundMs / 4)
+  await gets(program, pace.quietMs / 4)
   for (let i = 0; i < pace.rounds; i++) {
-    quiet.push(figuresOf(await gets(program, pace.roundMs)))
+    quiet.push(await gets(program, pace.quietMs))
     const order: FloodOrder = { attack, port, share: pace.share }
     flood.send(order)
-    await sleep(pace.roundMs / 4)
-    attacked.push(figuresOf(await gets(program, pace.roundMs)))
+    await sleep(pace.quietMs / 4)
+    attacked.push(await gets(program, pace.attackedMs))
     const over = once(flood, 'message') as Promise<[number]>
     flood.send('stop')
     steps += (await over)[0]
-    await sleep(pace.roundMs / 4)
+    await sleep(pace.quietMs / 2)
   }
-  return { attack, steps, quiet: medians(quiet), attacked: medians(attacked) }
+  return { attack, steps, quiet: figuresOf(quiet), attacked: figuresOf(attacked) }
 }
 
 /** Gets one after another for a while, with short pauses. */
@@ -215,25 +218,16 @@ function busyMs(pid: number): number {
   }
 }
 
-function figuresOf({ open, own }: Times): Figures {
-  const walls = open.map(({ wall }) => wall)
+function figuresOf(rounds: readonly Times[]): Figures {
+  const walls = rounds.flatMap(({ open }) => open.map(({ wall }) => wall))
+  const busy = rounds.flatMap(({ open }) => open.map(one => one.busy))
+  const own = rounds.flatMap(round => round.own.map(({ wall }) => wall))
   return {
     p50: median(walls),
     p99: percentile(walls, 0.99),
-    busyP99: percentile(
-      open.map(({ busy }) => busy),
-      0.99,
-    ),
-    ownP99: percentile(
-      own.map(({ wall }) => wall),
-      0.99,
-    ),
+    busyP99: percentile(busy, 0.99),
+    ownP99: percentile(own, 0.99),
   }
-}
-
-function medians(all: readonly Figures[]): Figures {
-  const of = (name: keyof Figures): number => median(all.map(figures => figures[name]))
-  return { p50: of('p50'), p99: of('p99'), busyP99: of('busyP99'), ownP99: of('ownP99') }
 }
 
 function resultOf(rows: readonly Row[]): BenchResult {

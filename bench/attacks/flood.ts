@@ -1,4 +1,5 @@
-/** A process of its own: attacks the program as fast as it can, in one way, until it is told to stop. */
+/** A process of its own: attacks the program in one way, until it is told to stop. It is as fast as it can be with half of a processor: an
+ *  attacker has machines of his own, and what this one uses is missing to the program and to the administrator. */
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -51,6 +52,19 @@ const open = new Set<{ destroy(): unknown }>()
 
 const mallory = { authorization: 'Bearer mallory' }
 
+const processorShare = 0.5
+/** It may be so far ahead of its share. */
+const aheadMaxMs = 5
+let since = { atMs: 0, usage: process.cpuUsage() }
+
+/** Resolves when this process has used no more of the processor than its share. */
+async function paced(): Promise<void> {
+  const { user, system } = process.cpuUsage(since.usage)
+  const usedMs = (user + system) / 1_000
+  const aheadMs = usedMs / processorShare - (performance.now() - since.atMs)
+  if (aheadMs > aheadMaxMs) await sleep(aheadMs)
+}
+
 function junk(): { authorization: string } {
   return { authorization: `Bearer ${randomBytes(24).toString('base64url')}` }
 }
@@ -65,6 +79,8 @@ async function streams(
   open.add(session)
   const one = async (): Promise<void> => {
     while (!isOver && !session.closed && !session.destroyed) {
+      await paced()
+      if (session.closed || session.destroyed) break
       const stream = session.request(lines())
       stream.on('error', () => {})
       stream.resume()
@@ -115,6 +131,7 @@ async function raw(
   open.add(socket)
   const ended = new Promise(resolve => socket.once('close', resolve))
   for (const one of frames) {
+    await paced()
     if (isOver || socket.destroyed) break
     done++
     if (!socket.write(one)) {
@@ -197,8 +214,10 @@ async function run({ attack, port, share }: FloodOrder): Promise<void> {
   const face: Face = { protocol: 'https', port }
   isOver = false
   done = 0
+  since = { atMs: performance.now(), usage: process.cpuUsage() }
   const repeat = async (): Promise<void> => {
     while (!isOver) {
+      await paced()
       // A connection that is refused is what an attacker must expect.
       await step(face).catch(() => sleep(10))
     }

@@ -4,6 +4,8 @@
 const context = 3
 /** Texts of so many lines have frequent ones. */
 const longText = 200
+/** Pairs of equal lines that are looked at. Texts can be made that have a million million of them; what is left then counts as different. */
+const pairsMax = 2_000_000
 
 /** The hunks, without the names of files; empty if the texts are equal. */
 export function unifiedDiff(before: string, after: string): string {
@@ -33,11 +35,12 @@ interface Operation {
 
 function matchesOf(a: readonly string[], b: readonly string[]): Match[] {
   const places = placesOf(b)
+  const texts: Texts = { a, b, places, pairs: 0 }
   const found: Match[] = []
   const waiting: [number, number, number, number][] = [[0, a.length, 0, b.length]]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const [aLow, aHigh, bLow, bHigh] = next
-    const match = longestMatch({ a, b, places }, next)
+    const match = longestMatch(texts, next)
     if (match.size === 0) continue
     found.push(match)
     waiting.push([aLow, match.a, bLow, match.b])
@@ -64,19 +67,24 @@ interface Texts {
   readonly a: readonly string[]
   readonly b: readonly string[]
   readonly places: ReadonlyMap<string, readonly number[]>
+  /** How many have been looked at. */
+  pairs: number
 }
 
 function longestMatch(
-  { a, b, places }: Texts,
+  texts: Texts,
   [aLow, aHigh, bLow, bHigh]: readonly [number, number, number, number],
 ): Match {
+  const { a, b, places } = texts
   let [bestA, bestB, bestSize] = [aLow, bLow, 0]
   let lengths = new Map<number, number>()
-  for (let i = aLow; i < aHigh; i++) {
+  for (let i = aLow; i < aHigh && texts.pairs < pairsMax; i++) {
+    texts.pairs++
     const next = new Map<number, number>()
     for (const j of places.get(a[i] ?? '') ?? []) {
       if (j < bLow) continue
       if (j >= bHigh) break
+      texts.pairs++
       const length = (lengths.get(j - 1) ?? 0) + 1
       next.set(j, length)
       if (length > bestSize) [bestA, bestB, bestSize] = [i - length + 1, j - length + 1, length]

@@ -1,10 +1,10 @@
 /** Callers who are not known cost next to nothing, and hold up nobody who is: long selectors, made-up tokens, credentials that are
- *  spelled in many ways. */
+ *  spelled in many ways, Accept headers that are hard to read. */
 
 import type * as http2 from 'node:http2'
 import t from 'tap'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { ask, askOn, openSession } from '../support/attacks/faces.ts'
+import { ask, askOn, openSession, versions } from '../support/attacks/faces.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 /** Sends requests as streams of a few connections; how often each status came. */
@@ -60,5 +60,26 @@ t.test('made-up tokens and long selectors hold up nobody', async t => {
   const many = `${maps}?labelSelector=${'a,'.repeat(100)}a`
   const more = await ask(door, '1.1', { path: many, headers: admin })
   t.match(more.headers['x-watchglass'], /pass; reason=parameter/)
+  await staysCalm(t, door, before)
+})
+
+t.test('Accept headers that are hard to read hold up nobody', async t => {
+  const door = await startDoor(t)
+  const before = await calm(t, door)
+  const size = 60_000
+  const hard = [
+    `application/json;q=${'1'.repeat(size)}x`,
+    `application/json${' '.repeat(size)}x`,
+    'a/b;q=0.1,a/b;q=0.2,'.repeat(size / 20),
+    `${'*,'.repeat(size / 2)}application/json`,
+  ]
+  for (const headers of hard.map(accept => ({ accept }))) {
+    const all = versions.flatMap(version =>
+      Array.from({ length: 4 }, () => ask(door, version, { path: maps, headers })),
+    )
+    for (const { status } of await Promise.all(all)) t.equal(status, 403)
+    const passed = await ask(door, '1.1', { path: maps, headers: { ...headers, ...admin } })
+    t.equal(passed.headers['x-watchglass'], 'pass; reason=media-type')
+  }
   await staysCalm(t, door, before)
 })

@@ -4,6 +4,8 @@
  *  are case-sensitive, a quality that is no number is 0 (and a clause of quality 0 is still tried, last), a parameter
  *  without a value does not exist, and a clause whose type has no `/` is dropped, except `*`. */
 
+import { sortUnstably } from '../../go/sort.ts'
+
 /** One clause of an Accept header: `type/subtype;name=value;q=0.5`. */
 export interface AcceptClause {
   readonly type: string
@@ -13,12 +15,18 @@ export interface AcceptClause {
   readonly parameters: ReadonlyMap<string, string>
 }
 
-/** The clauses of `header`, the preferred one first. */
+/** Headers are read before anybody is known who sent them. Browsers send some 150 characters, clients of Kubernetes up to 200. */
+export const acceptMaxLength: number = 4_096
+
+/** The clauses of `header`, the preferred one first. One that is too long has none. */
 export function acceptClauses(header: string): AcceptClause[] {
+  if (header.length > acceptMaxLength) return []
   const clauses = splitUntilEmpty(header, ',')
     .map(clauseFromText)
     .filter(clause => clause !== undefined)
-  return sortByPreference(clauses)
+  // `isPreferred` is no total order, so the result depends on the algorithm.
+  sortUnstably(clauses, isPreferred)
+  return clauses
 }
 
 function clauseFromText(text: string): AcceptClause | undefined {
@@ -39,7 +47,7 @@ function clauseFromText(text: string): AcceptClause | undefined {
 
 /** A number that Go's ParseFloat does not read counts as 0. */
 function qualityFromText(text: string): number {
-  return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : 0
+  return /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(text) ? Number(text) : 0
 }
 
 /** The parts between separators; a part that would be empty at the very end does not exist. */
@@ -50,22 +58,12 @@ function splitUntilEmpty(text: string, separator: string): string[] {
 }
 
 /** Spaces only: a tab is part of a name. */
-function trimSpaces(text: string): string {
-  return text.replace(/^ +| +$/g, '')
-}
-
-/** An insertion sort, because `isPreferred` is no total order and so the answer depends on the algorithm: this is what Go's
- *  sort does for up to 12 elements, which is more than any client sends. */
-function sortByPreference(clauses: AcceptClause[]): AcceptClause[] {
-  for (let i = 1; i < clauses.length; i++) {
-    for (let j = i; j > 0; j--) {
-      const [before, after] = [clauses[j - 1], clauses[j]]
-      if (before === undefined || after === undefined || !isPreferred(after, before)) break
-      clauses[j - 1] = after
-      clauses[j] = before
-    }
-  }
-  return clauses
+export function trimSpaces(text: string): string {
+  let start = 0
+  let end = text.length
+  while (text[start] === ' ') start++
+  while (end > start && text[end - 1] === ' ') end--
+  return text.slice(start, end)
 }
 
 function isPreferred(a: AcceptClause, b: AcceptClause): boolean {

@@ -4,7 +4,7 @@
  *  bare names first; the handler then takes the first clause that it can honour with all its parameters; and an error is
  *  negotiated once more, without renderings. All three are here; the texts are the upstream's. */
 
-import { acceptClauses } from './accept.ts'
+import { acceptClauses, acceptMaxLength, trimSpaces } from './accept.ts'
 
 /** How bytes are laid out. */
 export type Encoding = 'json' | 'yaml' | 'protobuf' | 'cbor'
@@ -146,7 +146,8 @@ export function isPrettyWanted({ pretty, userAgent }: Preference): boolean {
 /** The router knows whole names and `*`+`/*` only, before the first `;` of each clause, in any order. */
 function isRouted(accept: string, encodings: readonly Encoding[]): boolean {
   if (accept === '') return true
-  const names = accept.split(',').map(clause => clause.replace(/;.*$/s, '').replace(/^ +| +$/g, ''))
+  if (accept.length > acceptMaxLength) return false
+  const names = accept.split(',').map(clause => trimSpaces(clause.replace(/;.*$/s, '')))
   // What follows the last comma is looked at only if there is something.
   if (names.length > 1 && accept.endsWith(',')) names.pop()
   const known = new Set(['*/*', ...encodings.map(encoding => mediaTypeNames[encoding])])

@@ -1,6 +1,6 @@
 /** Accept headers that may mean more to a later API server than to us. */
 
-import { acceptClauses, type AcceptClause } from './accept.ts'
+import { acceptClauses, type AcceptClause, acceptMaxLength } from './accept.ts'
 
 const ranges: ReadonlySet<string> = new Set([
   '*/*',
@@ -17,9 +17,10 @@ const renderings: ReadonlySet<string> = new Set([
   'PartialObjectMetadataList',
 ])
 
-/** True if the header names anything that is not known here. */
+/** True if the header names anything that is not known here, or is too long to be read. */
 export function hasUnknownMediaType(accept: string | undefined): boolean {
-  return accept !== undefined && accept !== '' && acceptClauses(accept).some(isUnknown)
+  if (accept === undefined || accept === '') return false
+  return accept.length > acceptMaxLength || acceptClauses(accept).some(isUnknown)
 }
 
 function isUnknown({ type, subtype, parameters: given }: AcceptClause): boolean {

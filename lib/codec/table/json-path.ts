@@ -91,6 +91,9 @@ function literalFromText(text: string): string | number | boolean | undefined {
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : undefined
 }
 
+/** A union may name an element many times, and so may the next one: thirty of them would make a thousand million values. */
+const valuesMax = 1_000_000
+
 /** The values at the end of a path, in order; `undefined` where the upstream fails, which shows as an empty cell. */
 export function evaluateJsonPath(
   steps: readonly Step[],
@@ -102,7 +105,8 @@ export function evaluateJsonPath(
     for (const value of current) {
       const found = applyStep(step, value)
       if (found === undefined) return undefined
-      next.push(...found)
+      for (const one of found) next.push(one)
+      if (next.length > valuesMax) return undefined
     }
     current = next
   }

@@ -2,7 +2,7 @@
 
 import type { KeyValue } from '../../store/event.ts'
 import { type RangeMessage, sortOrder, sortTarget } from '../proto/kv-messages.ts'
-import { sortUnstably } from './go-sort.ts'
+import { sortUnstably } from '../../go/sort.ts'
 
 /** True when the limit applies after filters and sorting, so that every entry has to be read first. A sort target without an order
  *  is not enough: etcd then sorts what the limit has left. */

@@ -4,6 +4,7 @@
 import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
+import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
 import { decide, type Decision, type DecisionPolicy } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
@@ -16,7 +17,7 @@ import {
   routeRequest,
   unknownPathText,
 } from '../../kube/request/routes.ts'
-import { internalError, statusFromError } from '../../kube/status.ts'
+import { badRequest, internalError, statusFromError } from '../../kube/status.ts'
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
@@ -137,6 +138,10 @@ type Answering = void | Promise<void>
 function answer(context: RequestContext, route: Route, options: ApiOptions): Answering {
   const { target, exchange, reply, isWatch } = context
   const { proxy } = options
+  const { accept = '' } = reply.preference
+  if (proxy === undefined && accept.length > acceptMaxLength) {
+    throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
+  }
   const decision = decide(
     {
       route,
@@ -144,7 +149,7 @@ function answer(context: RequestContext, route: Route, options: ApiOptions): Ans
       isWatch,
       contentType: exchange.headers['content-type'],
       headerNames: Object.keys(exchange.headers),
-      hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(reply.preference.accept),
+      hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
     },
     proxy?.policy() ?? (options.writes === undefined ? alone : aloneAndWritable),

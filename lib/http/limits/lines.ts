@@ -18,6 +18,10 @@ export class Lines<Key> {
     else line.push(task)
   }
 
+  has(key: Key): boolean {
+    return this.#lines.has(key)
+  }
+
   /** Removes and returns the next task. */
   take(): Task | undefined {
     const [next] = this.#lines

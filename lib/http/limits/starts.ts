@@ -45,6 +45,11 @@ export class Starts {
     return this.#known.size + this.#strangers.size
   }
 
+  /** True if requests of this connection wait. */
+  isWaiting(connection: object): boolean {
+    return this.#known.has(connection) || this.#strangers.has(connection)
+  }
+
   /** Runs the task now, or in a later turn of the event loop. */
   add(connection: object, isKnown: boolean, task: Task): void {
     if (!this.#isTurn) this.#beginTurn()

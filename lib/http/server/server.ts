@@ -19,6 +19,7 @@ import { sendWhole } from './respond.ts'
 import { limitResets, strangerStreams } from './h2-session.ts'
 import { isAccepted } from './accepted.ts'
 import { Handshakes } from '../limits/handshakes.ts'
+import { Reads } from '../limits/reads.ts'
 import { StalledClients } from '../limits/stalled.ts'
 import { Starts } from '../limits/starts.ts'
 
@@ -99,6 +100,7 @@ export class Server {
   readonly #exchanges = new Set<Exchange>()
   readonly #stalled: StalledClients
   readonly #starts: Starts
+  readonly #reads: Reads
   readonly #handshakes = new Handshakes()
   readonly #times: Times
   #onIdle: (() => void) | undefined
@@ -114,6 +116,7 @@ export class Server {
     }
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#starts = new Starts(clock)
+    this.#reads = new Reads(session => this.#starts.isWaiting(session))
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
       case 'https':
@@ -226,7 +229,7 @@ export class Server {
     server.removeAllListeners('secureConnection')
     server.on('secureConnection', socket => {
       this.#track(socket)
-      if (socket.alpnProtocol === 'h2') h2.emit('connection', socket)
+      if (socket.alpnProtocol === 'h2') this.#openSession(h2, socket)
       else for (const listener of listeners) listener.call(server, socket)
     })
     return server
@@ -242,9 +245,15 @@ export class Server {
         if (start.subarray(0, 4).toString('latin1') === 'PRI ') {
           // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 client that ends has gone.
           socket.allowHalfOpen = false
-          h2.emit('connection', socket)
+          this.#openSession(h2, socket)
         } else for (const listener of listeners) listener.call(http1, socket)
       })
+    })
+  }
+
+  #openSession(h2: http2.Http2Server, socket: net.Socket): void {
+    this.#reads.open(socket.remoteAddress ?? '', () => {
+      if (!socket.destroyed) h2.emit('connection', socket)
     })
   }
 
@@ -259,7 +268,11 @@ export class Server {
   #withHttp2(server: http2.Http2Server): http2.Http2Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       this.#sessions.add(session)
-      session.on('close', () => this.#sessions.delete(session))
+      this.#reads.add(session)
+      session.on('close', () => {
+        this.#sessions.delete(session)
+        this.#reads.remove(session)
+      })
       session.on('error', () => {})
       if (this.#isDraining) session.close()
       limitResets(session)
@@ -267,6 +280,7 @@ export class Server {
       let streams = 0
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
         streams++
+        this.#reads.began(session)
         stream.once('close', () => {
           streams--
           // The last idle check may have been while the stream was open.

@@ -28,7 +28,9 @@ function pathOf(a: unknown, b: unknown, path: string): string | undefined {
   if (!isComposite(a) || !isComposite(b) || Array.isArray(a) !== Array.isArray(b)) {
     return path === '' ? '.' : path
   }
-  const isOpen = namedByUsers.has(/[^.\]]*$/.exec(path)?.[0] ?? '')
+  const isOpen = namedByUsers.has(
+    path.slice(Math.max(path.lastIndexOf('.'), path.lastIndexOf(']')) + 1),
+  )
   for (const name of new Set([...Object.keys(a), ...Object.keys(b)])) {
     const shown = Array.isArray(a) ? `${path}[${name}]` : `${path}.${isOpen ? '*' : name}`
     const found = pathOf(a[name], b[name], shown)

@@ -20,6 +20,7 @@ import { type Before, type DirectAnswer, json, type SeenRequest } from './answer
 import { answerEcho } from './echo.ts'
 import { answerExec } from './exec.ts'
 import { applyFault, type Fault } from './faults.ts'
+import { headersMaxBytes, refuseMalformed } from './refuse-malformed.ts'
 import { filteredDiscovery, isSwitchedOff } from './switched-off.ts'
 import { Writer } from './writes.ts'
 
@@ -36,6 +37,8 @@ export interface UpstreamOptions {
   /** It does not listen, until `listen` is called. */
   readonly isDown?: boolean | undefined
 }
+
+const http1Options = { keepAliveTimeout: 60_000, maxHeaderSize: headersMaxBytes }
 
 export class TestUpstream {
   readonly service: Service
@@ -64,7 +67,7 @@ export class TestUpstream {
     this.#hasAggregated = options.hasAggregated ?? true
     this.#isSecure = tls
     this.#writer = new Writer(client, service)
-    this.#server = tls ? this.#createSecure() : http.createServer({ keepAliveTimeout: 60_000 })
+    this.#server = tls ? this.#createSecure() : http.createServer(http1Options)
     const server = this.#server as http.Server
     server.on('request', (request, response) => {
       // Over HTTP/2 the request comes as a stream, too.
@@ -72,7 +75,7 @@ export class TestUpstream {
     })
     server.on('upgrade', (request, socket, head) => void this.#upgrade(request, socket, head))
     server.on('connection', socket => this.#track(socket))
-    server.on('clientError', (_, socket) => socket.destroy())
+    server.on('clientError', refuseMalformed)
   }
 
   static async start(options: UpstreamOptions): Promise<TestUpstream> {
@@ -168,6 +171,7 @@ export class TestUpstream {
       requestCert: true,
       rejectUnauthorized: false,
       allowHTTP1: true,
+      ...http1Options,
     })
     server.on(
       'stream',

@@ -38,7 +38,12 @@ function isLetter(codePoint: number): boolean {
 
 /** Whether the digits just before `at` are more than leading zeros. */
 function hasDigitAboveZero(text: string, at: number): boolean {
-  return /[1-9]\d*$/.test(text.slice(0, at))
+  for (let i = at - 1; i >= 0; i--) {
+    const code = text.charCodeAt(i)
+    if (code < 0x30 || code > 0x39) return false
+    if (code !== 0x30) return true
+  }
+  return false
 }
 
 function numberAt(text: string, at: number): string {
@@ -47,5 +52,7 @@ function numberAt(text: string, at: number): string {
 
 /** As Go's int64 arithmetic has it: long runs of digits wrap around. */
 function leadingNumber(lead: bigint, digits: string): bigint {
-  return BigInt.asIntN(64, BigInt(`${lead}${digits}`))
+  // Of more digits, 64 bits keep nothing but the last 64: ten to the power of 64 is a multiple of two to that power.
+  const kept = digits.length > 64 ? digits.slice(-64) : `${lead}${digits}`
+  return BigInt.asIntN(64, BigInt(kept))
 }

@@ -25,6 +25,9 @@ class Refused extends Error {}
 const depthMax = 1000
 const repeatMax = 1000
 
+/** What is looked at is bounded, so that reading takes a time that grows with the length only: names of groups, and everything else. */
+const [nameMax, aheadMax] = [1_000, 64]
+
 const perlClasses: Readonly<Record<string, string>> = {
   d: '0-9',
   w: '0-9A-Za-z_',
@@ -89,6 +92,11 @@ export class PatternParser {
     return isNext
   }
 
+  /** What comes next. */
+  #ahead(length = aheadMax): string {
+    return this.#chars.slice(this.#at, this.#at + length).join('')
+  }
+
   #choice(): PatternNode {
     const items = [this.#sequence()]
     while (this.#take('|')) items.push(this.#sequence())
@@ -112,6 +120,12 @@ export class PatternParser {
     if (counts === undefined) return atom
     this.#take('?')
     const [min, max] = counts
+    if (
+      (min >= 2 || (max >= 2 && max !== Infinity)) &&
+      !isRepeatable(atom, Math.floor(repeatMax / (max === Infinity ? min : max)))
+    ) {
+      throw new Refused('invalid repeat count')
+    }
     const start = this.#at
     if (this.#counts() !== undefined) throw new Refused('repeated twice')
     this.#at = start
@@ -123,11 +137,9 @@ export class PatternParser {
     if (this.#take('+')) return [1, Infinity]
     if (this.#take('?')) return [0, 1]
     if (this.#next !== '{') return undefined
-    const end = this.#chars.indexOf('}', this.#at)
-    const text = this.#chars.slice(this.#at + 1, Math.max(end, 0)).join('')
-    const match = /^(\d+)(,(\d*))?$/.exec(text)
+    const match = /^\{(\d+)(,(\d*))?\}/.exec(this.#ahead())
     if (match === null) return undefined
-    this.#at = end + 1
+    this.#at += match[0].length
     const min = Number(match[1])
     const max = match[2] === undefined ? min : match[3] === '' ? Infinity : Number(match[3])
     const largest = max === Infinity ? min : max
@@ -174,7 +186,9 @@ export class PatternParser {
     if (++this.#depth > depthMax) throw new Refused('expression nests too deeply')
     const before = this.#flags
     if (this.#take('?')) {
-      const name = /^(?:P?<[A-Za-z_][0-9A-Za-z_]*>)/.exec(this.#chars.slice(this.#at).join(''))?.[0]
+      const name = /^(?:P?<[A-Za-z_][0-9A-Za-z_]*>)/.exec(
+        this.#ahead(this.#next === 'P' || this.#next === '<' ? nameMax : 0),
+      )?.[0]
       if (name !== undefined) this.#at += name.length
       else if (!this.#setFlags()) {
         this.#depth--
@@ -190,7 +204,7 @@ export class PatternParser {
 
   /** Flags of a group; false if they are for the rest of the enclosing group. */
   #setFlags(): boolean {
-    const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.#chars.slice(this.#at).join(''))
+    const match = /^([imsU]*)(?:-([imsU]+))?([:)])/.exec(this.#ahead())
     if (match === null || match[0] === ')') throw new Refused('invalid or unsupported Perl syntax')
     const [whole, on = '', off = '', end] = match
     this.#at += whole.length
@@ -237,7 +251,7 @@ export class PatternParser {
     }
     if (char !== 'p' && char !== 'P') return undefined
     this.#at++
-    const match = /^(?:\{(\^?)(\w+)\}|(\w))/.exec(this.#chars.slice(this.#at).join(''))
+    const match = /^(?:\{(\^?)(\w+)\}|(\w))/.exec(this.#ahead())
     if (match === null) throw new Refused('invalid character class range')
     this.#at += match[0].length
     const isNegated = (char === 'P') !== (match[1] === '^')
@@ -290,7 +304,7 @@ export class PatternParser {
       if (set === undefined) this.#at--
       return set
     }
-    const match = /^\[:(\^?)(\w+):\]/.exec(this.#chars.slice(this.#at).join(''))
+    const match = /^\[:(\^?)(\w+):\]/.exec(this.#ahead())
     if (match === null) return undefined
     const [whole, not, name = ''] = match
     const set = Object.hasOwn(posixClasses, name) ? posixClasses[name] : undefined
@@ -326,6 +340,24 @@ export class PatternParser {
   #setOf(inside: string): PatternNode {
     const pattern = new RegExp(`^[${inside}]$`, this.#flags.i ? 'ivs' : 'vs')
     return takes(char => pattern.test(char))
+  }
+}
+
+/** False if the repetitions inside of a node multiply to more than `most`. As in Go, what is repeated no times does not count. */
+function isRepeatable(node: PatternNode, most: number): boolean {
+  switch (node.type) {
+    case 'takes':
+    case 'asks':
+      return true
+    case 'sequence':
+    case 'choice':
+      return node.items.every(item => isRepeatable(item, most))
+    case 'repeat': {
+      const { item, min, max } = node
+      if (max === 0) return true
+      const times = max === Infinity ? min : max
+      return times <= most && isRepeatable(item, times > 0 ? Math.floor(most / times) : most)
+    }
   }
 }
 

@@ -2,6 +2,7 @@
  *  definitions that any client may write, so nothing may backtrack. A pattern becomes an automaton whose states are
  *  followed all at once. Matching says only whether the pattern occurs in a text. */
 
+import { tooLarge } from '../refusals.ts'
 import { PatternParser, type PatternNode } from './go-pattern-parser.ts'
 
 /** A pattern that can be matched. */
@@ -9,16 +10,32 @@ export interface GoPattern {
   readonly test: (text: string) => boolean
 }
 
-/** How many compiled patterns are kept. */
-const keptMax = 1000
+/** Compiled patterns are kept until they have so many states together. */
+const keptStatesMax = 500_000
 const kept = new Map<string, GoPattern>()
+let keptStates = 0
+
+/** Definitions and objects are made by clients: so many states may be followed while one object is checked, which takes about a tenth of a
+ *  second. */
+const stepsMax = 10_000_000
+let stepsLeft = stepsMax
+
+/** Matches that follow are those of another object. */
+export function beginMatches(): void {
+  stepsLeft = stepsMax
+}
 
 /** The pattern compiled; one that Go refuses matches nothing. */
 export function goPattern(source: string): GoPattern {
   let pattern = kept.get(source)
   if (pattern === undefined) {
-    pattern = compile(source) ?? { test: () => false }
-    if (kept.size >= keptMax) kept.clear()
+    const node = accepted(source)
+    pattern = node === undefined ? { test: () => false } : new Machine(node)
+    keptStates += node === undefined ? 1 : statesOf(node)
+    if (keptStates > keptStatesMax) {
+      kept.clear()
+      keptStates = 0
+    }
     kept.set(source, pattern)
   }
   return pattern
@@ -26,14 +43,30 @@ export function goPattern(source: string): GoPattern {
 
 /** True if Go accepts the pattern. */
 export function isGoPattern(source: string): boolean {
-  return compile(source) !== undefined
+  return accepted(source) !== undefined
 }
 
-function compile(source: string): GoPattern | undefined {
+function accepted(source: string): PatternNode | undefined {
   const node = new PatternParser(source).pattern()
-  if (node === undefined) return undefined
-  const machine = new Machine()
-  return machine.build(node) ? machine : undefined
+  return node !== undefined && statesOf(node) <= statesMax ? node : undefined
+}
+
+/** Counted repetitions are written out, so a short pattern can have many states; Go has a limit as well. */
+const statesMax = 50_000
+
+function statesOf(node: PatternNode): number {
+  switch (node.type) {
+    case 'takes':
+    case 'asks':
+      return 1
+    case 'sequence':
+    case 'choice':
+      return node.items.reduce((sum, item) => sum + statesOf(item), node.items.length)
+    case 'repeat': {
+      const { item, min, max } = node
+      return 1 + (statesOf(item) + 1) * (max === Infinity ? min + 1 : max)
+    }
+  }
 }
 
 /** What a state does: takes a character, tests the position, or goes on to other states at once. */
@@ -42,22 +75,16 @@ type State =
   | { readonly asks: (before: string, after: string) => boolean; next: number }
   | { next: number; other: number }
 
-/** Counted repetitions are written out, so a short pattern can have many states; Go has a limit as well. */
-const statesMax = 50_000
-
 class Machine implements GoPattern {
   readonly #states: State[] = []
-  #start = 0
-  #isTooLarge = false
+  readonly #start: number
 
-  /** False if the pattern is too large. */
-  build(node: PatternNode): boolean {
+  constructor(node: PatternNode) {
     // The accepting state has no entry: its number is the number of states.
     const ends: ((end: number) => void)[] = []
     this.#start = this.#add(node, ends)
     const end = this.#states.length
     for (const set of ends) set(end)
-    return !this.#isTooLarge
   }
 
   test(text: string): boolean {
@@ -68,6 +95,10 @@ class Machine implements GoPattern {
       const reached = new Set<number>()
       for (const state of [...current, this.#start]) this.#follow(state, reached, before, after)
       if (reached.has(this.#states.length)) return true
+      stepsLeft -= reached.size
+      if (stepsLeft < 0) {
+        throw tooLarge('matching the patterns of the definition takes too long')
+      }
       current = new Set()
       if (i === chars.length) break
       for (const number of reached) {
@@ -111,10 +142,6 @@ class Machine implements GoPattern {
 
   #push(state: State, ends: ((end: number) => void)[]): number {
     const number = this.#states.length
-    if (number >= statesMax) {
-      this.#isTooLarge = true
-      return 0
-    }
     this.#states.push(state)
     ends.push(end => (state.next = end))
     return number
@@ -133,7 +160,6 @@ class Machine implements GoPattern {
       const start = this.#add(item, inner)
       for (const set of open) set(start)
       open = inner
-      if (this.#isTooLarge) break
     }
     ends.push(...open)
     return first
@@ -162,7 +188,7 @@ class Machine implements GoPattern {
       for (const set of open) set(start)
       open = inner
     }
-    for (let i = 0; i < min && !this.#isTooLarge; i++) {
+    for (let i = 0; i < min; i++) {
       const inner: ((end: number) => void)[] = []
       append(this.#add(item, inner), inner)
     }
@@ -175,7 +201,7 @@ class Machine implements GoPattern {
       for (const set of inner) set(number)
       open.push(end => (fork.other = end))
     }
-    for (let i = min; i < max && max !== Infinity && !this.#isTooLarge; i++) {
+    for (let i = min; i < max && max !== Infinity; i++) {
       const fork: { next: number; other: number } = { next: -1, other: -1 }
       append(this.#push(fork, []), [])
       const inner: ((end: number) => void)[] = []

@@ -8,6 +8,7 @@ import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import { type FieldError, invalid, required, tooMany, typeInvalid } from '../field-errors.ts'
 import type { OpenApiSchema } from './open-api-schema.ts'
+import { beginMatches } from './go-pattern.ts'
 import { checkNumber, isInteger, isWhole, kindOf } from './schema-numbers.ts'
 import { checkChoices, checkText } from './schema-scalars.ts'
 import { failed, SchemaResult, type SchemaError } from './schema-result.ts'
@@ -27,6 +28,7 @@ export function schemaErrors(
   field: string,
   old?: Correlated,
 ): FieldError[] {
+  beginMatches()
   const { errors } = checkCorrelated(value, schema, { path: '', old })
   return errors.map(({ error }) => ({ ...error, field: fieldUnder(field, error.field) }))
 }

@@ -3,7 +3,6 @@
 
 import {
   type Alias,
-  type Document,
   isAlias,
   isMap,
   isScalar,
@@ -53,7 +52,7 @@ export function parseYaml(body: Uint8Array): YamlBody {
     const what = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? ''
     throw new DecodeError(`error converting YAML to JSON: yaml: line ${line}: ${what}`)
   }
-  const reader = new YamlReader(document, lines)
+  const reader = new YamlReader(lines)
   const value = reader.read(document.contents, 0)
   const { repeated } = reader
   const strictErrors =
@@ -64,13 +63,14 @@ export function parseYaml(body: Uint8Array): YamlBody {
 }
 
 class YamlReader {
-  readonly #document: Document
   readonly #lines: LineCounter
   readonly repeated: string[] = []
+  /** The last node with each anchor so far. The package would walk through the whole document for each alias. */
+  readonly #anchored = new Map<string, unknown>()
+  #isInAlias = false
   #count = 0
 
-  constructor(document: Document, lines: LineCounter) {
-    this.#document = document
+  constructor(lines: LineCounter) {
     this.#lines = lines
   }
 
@@ -81,10 +81,31 @@ class YamlReader {
       )
     }
     if (depth > depthMax) throw new DecodeError('error converting YAML to JSON: exceeded max depth')
-    if (isAlias(node)) return this.read((node as Alias).resolve(this.#document) ?? null, depth + 1)
+    if (isAlias(node)) return this.#alias(node, depth)
+    this.#note(node)
     if (isMap(node)) return this.#map(node as YAMLMap, depth)
     if (isSeq(node)) return node.items.map(item => this.read(item, depth + 1))
     return isScalar(node) ? scalarValue(node) : null
+  }
+
+  #note(node: unknown): void {
+    const isNamed = isMap(node) || isSeq(node) || isScalar(node)
+    if (isNamed && node.anchor !== undefined && !this.#isInAlias) {
+      this.#anchored.set(node.anchor, node)
+    }
+  }
+
+  #alias({ source }: Alias, depth: number): JsonValue {
+    const node = this.#anchored.get(source)
+    if (node === undefined) {
+      const what = `yaml: unknown anchor '${source}' referenced`
+      throw new DecodeError(`error converting YAML to JSON: ${what}`)
+    }
+    const isInner = this.#isInAlias
+    this.#isInAlias = true
+    const value = this.read(node, depth + 1)
+    this.#isInAlias = isInner
+    return value
   }
 
   #map(node: YAMLMap, depth: number): JsonObject {
@@ -95,6 +116,7 @@ class YamlReader {
         this.#merge(merged, this.read(value, depth + 1))
         continue
       }
+      this.#note(key)
       const name = keyText(key)
       if (object.has(name)) {
         const at = isScalar(key) ? (key.range?.[0] ?? 0) : 0

@@ -3,10 +3,16 @@
  *  not say. */
 
 import { JsonNumber, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import { tooLarge } from '../refusals.ts'
 import { sortedMembers } from '../sorted-members.ts'
 
 /** An operation of a patch; its members may be of any kind. */
 export type Operation = JsonObject
+
+/** Bytes that all copies of a patch may have together, as kube-apiserver has it: a few dozen copies could double the document each. */
+const copiedMaxBytes = 3 * 1024 * 1024
+/** Items of lists that insertions and removals may move. Go moves them, too, but holds up nobody else with it. */
+const movedMax = 50_000_000
 
 /** Thrown where a patch does not apply. */
 export class PatchFailure extends Error {}
@@ -25,6 +31,8 @@ class JsonPatcher {
   #root: Container
   /** Copies, which may be changed and are written sorted. */
   readonly #opened = new Set<JsonValue>()
+  #copyableBytes = copiedMaxBytes
+  #movable = movedMax
 
   constructor(document: JsonObject) {
     this.#root = this.#open(document)
@@ -51,7 +59,10 @@ class JsonPatcher {
         this.#get(from)
         // The container of the destination is copied as it is at that moment.
         this.#find(path)
-        return this.#add(path, this.#closed(this.#get(from) ?? null))
+        const value = this.#get(from) ?? null
+        this.#copyableBytes -= sizeOf(value, this.#copyableBytes)
+        if (this.#copyableBytes < 0) throw new PatchFailure('the copies are too large')
+        return this.#add(path, this.#closed(value))
       }
       default:
         throw new PatchFailure('unexpected kind of operation')
@@ -69,7 +80,9 @@ class JsonPatcher {
     } else if (key === '-') {
       container.push(value)
     } else {
-      container.splice(indexIn(key, container.length + 1), 0, value)
+      const place = indexIn(key, container.length + 1)
+      this.#move(container.length - place)
+      container.splice(place, 0, value)
     }
   }
 
@@ -82,7 +95,14 @@ class JsonPatcher {
       container.delete(key)
       return value
     }
-    return container.splice(indexIn(key, container.length), 1)[0] ?? null
+    const place = indexIn(key, container.length)
+    this.#move(container.length - place)
+    return container.splice(place, 1)[0] ?? null
+  }
+
+  #move(items: number): void {
+    this.#movable -= items
+    if (this.#movable < 0) throw tooLarge('the patch moves too many items of lists')
   }
 
   #replace(path: string, value: JsonValue | undefined): void {
@@ -157,6 +177,19 @@ class JsonPatcher {
     if (!(value instanceof Map)) return value
     return new Map(sortedMembers(value).map(([name, member]) => [name, this.#closed(member)]))
   }
+}
+
+/** About the length of a value's JSON; somewhat more than `most` where it is longer. What is shared counts each time. */
+function sizeOf(value: JsonValue, most: number): number {
+  if (typeof value === 'string') return value.length + 2
+  if (value instanceof JsonNumber) return value.source.length
+  if (!Array.isArray(value) && !(value instanceof Map)) return 4
+  let size = 2
+  for (const [name, member] of value.entries()) {
+    size += (typeof name === 'string' ? name.length + 4 : 1) + sizeOf(member, most - size)
+    if (size > most) break
+  }
+  return size
 }
 
 function textMember(operation: Operation, name: string): string {

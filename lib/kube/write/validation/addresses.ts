@@ -111,8 +111,8 @@ function parseV6(text: string): Address | undefined {
   if (halves.length === 1 ? known !== 8 : known > 7) return undefined
   const parts = [...before, ...Array.from({ length: 8 - known }, () => 0), ...(after ?? [])]
   const isMapped = parts.slice(0, 5).every(part => part === 0) && parts[5] === 0xffff
-  const dotted = /[^:]*\.[^:]*$/.exec(text)?.[0]
-  const hasLeadingZeros = dotted !== undefined && (parseV4(dotted)?.hasLeadingZeros ?? false)
+  const last = text.slice(text.lastIndexOf(':') + 1)
+  const hasLeadingZeros = last.includes('.') && (parseV4(last)?.hasLeadingZeros ?? false)
   return { parts, isV4: false, isMapped, hasLeadingZeros }
 }
 

@@ -111,7 +111,8 @@ export class Place {
   }
 
   invalid(detail: string, value: BadValue = this.value ?? ''): void {
-    this.errors.push(invalid(this.path, inGoOrder(value, /\.?[^.]*$/.exec(this.path)?.[0]), detail))
+    const last = this.path.slice(Math.max(0, this.path.lastIndexOf('.')))
+    this.errors.push(invalid(this.path, inGoOrder(value, last), detail))
   }
 
   /** Without the value. */

@@ -16,13 +16,18 @@ export type ItemKey = string | undefined
 export function mergeOrders(patch: Ordered, server: Ordered, key: ItemKey): JsonValue[] {
   const right = sortBy(patch, key)
   const left = sortBy(server, key)
+  const place = placesIn(server.order, key)
+  const isBefore = (a: JsonValue, b: JsonValue): boolean => {
+    const [placeOfA, placeOfB] = [place(a), place(b)]
+    return placeOfA >= 0 && placeOfB >= 0 && placeOfA < placeOfB
+  }
   const merged: JsonValue[] = []
   let i = 0
   let j = 0
   while (i < left.length || j < right.length) {
     const isLeft =
       j >= right.length ||
-      (i < left.length && isBefore(server.order, left[i] as JsonValue, right[j] as JsonValue, key))
+      (i < left.length && isBefore(left[i] as JsonValue, right[j] as JsonValue))
     merged.push((isLeft ? left[i++] : right[j++]) as JsonValue)
   }
   return merged
@@ -36,22 +41,32 @@ export function partition(
 ): { readonly present: JsonValue[]; readonly absent: JsonValue[] } {
   const present: JsonValue[] = []
   const absent: JsonValue[] = []
+  const place = placesIn(by, key)
   for (const item of items) {
     if (key !== undefined) {
       if (!(item instanceof Map)) throw badArgument('map', item)
       if (!item.has(key)) throw noMergeKey(item, key)
     }
-    const isPresent = indexOfItem(by, item, key) >= 0
-    if (isPresent) present.push(item)
+    if (place(item) >= 0) present.push(item)
     else absent.push(item)
   }
   return { present, absent }
 }
 
-/** The first item that is the same, by the key. */
-export function indexOfItem(items: readonly JsonValue[], item: JsonValue, key: ItemKey): number {
-  const value = keyOf(item, key)
-  return items.findIndex(other => isSameScalar(keyOf(other, key), value))
+/** Finds the place of the first item that is the same, by the key; below zero if there is none. */
+export function placesIn(items: readonly JsonValue[], key: ItemKey): (item: JsonValue) => number {
+  const places = new Map<unknown, number>()
+  for (const [i, item] of items.entries()) {
+    const identity = identityOf(keyOf(item, key))
+    if (!places.has(identity)) places.set(identity, i)
+  }
+  return item => places.get(identityOf(keyOf(item, key))) ?? -1
+}
+
+/** What `isSameScalar` compares, as one value: a number by its text. */
+export function identityOf(value: JsonValue | undefined): unknown {
+  if (value instanceof JsonNumber) return `number ${value.text}`
+  return typeof value === 'string' ? `text ${value}` : (value ?? null)
 }
 
 /** What Go's `==` says of decoded scalars: an integer is never the same as a float. */
@@ -66,25 +81,14 @@ function sortBy({ items, order }: Ordered, key: ItemKey): JsonValue[] {
       if (item instanceof Map && !item.has(key)) throw noMergeKey(item as JsonObject, key)
     }
   }
-  const places = new Map(items.map(item => [item, indexOfItem(order, item, key)]))
+  const place = placesIn(order, key)
   const kept = items.filter(item => !isDeletion(item))
   const deleted = items.filter(isDeletion)
-  return [...kept.sort((a, b) => (places.get(a) ?? 0) - (places.get(b) ?? 0)), ...deleted]
+  return [...kept.sort((a, b) => place(a) - place(b)), ...deleted]
 }
 
 function isDeletion(item: JsonValue): boolean {
   return item instanceof Map && item.get('$patch') === 'delete'
-}
-
-function isBefore(
-  order: readonly JsonValue[],
-  left: JsonValue,
-  right: JsonValue,
-  key: ItemKey,
-): boolean {
-  const l = indexOfItem(order, left, key)
-  const r = indexOfItem(order, right, key)
-  return l >= 0 && r >= 0 && l < r
 }
 
 function keyOf(item: JsonValue, key: ItemKey): JsonValue | undefined {

@@ -2,6 +2,7 @@
 
 import { type JsonObject, type JsonValue } from '../../../../codec/json/tree.ts'
 import { goTypeText, goValueText } from '../../go-value-text.ts'
+import { tooLarge } from '../../refusals.ts'
 import { directive, elementOrder } from './directives.ts'
 import {
   StrategicFailure,
@@ -10,7 +11,7 @@ import {
   noListOfLists,
   noMergeKey,
 } from './failures.ts'
-import { indexOfItem, isSameScalar, mergeOrders, partition } from './list-order.ts'
+import { identityOf, isSameScalar, mergeOrders, partition, placesIn } from './list-order.ts'
 
 export interface ListMerging {
   /** The member that tells items apart; empty if none is declared. */
@@ -104,15 +105,24 @@ function mergeScalars(
   patch: readonly JsonValue[],
   { isDeletion, key }: ListMerging,
 ): JsonValue[] {
-  if (isDeletion) return current.filter(item => indexOfItem(patch, item, undefined) < 0)
+  if (isDeletion) {
+    const place = placesIn(patch, undefined)
+    return current.filter(item => place(item) < 0)
+  }
   const merged = withoutRepeated([...current, ...patch])
   const by = key === '' ? undefined : key
   const { present, absent } = partition(merged, patch, by)
   return mergeOrders({ items: present, order: patch }, { items: absent, order: current }, by)
 }
 
+/** Repeated items are looked for among all pairs. Only finalizers are merged like this, and an object has a few. */
+const scalarsMax = 5_000
+
 /** As the server does it: the last item takes the place of each that is repeated. */
 function withoutRepeated(items: JsonValue[]): JsonValue[] {
+  if (items.length > scalarsMax) {
+    throw tooLarge(`lists of ${items.length} items cannot be merged, the limit is ${scalarsMax}`)
+  }
   for (let i = 0; i < items.length - 1; i++) {
     for (let j = i + 1; j < items.length; j++) {
       if (!isSameScalar(items[i], items[j])) continue
@@ -130,7 +140,7 @@ function applyItemDirectives(
   patch: readonly JsonValue[],
   key: string,
 ): { readonly current: readonly JsonValue[]; readonly patch: readonly JsonValue[] } {
-  let left = current
+  const deleted = new Set<unknown>()
   let isReplaced = false
   const rest: JsonValue[] = []
   for (const item of patch as readonly JsonObject[]) {
@@ -139,12 +149,17 @@ function applyItemDirectives(
     else if (value === 'replace') isReplaced = true
     else if (value === 'delete') {
       if (!item.has(key)) throw noMergeKey(item, key)
-      left = left.filter(other => !hasKey(other as JsonObject, key, item.get(key)))
+      deleted.add(identityOf(item.get(key)))
     } else if (value === 'merge') {
       throw new StrategicFailure('merging lists cannot yet be specified in the patch')
     } else throw badPatchType(value, item)
   }
-  return isReplaced ? { current: rest, patch: [] } : { current: left, patch: rest }
+  if (isReplaced) return { current: rest, patch: [] }
+  const left = current.filter(item => {
+    const identity = keyed(item as JsonObject, key)
+    return identity === undefined || !deleted.has(identity)
+  })
+  return { current: left, patch: rest }
 }
 
 function mergeItems(
@@ -153,16 +168,23 @@ function mergeItems(
   { key, mergeItems: merge }: ListMerging,
 ): JsonValue[] {
   const merged = [...current]
+  const places = new Map<unknown, number>()
+  for (const [i, item] of merged.entries()) {
+    const identity = keyed(item as JsonObject, key)
+    if (identity !== undefined && !places.has(identity)) places.set(identity, i)
+  }
   for (const item of patch as readonly JsonObject[]) {
-    const value = item.get(key)
-    if (value === undefined) throw noMergeKey(item, key)
-    const place = merged.findIndex(other => hasKey(other as JsonObject, key, value))
-    if (place < 0) merged.push(item)
+    const identity = keyed(item, key)
+    if (identity === undefined) throw noMergeKey(item, key)
+    const place = places.get(identity)
+    if (place === undefined) places.set(identity, merged.push(item) - 1)
     else merged[place] = merge(merged[place] as JsonObject, item)
   }
   return merged
 }
 
-function hasKey(item: JsonObject, key: string, value: JsonValue | undefined): boolean {
-  return item.has(key) && isSameScalar(item.get(key), value)
+/** What the key says; undefined where an item has none. */
+function keyed(item: JsonObject, key: string): unknown {
+  const value = item.get(key)
+  return value === undefined ? undefined : identityOf(value)
 }

@@ -60,7 +60,7 @@ function problemOfDescriptor(text: string): string | undefined {
   if (descriptors.includes(text.slice(1))) return undefined
   if (!text.startsWith('@every ')) return `unrecognized descriptor: ${text}`
   const duration = text.slice('@every '.length)
-  if (/^[-+]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(duration)) {
+  if (/^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.test(duration)) {
     return undefined
   }
   return `failed to parse duration ${text}: time: invalid duration ${JSON.stringify(duration)}`

@@ -144,7 +144,7 @@ export function requireText(place: Place, name: string): void {
 }
 
 function parentOf(place: Place, name: string): string {
-  return place.path.replace(/[^.]*$/, name)
+  return place.path.slice(0, place.path.lastIndexOf('.') + 1) + name
 }
 
 export function checkHostPath(source: Place): void {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { sortUnstably } from '../../../../lib/etcd/engine/go-sort.ts'
+import { sortUnstably } from '../../../lib/go/sort.ts'
 
 t.test('whatever is sorted is in order afterwards, and nothing is lost', async t => {
   const lists = fc.oneof(

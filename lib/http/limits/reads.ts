@@ -1,0 +1,124 @@
+/** How many HTTP/2 streams are read in one turn of the event loop. Node makes the objects of a stream as it reads its headers, before
+ *  anything of ours runs: sixteen connections that send a hundred requests each in a packet would hold the loop for 80 ms. So a turn that
+ *  has brought many streams reads no more of them: all connections of that kind (known clients, or strangers) stop, and go on in
+ *  the next turn, those that were served last. A connection whose requests still wait to begin (starts.ts) is not read meanwhile.
+ *
+ *  What stops is the socket beneath Node's session, which has no method for it: the bytes stay with the system and the client. */
+
+import type { ServerHttp2Session } from 'node:http2'
+import { isAccepted } from '../server/accepted.ts'
+import { Lines } from './lines.ts'
+
+/** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
+const strangersPerTurn = 24
+const knownPerTurn = 96
+/** What it takes to begin a connection, in streams. */
+const openingCost = 4
+
+/** What Node's streams on sockets have beneath. */
+interface Handle {
+  readStart(): void
+  readStop(): void
+}
+
+interface Source {
+  readonly session: object
+  readonly handle: Handle
+}
+
+export class Reads {
+  readonly #isWaiting: (session: object) => boolean
+  readonly #sources = new Map<object, Source>()
+  readonly #stopped = new Set<Source>()
+  readonly #opening = new Lines<string>()
+  #known = 0
+  #strangers = 0
+  #isTurn = false
+
+  /** `isWaiting` tells of a session whether requests of it wait to begin. */
+  constructor(isWaiting: (session: object) => boolean) {
+    this.#isWaiting = isWaiting
+  }
+
+  /** Runs the task, which begins a session, in this turn or a later one. Addresses take turns. */
+  open(address: string, task: () => void): void {
+    if (this.#opening.size === 0 && this.#strangers < strangersPerTurn) this.#begin(task)
+    else {
+      this.#opening.add(address, task)
+      this.#beginTurn()
+    }
+  }
+
+  add(session: ServerHttp2Session): void {
+    const { _handle: handle } = session.socket as unknown as { readonly _handle?: Handle | null }
+    // A connection that is closed already has none.
+    if (handle != null) this.#sources.set(session, { session, handle })
+  }
+
+  remove(session: object): void {
+    const source = this.#sources.get(session)
+    this.#sources.delete(session)
+    if (source !== undefined) this.#stopped.delete(source)
+  }
+
+  /** A stream has begun. */
+  began(session: object): void {
+    this.#beginTurn()
+    const isKnown = isAccepted(session)
+    const isFull = isKnown ? ++this.#known === knownPerTurn : ++this.#strangers === strangersPerTurn
+    const source = this.#sources.get(session)
+    if (source === undefined) return
+    // It is served last from now on.
+    this.#sources.delete(session)
+    this.#sources.set(session, source)
+    if (isFull) this.#stopAll(isKnown)
+    else if (isKnown ? this.#known > knownPerTurn : this.#strangers > strangersPerTurn) {
+      this.#stop(source)
+    }
+  }
+
+  #begin(task: () => void): void {
+    this.#beginTurn()
+    this.#strangers += openingCost
+    task()
+  }
+
+  /** Ends with the next `setImmediate`, which comes after all sockets that are readable were read. */
+  #beginTurn(): void {
+    if (this.#isTurn) return
+    this.#isTurn = true
+    setImmediate(this.#endTurn)
+  }
+
+  readonly #endTurn = (): void => {
+    this.#isTurn = false
+    this.#known = 0
+    this.#strangers = 0
+    for (const source of this.#stopped) {
+      if (!this.#isWaiting(source.session)) this.#start(source)
+    }
+    while (this.#strangers < strangersPerTurn) {
+      const task = this.#opening.take()
+      if (task === undefined) break
+      this.#begin(task)
+    }
+    if (this.#stopped.size > 0 || this.#opening.size > 0) this.#beginTurn()
+  }
+
+  #stopAll(isKnown: boolean): void {
+    for (const source of this.#sources.values()) {
+      if (isAccepted(source.session) === isKnown) this.#stop(source)
+    }
+  }
+
+  #stop(source: Source): void {
+    if (this.#stopped.has(source)) return
+    this.#stopped.add(source)
+    source.handle.readStop()
+  }
+
+  #start(source: Source): void {
+    this.#stopped.delete(source)
+    source.handle.readStart()
+  }
+}
