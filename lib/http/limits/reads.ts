@@ -50,9 +50,10 @@ export class Reads {
   }
 
   add(session: ServerHttp2Session): void {
-    const { _handle: handle } = session.socket as unknown as { readonly _handle?: Handle | null }
+    const { _handle } = session.socket as unknown as { readonly _handle: Handle | null }
+    const handle = _handle ?? undefined
     // A connection that is closed already has none.
-    if (handle != null) this.#sources.set(session, { session, handle })
+    if (handle !== undefined) this.#sources.set(session, { session, handle })
   }
 
   remove(session: object): void {

@@ -1,0 +1,127 @@
+/** Bodies and stored values that are small and hard to work on: each of them once held the event loop for seconds to hours, or took all
+ *  memory. A server that takes writes stays there for everybody. */
+
+import t from 'tap'
+import { ask, type Answer } from '../support/attacks/faces.ts'
+import { startProgram } from '../support/program/program.ts'
+
+const json = 'application/json'
+const maps = '/api/v1/namespaces/default/configmaps'
+const pods = '/api/v1/namespaces/default/pods'
+const widgets = '/apis/example.com/v1/namespaces/default/widgets'
+const many = (count: number, item: (i: number) => unknown): unknown[] =>
+  Array.from({ length: count }, (_, i) => item(i))
+
+t.test('what is hard to work on holds up nobody', async t => {
+  const { port } = await startProgram(t, ['--etcd', 'embedded'])
+  const send = (method: string, path: string, body: unknown, type = json): Promise<Answer> => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body)
+    return ask({ protocol: 'http', port }, '1.1', {
+      method,
+      path,
+      body: text,
+      headers: { 'content-type': type },
+    })
+  }
+  const read = (path: string, accept: string): Promise<Answer> =>
+    ask({ protocol: 'http', port }, '1.1', { path, headers: { accept } })
+  const map = (name: string, more: object): object => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name },
+    ...more,
+  })
+
+  await t.test('an Accept header of any length is refused', async t => {
+    const { status, body } = await read(maps, `application/json;q=${'1'.repeat(60_000)}x`)
+    t.equal(status, 400)
+    t.match(body, /the Accept header is longer than 4096 characters/)
+  })
+
+  await t.test('YAML with many aliases', async t => {
+    const lines = many(5_000, i => `  k${i}: *a`).join('\n')
+    const head = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aliases}\ndata:\n  a: &a x\n'
+    const { status } = await send('POST', maps, head + lines, 'application/yaml')
+    t.equal(status, 201)
+    const unknown = await send('POST', maps, `${head}  b: *c\n`, 'application/yaml')
+    t.match(unknown.body, /unknown anchor 'c' referenced/)
+  })
+
+  await t.test('a JSON patch whose copies double the object, or that moves long lists', async t => {
+    t.equal((await send('POST', maps, map('patched', { data: { a: 'x' } }))).status, 201)
+    const copies = many(60, i => ({ op: 'copy', from: '/data', path: `/data/c${i}` }))
+    const type = 'application/json-patch+json'
+    t.equal((await send('PATCH', `${maps}/patched`, copies, type)).status, 422)
+    const inserts = many(9_999, () => ({ op: 'add', path: '/x/0', value: 0 }))
+    const list = { op: 'add', path: '/x', value: many(100_000, () => 0) }
+    t.equal((await send('PATCH', `${maps}/patched`, [list, ...inserts], type)).status, 413)
+  })
+
+  await t.test('lists of ten thousand items that a strategic patch merges', async t => {
+    const pod = (env: unknown): object => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'a' },
+      spec: { containers: [{ name: 'c', image: 'i', env }] },
+    })
+    const env = (name: string): unknown => many(5_000, i => ({ name: `${name}${i}`, value: 'v' }))
+    t.equal((await send('POST', pods, pod(env('A')))).status, 201)
+    const type = 'application/strategic-merge-patch+json'
+    const merged = await send('PATCH', `${pods}/a`, pod(env('B')), type)
+    t.equal(merged.status, 422, 'the environment of a pod does not change')
+  })
+
+  await t.test('patterns with many groups, and texts that keep many states', async t => {
+    const properties = {
+      groups: { type: 'string', pattern: '(?:a)'.repeat(5_000) },
+      states: { type: 'string', pattern: '(a?){1000}b$' },
+    }
+    const schema = {
+      openAPIV3Schema: {
+        type: 'object',
+        'x-kubernetes-preserve-unknown-fields': true,
+        properties,
+      },
+    }
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    }
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    t.equal((await send('POST', definitions, definition)).status, 201)
+    const widget = (name: string, more: object): object => ({
+      apiVersion: 'example.com/v1',
+      kind: 'Widget',
+      metadata: { name },
+      ...more,
+    })
+    let made: Answer
+    do made = await send('POST', widgets, widget('a', { states: 'b' }))
+    while (made.status === 404)
+    t.equal(made.status, 201)
+    const hard = await send('POST', widgets, widget('b', { states: 'a'.repeat(1_000_000) }))
+    t.equal(hard.status, 413)
+    t.match(hard.body, /matching the patterns of the definition takes too long/)
+  })
+
+  await t.test('the message of an event with white space inside', async t => {
+    const events = '/api/v1/namespaces/default/events'
+    const event = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name: 'a' },
+      involvedObject: { namespace: 'default' },
+      message: `a${' '.repeat(1_000_000)}b`,
+    }
+    t.equal((await send('POST', events, event)).status, 201)
+    const table = await read(events, 'application/json;as=Table;v=v1;g=meta.k8s.io')
+    t.equal(table.status, 200)
+  })
+})
