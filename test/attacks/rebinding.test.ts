@@ -53,3 +53,17 @@ t.test('neither the loopback listener nor the admin listener answers web pages',
   t.match(old, / 200 /, 'a probe that has no name for us')
   t.match((await ask(own, '1.1', { path: '/pass-through' })).body, /false/, 'nothing was switched')
 })
+
+t.test('no web page changes settings of an admin listener on all addresses', async t => {
+  const door = await startDoor(t, { args: ['--admin-listen=http://0.0.0.0:0'] })
+  const own = { protocol: 'http', port: door.adminPort } as const
+  for (const path of ['/pass-through?state=on', '/log-level?level=debug']) {
+    for (const headers of refused) {
+      const { status } = await ask(own, '1.1', { method: 'PUT', path, headers })
+      t.equal(status, 403, `${path} ${JSON.stringify(headers)}`)
+    }
+  }
+  t.match((await ask(own, '1.1', { path: '/pass-through' })).body, /false/, 'nothing was switched')
+  const plain = { method: 'PUT', path: '/pass-through?state=off' }
+  t.equal((await ask(own, '1.1', plain)).status, 200)
+})

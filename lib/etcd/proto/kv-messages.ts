@@ -1,6 +1,7 @@
 /** The messages of etcd's KV service. Field names follow etcd's; a range end is as on the wire: no bytes for one key, `\0` for no
  *  upper bound. */
 
+import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
 import type { KeyValue } from '../../store/event.ts'
 import {
@@ -192,12 +193,27 @@ export interface TxnMessage {
   readonly failure: readonly OperationHolder[]
 }
 
+/** A request has room for a hundred thousand transactions within each other, and each takes some of the stack. Nobody needs more than two. */
+const nestedMax = 32
+let nested = 0
+
 /** A codec that is looked up when it is used: transactions hold transactions. */
 function later<T>(codec: () => Codec<T>): Codec<T> {
   return {
     decode: from => codec().decode(from),
     encode: (value, sizeHint) => codec().encode(value, sizeHint),
-    read: reader => codec().read(reader),
+    read: reader => {
+      if (nested === nestedMax) {
+        const what = `transactions within each other: more than ${nestedMax}`
+        throw new CacheError('invalid_request', what)
+      }
+      nested++
+      try {
+        return codec().read(reader)
+      } finally {
+        nested--
+      }
+    },
     write: (writer, value) => codec().write(writer, value),
   }
 }

@@ -23,6 +23,7 @@ import { answerPage, isForPage } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
 import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
 import { answerHealth, type Health } from './health.ts'
+import { webPageProblem } from '../server/host-guard.ts'
 import { type Response, sendWhole } from '../server/respond.ts'
 import type { ReadSwitch } from '../api/read-switch.ts'
 
@@ -130,10 +131,7 @@ function answerSetting(
   now: () => object,
 ): void {
   if (exchange.method === 'PUT') {
-    if (!isLoopback(exchange.peer.address)) {
-      send(exchange, 403, text, 'settings are changed from this machine only\n')
-      return
-    }
+    if (!mayChange(exchange)) return
     const problem = change()
     if (problem !== undefined) {
       send(exchange, 400, text, `${problem}\n`)
@@ -152,10 +150,7 @@ async function answerFaults({ faults }: AdminOptions, exchange: Exchange): Promi
     return
   }
   if (exchange.method === 'PUT') {
-    if (!isLoopback(exchange.peer.address)) {
-      send(exchange, 403, text, 'the switch is for this machine only\n')
-      return
-    }
+    if (!mayChange(exchange)) return
     try {
       await faults.replace(await readRules(exchange))
     } catch (error) {
@@ -168,6 +163,15 @@ async function answerFaults({ faults }: AdminOptions, exchange: Exchange): Promi
     return
   }
   send(exchange, 200, json, faultsBody(faults))
+}
+
+/** From this machine only, and not by a web page that a browser on it shows: the listener may be on an address where the guard of web pages
+ *  does not stand before all that is asked. Refuses what may not. */
+function mayChange(exchange: Exchange): boolean {
+  const isHere = isLoopback(exchange.peer.address)
+  const problem = isHere ? webPageProblem(exchange) : 'settings are changed from this machine only'
+  if (problem !== undefined) send(exchange, 403, text, `${problem}\n`)
+  return problem === undefined
 }
 
 function send(exchange: Exchange, status: number, type: string, body: string): void {

@@ -10,7 +10,7 @@ import { sendWhole } from './respond.ts'
 export function withHostGuard(handler: Handler, names: readonly string[] = []): Handler {
   const known = new Set(names.map(name => name.toLowerCase()))
   return exchange => {
-    const problem = problemOf(exchange, known)
+    const problem = webPageProblem(exchange, known)
     if (problem === undefined) handler(exchange)
     else {
       const headers = {
@@ -22,7 +22,11 @@ export function withHostGuard(handler: Handler, names: readonly string[] = []): 
   }
 }
 
-function problemOf({ headers }: Exchange, known: ReadonlySet<string>): string | undefined {
+/** Why a request may be one of a web page; undefined if it is none. */
+export function webPageProblem(
+  { headers }: Exchange,
+  known: ReadonlySet<string> = new Set(),
+): string | undefined {
   const { host, origin } = headers
   // Only HTTP/1.0 clients send no Host header, and no browser is one.
   if (host !== undefined && !isOwnName(host, known)) {

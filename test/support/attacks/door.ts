@@ -107,7 +107,7 @@ export async function startDoor(t: Test, options: DoorOptions = {}): Promise<Doo
     `--etcd=http://${etcd.address}`,
     `--upstream=${upstream.url}`,
     `--upstream-token-file=${tokenFile}`,
-    '--admin-listen=http://127.0.0.1:0',
+    ...(args.some(arg => arg.startsWith('--admin-listen')) ? [] : adminArgs),
     ...(isUpstreamSecure ? ['--upstream-ca=test/support/certs/ca.pem'] : []),
     ...args,
   ]
@@ -119,6 +119,7 @@ export async function startDoor(t: Test, options: DoorOptions = {}): Promise<Doo
   return door
 }
 
+const adminArgs = ['--admin-listen=http://127.0.0.1:0']
 const tlsArgs = [
   '--tls-cert=test/support/certs/server.pem',
   '--tls-key=test/support/certs/server.key',

@@ -185,6 +185,23 @@ t.test('transactions inside transactions', async t => {
 
 type Txn = ReturnType<typeof txnCodec.decode>
 
+t.test('transactions that nest too deep are refused as malformed', async t => {
+  const nested = (depth: number): Buffer => {
+    let bytes = Buffer.alloc(0)
+    for (let i = 0; i < depth; i++) {
+      for (const tag of [0x22, 0x12]) {
+        const length = bytes.length
+        const head = [tag, (length & 127) | 128, (length >> 7) | 128, length >> 14]
+        bytes = Buffer.concat([Buffer.from(head), bytes])
+      }
+    }
+    return bytes
+  }
+  t.equal(txnCodec.decode(nested(30)).success.length, 1)
+  t.throws(() => txnCodec.decode(nested(2_000)), { code: 'invalid_request' })
+  t.equal(txnCodec.decode(nested(30)).success.length, 1, 'and nothing is left of it')
+})
+
 t.test('watch requests and responses', async t => {
   const create = fc.record({
     key,
