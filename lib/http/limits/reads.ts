@@ -10,8 +10,7 @@ import { isAccepted } from '../server/accepted.ts'
 import { Lines } from './lines.ts'
 
 /** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
-const strangersPerTurn = 24
-const knownPerTurn = 96
+const perTurn = { strangers: 24, known: 96 }
 /** What it takes to begin a connection, in streams. */
 const openingCost = 4
 
@@ -31,8 +30,9 @@ export class Reads {
   readonly #sources = new Map<object, Source>()
   readonly #stopped = new Set<Source>()
   readonly #opening = new Lines<string>()
-  #known = 0
-  #strangers = 0
+  /** Streams that this turn has read. */
+  readonly #read = { strangers: 0, known: 0 }
+  readonly #isFull = { strangers: false, known: false }
   #isTurn = false
 
   /** `isWaiting` tells of a session whether requests of it wait to begin. */
@@ -42,7 +42,7 @@ export class Reads {
 
   /** Runs the task, which begins a session, in this turn or a later one. Addresses take turns. */
   open(address: string, task: () => void): void {
-    if (this.#opening.size === 0 && this.#strangers < strangersPerTurn) this.#begin(task)
+    if (this.#opening.size === 0 && this.#mayOpen()) this.#begin(task)
     else {
       this.#opening.add(address, task)
       this.#beginTurn()
@@ -65,22 +65,28 @@ export class Reads {
   /** A stream has begun. */
   began(session: object): void {
     this.#beginTurn()
-    const isKnown = isAccepted(session)
-    const isFull = isKnown ? ++this.#known === knownPerTurn : ++this.#strangers === strangersPerTurn
+    const kind = kindOf(session)
     const source = this.#sources.get(session)
-    if (source === undefined) return
-    // It is served last from now on.
-    this.#sources.delete(session)
-    this.#sources.set(session, source)
-    if (isFull) this.#stopAll(isKnown)
-    else if (isKnown ? this.#known > knownPerTurn : this.#strangers > strangersPerTurn) {
-      this.#stop(source)
+    if (source !== undefined) {
+      // It is served last from now on.
+      this.#sources.delete(session)
+      this.#sources.set(session, source)
     }
+    if (++this.#read[kind] < perTurn[kind]) return
+    if (!this.#isFull[kind]) {
+      this.#isFull[kind] = true
+      for (const other of this.#sources.values())
+        if (kindOf(other.session) === kind) this.#stop(other)
+    } else if (source !== undefined) this.#stop(source)
+  }
+
+  #mayOpen(): boolean {
+    return this.#read.strangers < perTurn.strangers
   }
 
   #begin(task: () => void): void {
     this.#beginTurn()
-    this.#strangers += openingCost
+    this.#read.strangers += openingCost
     task()
   }
 
@@ -93,23 +99,19 @@ export class Reads {
 
   readonly #endTurn = (): void => {
     this.#isTurn = false
-    this.#known = 0
-    this.#strangers = 0
+    for (const kind of ['strangers', 'known'] as const) {
+      this.#read[kind] = 0
+      this.#isFull[kind] = false
+    }
     for (const source of this.#stopped) {
       if (!this.#isWaiting(source.session)) this.#start(source)
     }
-    while (this.#strangers < strangersPerTurn) {
+    while (this.#mayOpen()) {
       const task = this.#opening.take()
       if (task === undefined) break
       this.#begin(task)
     }
     if (this.#stopped.size > 0 || this.#opening.size > 0) this.#beginTurn()
-  }
-
-  #stopAll(isKnown: boolean): void {
-    for (const source of this.#sources.values()) {
-      if (isAccepted(source.session) === isKnown) this.#stop(source)
-    }
   }
 
   #stop(source: Source): void {
@@ -122,4 +124,8 @@ export class Reads {
     this.#stopped.delete(source)
     source.handle.readStart()
   }
+}
+
+function kindOf(session: object): 'strangers' | 'known' {
+  return isAccepted(session) ? 'known' : 'strangers'
 }

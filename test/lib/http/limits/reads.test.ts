@@ -1,0 +1,73 @@
+import type { ServerHttp2Session } from 'node:http2'
+import t from 'tap'
+import { Reads } from '../../../../lib/http/limits/reads.ts'
+import { noteAccepted } from '../../../../lib/http/server/accepted.ts'
+import { settle } from '../../../support/fake-clock.ts'
+
+/** A connection that says whether it is read. */
+interface Connection {
+  readonly session: ServerHttp2Session
+  isRead: boolean
+}
+
+function connect(reads: Reads): Connection {
+  const handle = {
+    readStart: () => void (connection.isRead = true),
+    readStop: () => void (connection.isRead = false),
+  }
+  const session = { socket: { _handle: handle } } as unknown as ServerHttp2Session
+  const connection: Connection = { session, isRead: true }
+  reads.add(session)
+  return connection
+}
+
+function begin(reads: Reads, { session }: Connection, count: number): void {
+  for (let i = 0; i < count; i++) reads.began(session)
+}
+
+t.test(
+  'when a turn has read many streams of strangers, none of them is read until the next',
+  async t => {
+    const reads = new Reads(() => false)
+    const [a, b, known] = [connect(reads), connect(reads), connect(reads)]
+    noteAccepted(known.session)
+    begin(reads, a, 23)
+    t.ok(a.isRead && b.isRead)
+    begin(reads, a, 1)
+    t.notOk(a.isRead || b.isRead)
+    t.ok(known.isRead, 'clients that are known have their own share')
+    await settle()
+    t.ok(a.isRead && b.isRead)
+    begin(reads, known, 96)
+    t.notOk(known.isRead)
+    t.ok(a.isRead)
+    await settle()
+    t.ok(known.isRead)
+  },
+)
+
+t.test('a connection whose requests wait to begin is not read', async t => {
+  let waits = true
+  const reads = new Reads(() => waits)
+  const one = connect(reads)
+  begin(reads, one, 100)
+  await settle()
+  t.notOk(one.isRead)
+  waits = false
+  await settle()
+  t.ok(one.isRead)
+  begin(reads, one, 100)
+  reads.remove(one.session)
+  await settle()
+  t.notOk(one.isRead, 'what is closed is left alone')
+})
+
+t.test('connections begin a few in each turn, and addresses take turns', async t => {
+  const reads = new Reads(() => false)
+  const begun: string[] = []
+  for (let i = 1; i <= 9; i++) reads.open('a', () => begun.push(`a${i}`))
+  reads.open('b', () => begun.push('b1'))
+  t.equal(begun.splice(0).join(' '), 'a1 a2 a3 a4 a5 a6')
+  await settle()
+  t.equal(begun.splice(0).join(' '), 'a7 b1 a8 a9')
+})
