@@ -75,8 +75,9 @@ export class Reads {
     if (++this.#read[kind] < perTurn[kind]) return
     if (!this.#isFull[kind]) {
       this.#isFull[kind] = true
-      for (const other of this.#sources.values())
+      for (const other of this.#sources.values()) {
         if (kindOf(other.session) === kind) this.#stop(other)
+      }
     } else if (source !== undefined) this.#stop(source)
   }
 
