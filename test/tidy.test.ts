@@ -12,7 +12,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   go: ['base'],
   wire: ['base'],
   store: ['base'],
-  etcd: ['store', 'wire', 'base'],
+  etcd: ['store', 'wire', 'go', 'base'],
   watch: ['store', 'base'],
   codec: ['store', 'wire', 'go', 'base'],
   mirror: ['etcd', 'store', 'base'],

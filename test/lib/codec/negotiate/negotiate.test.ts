@@ -144,14 +144,6 @@ t.test('a watch is never YAML and never pretty', async t => {
   t.equal(textOf(negotiateWatch(preference('*/*', { pretty: 'true' }), list)), 'json object')
 })
 
-t.test('parameters that nobody knows are reported', async t => {
-  const decided = negotiate(
-    preference('application/json;drop=metadata.managedFields;as=;x=y'),
-    list,
-  )
-  t.match(decided, { unknownParameters: ['drop', 'x'] })
-})
-
 t.test('people get indented answers unless they say otherwise', async t => {
   for (const [pretty, userAgent, wanted] of [
     [undefined, 'curl/8.5.0', true],
