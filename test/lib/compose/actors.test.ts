@@ -1,27 +1,9 @@
 /** Made-up controllers and nodes: deployments get pods that run, roll out and scale, and jobs end. */
 
 import t from 'tap'
-import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/controllers/actors/actors.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
-import { ask, startServed } from '../../support/http/served.ts'
-
-/** Waiting takes a fiftieth of the time. */
-const hurry = 50
-const served = await startServed(t, {
-  isWritable: true,
-  hasControllers: true,
-  hasSystemNamespaces: true,
-  simulation: { actors: new Set(actorNames), random: createRandom(1) },
-  clock: {
-    ...systemClock,
-    setTimer: (delayMs, task) => systemClock.setTimer(delayMs / hurry, task),
-  },
-})
-await served.service.ready
+import { startSimulatedCluster } from '../../support/http/simulated-cluster.ts'
 
 interface Answer {
-  readonly code: number
   readonly metadata: Record<string, unknown>
   readonly items: readonly Item[]
   readonly spec: Record<string, unknown>
@@ -34,23 +16,7 @@ interface Item {
   readonly status: { readonly phase: string; readonly podIP?: string }
 }
 
-async function send(method: string, path: string, body?: object): Promise<Answer> {
-  const headers = {
-    'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
-  }
-  const sent = body === undefined ? {} : { body: JSON.stringify(body) }
-  const answer = await ask(served.service.port, { method, path, headers, ...sent })
-  return { ...(JSON.parse(answer.body.toString()) as Answer), code: answer.status }
-}
-
-/** Asks until the answer is as it should be; the test's own limit ends it. */
-async function until(path: string, isDone: (answer: Answer) => boolean): Promise<Answer> {
-  for (;;) {
-    const answer = await send('GET', path)
-    if (isDone(answer)) return answer
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
-}
+const { send, until } = await startSimulatedCluster<Answer>(t)
 
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
 const podsOf = (app: string): string => `/api/v1/namespaces/default/pods?labelSelector=app=${app}`

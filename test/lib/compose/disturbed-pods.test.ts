@@ -1,24 +1,7 @@
 /** Pods that made-up nodes run fail now and then: a container is restarted, or the pod is evicted and another is made. */
 
 import t from 'tap'
-import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/controllers/actors/actors.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
-import { ask, startServed } from '../../support/http/served.ts'
-
-/** Minutes take milliseconds, seconds a fiftieth. */
-const served = await startServed(t, {
-  isWritable: true,
-  hasControllers: true,
-  hasSystemNamespaces: true,
-  simulation: { actors: new Set(actorNames), random: createRandom(1) },
-  clock: {
-    ...systemClock,
-    setTimer: (delayMs, task) =>
-      systemClock.setTimer(delayMs / (delayMs >= 600_000 ? 10_000 : 50), task),
-  },
-})
-await served.service.ready
+import { startSimulatedCluster } from '../../support/http/simulated-cluster.ts'
 
 interface Pod {
   readonly status: {
@@ -31,9 +14,18 @@ interface Pod {
   }
 }
 
+interface Pods {
+  readonly items: readonly Pod[]
+}
+
+/** Minutes take milliseconds, seconds a fiftieth. */
+const { send } = await startSimulatedCluster<Pods>(
+  t,
+  delayMs => delayMs / (delayMs >= 600_000 ? 10_000 : 50),
+)
+
 async function pods(): Promise<readonly Pod[]> {
-  const { body } = await ask(served.service.port, { path: '/api/v1/namespaces/default/pods' })
-  return (JSON.parse(body.toString()) as { items: readonly Pod[] }).items
+  return (await send('GET', '/api/v1/namespaces/default/pods')).items
 }
 
 t.test('containers are restarted, and evicted pods are replaced', async t => {
@@ -43,13 +35,8 @@ t.test('containers are restarted, and evicted pods are replaced', async t => {
     metadata: { name: 'web' },
     spec: { replicas: 3, selector: { matchLabels: labels }, template },
   }
-  const created = await ask(served.service.port, {
-    method: 'POST',
-    path: '/apis/apps/v1/namespaces/default/deployments',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(deployment),
-  })
-  t.equal(created.status, 201)
+  const { code } = await send('POST', '/apis/apps/v1/namespaces/default/deployments', deployment)
+  t.equal(code, 201)
   let restarted: Pod | undefined
   let evicted: Pod | undefined
   while (restarted === undefined || evicted === undefined) {

@@ -7,17 +7,32 @@ import { ProcessUse } from './test-files.ts'
 
 /** Quick files that share a process: enough to save most starts, few enough that the processes end at about the same time. */
 const batchFiles = 14
+/** The same of files that start processes or threads, and wait for these. */
+const startingBatchFiles = 5
+
+/** Whole programs, whose files have a process of their own: most take long, and what they keep is measured. */
+const wholePrograms = /^dist\/test\/(?:attacks|bench|deploy|e2e)\//
 
 /** `node` is the program that runs them. */
 export function jobsOf(files: readonly string[], node: string): Job[] {
   const use = new ProcessUse()
   const isSingle = (file: string): boolean =>
-    slowest.includes(file) || ownProcess.includes(file) || use.startsProcesses(file)
+    slowest.includes(file) || ownProcess.includes(file) || wholePrograms.test(file)
   const singles = files.filter(isSingle).sort((a, b) => order(a) - order(b))
   const together = files.filter(file => !isSingle(file))
-  const jobs = singles.map(file => alone(file, node))
-  for (let i = 0; i < together.length; i += batchFiles) {
-    const batch = together.slice(i, i + batchFiles)
+  const starting = together.filter(file => use.startsProcesses(file))
+  const quick = together.filter(file => !use.startsProcesses(file))
+  return [
+    ...singles.map(file => alone(file, node)),
+    ...batchesOf(starting, startingBatchFiles, node),
+    ...batchesOf(quick, batchFiles, node),
+  ]
+}
+
+function batchesOf(files: readonly string[], size: number, node: string): Job[] {
+  const jobs: Job[] = []
+  for (let i = 0; i < files.length; i += size) {
+    const batch = files.slice(i, i + size)
     jobs.push({ files: batch, command: commandOf(node, batch) })
   }
   return jobs

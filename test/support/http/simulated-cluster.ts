@@ -1,0 +1,53 @@
+/** A service on an embedded store with made-up controllers and nodes, in which waiting takes a fraction of the time. */
+
+import type { Test } from 'tap'
+import { createRandom } from '../../../lib/base/random.ts'
+import { actorNames } from '../../../lib/controllers/actors/actors.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
+import { ask, startServed } from './served.ts'
+
+/** Some answer of the API, read as what the test expects of it. */
+export type ApiAnswer<T> = T & { readonly code: number }
+
+export interface SimulatedCluster<T> {
+  send(method: string, path: string, body?: object): Promise<ApiAnswer<T>>
+  /** Asks until the answer is as it should be; the test's own limit ends it. */
+  until(path: string, isDone: (answer: ApiAnswer<T>) => boolean): Promise<ApiAnswer<T>>
+}
+
+/** It ends with the test. Waiting takes a fiftieth of the time, or what `shortened` says. */
+export async function startSimulatedCluster<T>(
+  t: Test,
+  shortened: (delayMs: number) => number = delayMs => delayMs / 50,
+): Promise<SimulatedCluster<T>> {
+  const served = await startServed(t, {
+    isWritable: true,
+    hasControllers: true,
+    hasSystemNamespaces: true,
+    simulation: { actors: new Set(actorNames), random: createRandom(1) },
+    clock: {
+      ...systemClock,
+      setTimer: (delayMs, task) => systemClock.setTimer(shortened(delayMs), task),
+    },
+  })
+  await served.service.ready
+  async function send(method: string, path: string, body?: object): Promise<ApiAnswer<T>> {
+    const headers = {
+      'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json',
+    }
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) }
+    const answer = await ask(served.service.port, { method, path, headers, ...sent })
+    return { ...(JSON.parse(answer.body.toString()) as T), code: answer.status }
+  }
+  async function until(
+    path: string,
+    isDone: (answer: ApiAnswer<T>) => boolean,
+  ): Promise<ApiAnswer<T>> {
+    for (;;) {
+      const answer = await send('GET', path)
+      if (isDone(answer)) return answer
+      await new Promise(resolve => setTimeout(resolve, 10))
+    }
+  }
+  return { send, until }
+}
