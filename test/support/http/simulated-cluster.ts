@@ -10,9 +10,9 @@ import { ask, startServed } from './served.ts'
 export type ApiAnswer<T> = T & { readonly code: number }
 
 export interface SimulatedCluster<T> {
-  send(method: string, path: string, body?: object): Promise<ApiAnswer<T>>
+  readonly send: (method: string, path: string, body?: object) => Promise<ApiAnswer<T>>
   /** Asks until the answer is as it should be; the test's own limit ends it. */
-  until(path: string, isDone: (answer: ApiAnswer<T>) => boolean): Promise<ApiAnswer<T>>
+  readonly until: (path: string, isDone: (answer: ApiAnswer<T>) => boolean) => Promise<ApiAnswer<T>>
 }
 
 /** It ends with the test. Waiting takes a fiftieth of the time, or what `shortened` says. */
