@@ -92,7 +92,8 @@ footer { padding-top: 26px; padding-bottom: 30px; }
   header, main, footer { padding-left: 12px; padding-right: 12px; }
   .cards { grid-template-columns: repeat(2, 1fr); gap: 8px; }
   .cards strong { font-size: 20px; }
-  th, td { padding: 6px 10px; }
+  th, td { padding: 6px 8px; }
+  tbody th { overflow-wrap: anywhere; min-width: 10.5em; }
   .plots { grid-template-columns: 1fr; }
 }
 `
