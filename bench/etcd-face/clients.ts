@@ -17,16 +17,14 @@ export interface ClientsOrder {
   readonly pageEntries: number
 }
 
-/** What they have found, once all have listed, and once they are told to stop. */
+/** What they have found, once all have listed and begun to watch, and since the last time, whenever they are asked. */
 export type ClientsReport =
-  | { readonly type: 'listed'; readonly entries: number; readonly bytes: number }
-  | { readonly type: 'watched'; readonly events: number; readonly lagsMs: readonly number[] }
+  | { readonly type: 'listed'; readonly entries: number }
+  | { readonly type: 'watched'; readonly lagsMs: readonly number[] }
 
 class BenchClient {
-  readonly lagsMs: number[] = []
+  lagsMs: number[] = []
   entries = 0
-  bytes = 0
-  events = 0
   #revision = 0
   readonly #session: http2.ClientHttp2Session
   readonly #order: ClientsOrder
@@ -50,7 +48,6 @@ class BenchClient {
       const page = rangeResponseCodec.decode(bytes)
       this.#revision ||= page.header?.revision ?? 0
       this.entries += page.entries.length
-      this.bytes += bytes.length
       const last = page.entries.at(-1)
       more = page.more && last !== undefined
       if (last !== undefined) start = keyAfter(last.key)
@@ -83,7 +80,6 @@ class BenchClient {
         const nowMs = performance.timeOrigin + performance.now()
         for (const { after } of watchResponseCodec.decode(next.bytes).events) {
           if (after === undefined) continue
-          this.events++
           this.lagsMs.push(nowMs - Buffer.from(after.value).readDoubleBE(0))
         }
       }
@@ -118,16 +114,12 @@ function report(message: ClientsReport): void {
 
 process.once('message', (order: ClientsOrder) => {
   const clients = Array.from({ length: order.clients }, () => new BenchClient(order))
-  const sum = (key: 'entries' | 'bytes' | 'events'): number =>
-    clients.reduce((total, client) => total + client[key], 0)
   void Promise.all(clients.map(client => client.list())).then(() => {
-    report({ type: 'listed', entries: sum('entries'), bytes: sum('bytes') })
-    process.once('message', () => {
-      for (const client of clients) client.watch()
-      process.once('message', () => {
-        const lagsMs = clients.flatMap(client => client.lagsMs)
-        report({ type: 'watched', events: sum('events'), lagsMs })
-      })
+    for (const client of clients) client.watch()
+    process.on('message', () => {
+      report({ type: 'watched', lagsMs: clients.flatMap(({ lagsMs }) => lagsMs) })
+      for (const client of clients) client.lagsMs = []
     })
+    report({ type: 'listed', entries: clients.reduce((sum, { entries }) => sum + entries, 0) })
   })
 })
