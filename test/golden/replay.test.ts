@@ -3,6 +3,7 @@ import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
+import { startTestDoor } from '../support/etcd/test-door.ts'
 import { startServed } from '../support/http/served.ts'
 import { golden } from './load.ts'
 import { readsOf, replayReads } from './replay.ts'
@@ -22,7 +23,7 @@ const exceptions: Readonly<Record<string, string>> = {
   'pub-1288': 'a 429 while a cache starts, which ours had done',
 }
 
-/** Every so many reads are also answered over a real etcd. */
+/** Every so many reads are also answered over a real etcd, behind another Watchglass. */
 const realEtcdShare = 4
 
 const reads = readsOf(golden, otherAreas)
@@ -44,16 +45,24 @@ t.test('a kube-apiserver and we answer every recorded read with the same bytes',
 
 const etcd = await findEtcd('3.5')
 
-t.test('so we do over a real etcd and HTTP/2', { skip: etcd.skip }, async t => {
-  const { endpoints } = await startEtcd(t, etcd)
-  const [client, writing] = [new GrpcClient({ endpoints }), new GrpcClient({ endpoints })]
-  const served = await startServed(t, { client, address, limits })
-  t.teardown(() => Promise.all([client.close(), writing.close()]))
-  const share = reads.filter((_, i) => i % realEtcdShare === 0)
-  const table = await replayReads(
-    t,
-    { ...served, client: writing },
-    { recording: golden, asked: share, exceptions, version: '2' },
-  )
-  t.ok(table.total('passed') > 250, `${table.total('passed')} passed`)
-})
+t.test(
+  'so we do over HTTP/2, with a real etcd behind another Watchglass',
+  { skip: etcd.skip },
+  async t => {
+    const { endpoints } = await startEtcd(t, etcd)
+    const door = await startTestDoor(t, endpoints)
+    await door.ready()
+    const client = new GrpcClient({ endpoints: [door.address] })
+    const writing = new GrpcClient({ endpoints })
+    const served = await startServed(t, { client, address, limits })
+    t.teardown(() => Promise.all([client.close(), writing.close()]))
+    const share = reads.filter((_, i) => i % realEtcdShare === 0)
+    const table = await replayReads(
+      t,
+      { ...served, client: writing },
+      { recording: golden, asked: share, exceptions, version: '2' },
+    )
+    t.ok(table.total('passed') > 250, `${table.total('passed')} passed`)
+    t.ok(door.count('Range', 'mirror') > 50, 'the other one answers from its mirror')
+  },
+)

@@ -2,6 +2,7 @@
 
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
 import { type EtcdDoor, startEtcdDoor } from '../../../lib/compose/etcd/etcd-door.ts'
+import type { EtcdTls } from '../../../lib/config/etcd.ts'
 import type { EtcdListen } from '../../../lib/config/etcd-listen.ts'
 import type { Logger } from '../../../lib/base/logger.ts'
 import type { HistoryBounds } from '../../../lib/store/history.ts'
@@ -26,6 +27,8 @@ export interface TestDoorOptions {
   readonly logger?: Logger | undefined
   readonly listen?: Partial<EtcdListen> | undefined
   readonly history?: HistoryBounds | undefined
+  /** For the connections to etcd. */
+  readonly etcdTls?: EtcdTls | undefined
 }
 
 /** Starts it; it stops at the end of `scope`. Every key is mirrored, or those with these prefixes. */
@@ -34,8 +37,8 @@ export async function startTestDoor(
   endpoints: readonly string[],
   options: TestDoorOptions = {},
 ): Promise<TestDoor> {
-  const { prefixes = [''], logger = silentLogger, history, listen } = options
-  const connection = { endpoints }
+  const { prefixes = [''], logger = silentLogger, history, listen, etcdTls } = options
+  const connection = { endpoints, tls: etcdTls }
   const client = new GrpcClient(connection)
   const metrics = new Metrics()
   const door = await startEtcdDoor({

@@ -1,5 +1,6 @@
 /** Certificates that are limited to prefixes, in front of the embedded engine. */
 
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { credentials } from '@grpc/grpc-js'
 import t from 'tap'
@@ -80,8 +81,19 @@ const refused: [string, string, Message][] = [
     'Txn',
     { success: [{ requestTxn: { success: [{ requestDeleteRange: span('/', '0') }] } }] },
   ],
+  ['KV', 'Txn', { compare: [{ ...span('/own/a', '\0'), target: 0, version: '0' }] }],
+  [
+    'KV',
+    'Txn',
+    { failure: [{ requestTxn: { compare: [{ key: base64('/other/a'), target: 3 }] } }] },
+  ],
+  ['KV', 'Range', span('', '\0')],
+  ['KV', 'DeleteRange', span('/own/z', '/own1')],
   ['Lease', 'LeaseTimeToLive', { ID: '7', keys: true }],
   ['Maintenance', 'Defragment', {}],
+  ['Maintenance', 'HashKV', {}],
+  ['Maintenance', 'MoveLeader', {}],
+  ['Cluster', 'MemberAdd', { peerURLs: ['http://127.0.0.1:1'] }],
   ['Maintenance', 'Alarm', { action: 1 }],
   ['Auth', 'AuthEnable', {}],
 ]
@@ -123,8 +135,24 @@ t.test('watches are refused one by one, as etcd refuses them', async t => {
     canceled: true,
     cancelReason: 'rpc error: code = PermissionDenied desc = etcdserver: permission denied',
   })
+  for (const [key, rangeEnd] of [
+    ['/own/', '\0'],
+    ['/own/', '/own1'],
+    ['/own', ''],
+    ['', '\0'],
+  ] as const) {
+    t.match(await log.create(span(key, rangeEnd)), { canceled: true }, `${key} to ${rangeEnd}`)
+  }
   await client.call('KV', 'Put', put('/own/w'))
   await log.until(() => log.events.length === 1)
+})
+
+t.test('streams that are not watches are refused too', async t => {
+  const stream = client.stream('Maintenance', 'Snapshot')
+  const failed = once(stream, 'error') as Promise<[{ code: number; details: string }]>
+  stream.resume()
+  stream.end({})
+  t.match(await failed, [{ code: 7, details: 'etcdserver: permission denied' }])
 })
 
 t.test('a name without a rule may do nothing', async t => {

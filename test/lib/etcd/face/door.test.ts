@@ -111,3 +111,22 @@ t.test('fields that are not known pass', { skip }, async t => {
   const { trailers } = await bareCall(session, '/etcdserverpb.KV/Range', framed(unknown))
   t.match(trailers, { 'grpc-status': '0', 'watchglass-source': 'etcd' })
 })
+
+t.test('a request with a token is never answered here', { skip }, async t => {
+  const { door } = await startSides(t, etcd)
+  const session = http2.connect(`http://${door.address}`)
+  t.teardown(() => session.destroy())
+  const body = framed(rangeCodec.encode({ ...noRange, key: keyFromText('a') }))
+  for (const [headers, source] of [
+    [{}, 'mirror'],
+    [{ token: 'some' }, 'etcd'],
+    [{ authorization: 'some' }, 'etcd'],
+  ] as const) {
+    const { trailers } = await bareCall(session, '/etcdserverpb.KV/Range', body, headers)
+    t.equal(trailers['watchglass-source'], source, JSON.stringify(headers))
+  }
+  const watching = await bareCall(session, '/etcdserverpb.Watch/Watch', Buffer.alloc(0), {
+    token: 'some',
+  })
+  t.match({ ...watching.headers, ...watching.trailers }, { 'watchglass-source': 'etcd' })
+})

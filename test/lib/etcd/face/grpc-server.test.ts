@@ -83,6 +83,14 @@ t.test('a message above the limit is refused in the words of gRPC', async t => {
   })
 })
 
+t.test('a client is told how many calls it may have under way', async t => {
+  const server = await listen(t)
+  const session = connect(t, `http://${server.address}`)
+  await once(session, 'remoteSettings')
+  t.equal(session.remoteSettings.maxConcurrentStreams, 1000)
+  t.equal(session.remoteSettings.maxHeaderListSize, 64 * 1024)
+})
+
 t.test('what is not gRPC is refused', async t => {
   const server = await listen(t)
   const session = connect(t, `http://${server.address}`)

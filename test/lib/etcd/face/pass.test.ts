@@ -11,12 +11,19 @@ import { bareCall, framed } from '../../../support/etcd/bare-grpc.ts'
 
 type OnStream = (stream: http2.ServerHttp2Stream, headers: http2.IncomingHttpHeaders) => void
 
+interface Started {
+  readonly session: http2.ClientHttp2Session
+  readonly counted: string[][]
+  readonly etcd: http2.Http2Server
+  readonly door: Door
+}
+
 /** Something that speaks HTTP/2, and a door in front of it. */
 async function start(
   t: Test,
   onStream: OnStream,
   before: readonly string[] = [],
-): Promise<{ session: http2.ClientHttp2Session; counted: string[][]; etcd: http2.Http2Server }> {
+): Promise<Started> {
   const etcd = http2.createServer()
   etcd.on('stream', (stream, headers) => {
     stream.on('error', () => undefined)
@@ -51,7 +58,7 @@ async function start(
     for (const one of sessions) one.destroy()
     etcd.close()
   })
-  return { session, counted, etcd }
+  return { session, counted, etcd, door }
 }
 
 t.test('metadata, messages and trailers pass as they are', async t => {
@@ -154,4 +161,20 @@ t.test('a client is told that no endpoint can be reached', async t => {
     'grpc-status': '14',
     'grpc-message': /^etcd http:\/\/127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/,
   })
+})
+
+t.test('a door that closes waits for what is under way, and takes nothing more', async t => {
+  const arrivals = new EventEmitter()
+  const { session, door } = await start(t, stream => arrivals.emit('stream', stream))
+  const arrival = once(arrivals, 'stream') as Promise<[http2.ServerHttp2Stream]>
+  const answer = bareCall(session, '/etcdserverpb.KV/Put', framed(Buffer.from('x')))
+  const [there] = await arrival
+  const { address } = door
+  const closed = door.close(60_000)
+  await once(session, 'goaway')
+  there.respond({ ':status': 200, 'grpc-status': '0' }, { endStream: true })
+  t.match(await answer, { headers: { 'grpc-status': '0' } })
+  await closed
+  const [refusal] = await once(http2.connect(`http://${address}`), 'error')
+  t.match(refusal, { code: 'ECONNREFUSED' })
 })
