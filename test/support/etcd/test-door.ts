@@ -85,7 +85,15 @@ export async function startSides(
   etcd: Program,
   options: TestDoorOptions & EtcdOptions = {},
 ): Promise<Sides> {
-  const cluster = await startEtcd(t, etcd, options)
+  return openSides(t, await startEtcd(t, etcd, options), options)
+}
+
+/** The same with an etcd that is there. */
+export async function openSides(
+  t: Teardown,
+  cluster: EtcdCluster,
+  options: TestDoorOptions = {},
+): Promise<Sides> {
   const door = await startTestDoor(t, cluster.endpoints, options)
   await door.ready()
   const direct = new RawEtcd(String(cluster.endpoints[0]).replace('http://', ''))

@@ -2,9 +2,9 @@
 
 import t, { type Test } from 'tap'
 import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'
-import { type Message, RawEtcd } from '../../../support/etcd/raw-etcd.ts'
+import type { Message } from '../../../support/etcd/raw-etcd.ts'
 import { findEtcd } from '../../../support/etcd/real-etcd.ts'
-import { type Sides, startTestDoor, type TestDoorOptions } from '../../../support/etcd/test-door.ts'
+import { openSides, type Sides, type TestDoorOptions } from '../../../support/etcd/test-door.ts'
 import { WatchLog } from '../../../support/etcd/watch-log.ts'
 import { base64 } from '../engine/operations.ts'
 
@@ -13,10 +13,7 @@ const { skip } = etcd
 
 const shortHistory = { maxBatches: 10, maxAgeMs: 600_000, maxBytes: 10_000_000 }
 
-const cluster = etcd.skip === false ? await startEtcd(t, etcd) : undefined
-const address = String(cluster?.endpoints[0]).replace('http://', '')
-const direct = new RawEtcd(address)
-t.teardown(() => direct.close())
+const cluster = skip === false ? await startEtcd(t, etcd) : undefined
 
 interface Started extends Sides {
   /** Added to the revisions of an empty etcd. */
@@ -25,18 +22,9 @@ interface Started extends Sides {
 
 /** A door of the test's own. */
 async function start(t: Test, options: TestDoorOptions = {}): Promise<Started> {
-  const offset = (await revisionOf('a')) - 1
-  const door = await startTestDoor(t, cluster!.endpoints, options)
-  await door.ready()
-  const through = new RawEtcd(door.address)
-  t.teardown(() => through.close())
-  return { cluster: cluster!, door, direct, through, offset }
-}
-
-async function revisionOf(key: string): Promise<number> {
-  const answer = await direct.call('KV', 'Range', { key: base64(key) })
-  if (!('response' in answer)) throw new Error(answer.details)
-  return Number((answer.response['header'] as { revision: string }).revision)
+  const sides = await openSides(t, cluster!, options)
+  const revisions = sides.door.door.mirrors.statuses().map(({ revision }) => revision)
+  return { ...sides, offset: Math.min(...revisions) - 1 }
 }
 
 /** Revisions from 2 on. */
