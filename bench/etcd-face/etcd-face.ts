@@ -83,10 +83,9 @@ function resultOf(sides: readonly Side[], size: Sizes): BenchResult {
   const events = size.rounds * size.roundWrites * size.clients
   for (const side of sides) {
     const { front, lagsMs } = side
-    if (side.entries !== entries)
-      throw new Error(`${front}: ${side.entries} entries, not ${entries}`)
-    if (lagsMs.length !== events)
-      throw new Error(`${front}: ${lagsMs.length} events, not ${events}`)
+    if (side.entries === entries && lagsMs.length === events) continue
+    const [seen, told] = [side.entries, lagsMs.length]
+    throw new Error(`${front}: ${seen} of ${entries} entries, ${told} of ${events} events`)
   }
   return {
     tables: [tableOf(sides, size)],

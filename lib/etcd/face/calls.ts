@@ -118,7 +118,8 @@ export class Calls {
     if (ranges === undefined) return undefined
     if (call.path === compactPath) return bytes => this.#notedCompaction(bytes)
     if (call.path !== rangePath || !this.#mayAnswer(call)) return undefined
-    return bytes => ranges.answer(call, bytes)
+    // There may be users by the time that the request has come.
+    return async bytes => (this.#users.areNone ? ranges.answer(call, bytes) : undefined)
   }
 
   /** Where etcd has users, it decides; and a client with a token wants to be known by it. */
@@ -134,16 +135,21 @@ export class Calls {
     call.read({
       message: message => {
         const isKnown = !message.isCompressed && isKnownRequest(message.bytes)
-        if (served === undefined && !isKnown && rights === undefined) {
+        const { areNone } = this.#users
+        if (served === undefined && rights === undefined && !(isKnown && areNone)) {
           this.#pass(call, Buffer.concat([asSent(message), call.detach()]))
-          return
+        } else if (!areNone) {
+          // What is watched on this stream already etcd would go on with too; what is new it would check.
+          call.finish(statusOf(usersHaveCome()))
+        } else if (!isKnown) {
+          call.finish(statusOf(uncheckable()))
+        } else {
+          call.source = 'mirror'
+          served ??= new WatchCall(call, (connection, options) =>
+            watches.open(connection, { ...options, mayWatch }),
+          )
+          served.take(message)
         }
-        call.source = 'mirror'
-        served ??= new WatchCall(call, (connection, options) =>
-          watches.open(connection, { ...options, mayWatch }),
-        )
-        if (isKnown) served.take(message)
-        else call.finish(statusOf(uncheckable()))
       },
       ended: () => {
         if (served === undefined) call.finish()
@@ -242,6 +248,11 @@ export class Calls {
 function cannotServe(): CacheError {
   const details = 'watchglass: watches of limited certificates are served where etcd has no users'
   return new CacheError('not_ready', details)
+}
+
+/** The stream was opened before: another one passes to etcd, which asks who it is. */
+function usersHaveCome(): CacheError {
+  return new CacheError('not_ready', 'watchglass: etcd has users now, or may have: watch again')
 }
 
 /** True if a watch request has only fields that we know. */

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Etcd3 } from 'etcd3'
+import { Etcd3, type IKeyValue } from 'etcd3'
 import t from 'tap'
 import { GrpcClient } from '../../../../lib/etcd/grpc/client.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
@@ -47,10 +47,11 @@ t.test('the helpers of etcd3 work as they are', { skip }, async t => {
   await t.test('watches and reads', async t => {
     const watcher = await one.watch().prefix('k/').withPreviousKV().create()
     const seen: string[] = []
-    watcher.on('put', ({ key, value }, previous) => {
-      seen.push(`${key} ${value} was ${previous?.value.toString() ?? 'not there'}`)
-    })
-    watcher.on('delete', ({ key }, previous) => seen.push(`${key} gone, was ${previous?.value}`))
+    const note = (what: string, { key, value }: IKeyValue, previous?: IKeyValue): void => {
+      seen.push([what, key, value, 'was', previous?.value ?? 'not there'].map(String).join(' '))
+    }
+    watcher.on('put', (entry, previous) => note('put', entry, previous))
+    watcher.on('delete', (entry, previous) => note('delete', entry, previous))
     const deleted = new Promise(resolve => watcher.once('delete', resolve))
     await other.put('k/a').value('1')
     t.equal(await one.get('k/a'), '1', 'a client reads what another one has written')
@@ -59,7 +60,7 @@ t.test('the helpers of etcd3 work as they are', { skip }, async t => {
     await other.delete().key('k/a')
     t.equal(await one.get('k/a'), null)
     await deleted
-    t.strictSame(seen, ['k/a 1 was not there', 'k/a 2 was 1', 'k/a gone, was 2'])
+    t.strictSame(seen, ['put k/a 1 was not there', 'put k/a 2 was 1', 'delete k/a  was 2'])
     await watcher.cancel()
   })
 

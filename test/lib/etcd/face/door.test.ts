@@ -1,5 +1,6 @@
 /** A door with a mirror in front of a real etcd: what the random calls do not reach. */
 
+import { once } from 'node:events'
 import * as http2 from 'node:http2'
 import t from 'tap'
 import { rangeCodec } from '../../../../lib/etcd/proto/kv-messages.ts'
@@ -120,6 +121,18 @@ t.test('nothing is answered here where etcd has users', { skip }, async t => {
   await direct.call('KV', 'Put', { key: base64('a'), value: base64('1') })
   t.match(await through.call('KV', 'Range', { key: base64('a') }), { response: {} })
   t.equal(door.count('Range', 'mirror'), 1)
+  const [log, session] = [new WatchLog(through), http2.connect(`http://${door.address}`)]
+  t.teardown(() => {
+    log.close()
+    session.destroy()
+  })
+  await log.create({ key: base64('a') })
+  const begun = session.request({
+    ':method': 'POST',
+    ':path': '/etcdserverpb.KV/Range',
+    'content-type': 'application/grpc',
+  })
+  await through.call('Maintenance', 'Status', {})
   for (const [method, request] of [
     ['UserAdd', { name: 'root', password: 'secret' }],
     ['RoleAdd', { name: 'root' }],
@@ -132,5 +145,11 @@ t.test('nothing is answered here where etcd has users', { skip }, async t => {
     const refused = await through.call('KV', 'Range', { key: base64('a'), serializable })
     t.match(refused, { code: 3, details: 'etcdserver: user name is empty' })
   }
+  const answer = once(begun, 'response') as Promise<[http2.IncomingHttpHeaders]>
+  begun.end(framed(rangeCodec.encode({ ...noRange, key: keyFromText('a') })))
+  const refusal = { 'grpc-status': '3', 'watchglass-source': 'etcd' }
+  t.match(await answer, [refusal], 'a call that began before is checked too')
+  log.send({ createRequest: { key: base64('b') } })
+  t.match(await log.untilFailed(), { code: 14, details: /etcd has users now/ })
   t.equal(door.count('Range', 'mirror'), 1)
 })
