@@ -22,6 +22,8 @@ interface Sizes {
   readonly rounds: number
   readonly roundWrites: number
   readonly writesPerSecond: number
+  /** Between two parts of a measurement. */
+  readonly settleMs: number
 }
 
 const sizes: Readonly<Record<BenchOptions['size'], Sizes>> = {
@@ -31,7 +33,8 @@ const sizes: Readonly<Record<BenchOptions['size'], Sizes>> = {
     clients: 2,
     rounds: 2,
     roundWrites: 50,
-    writesPerSecond: 100,
+    writesPerSecond: 200,
+    settleMs: 20,
   },
   full: {
     objects: 100_000,
@@ -40,12 +43,16 @@ const sizes: Readonly<Record<BenchOptions['size'], Sizes>> = {
     rounds: 5,
     roundWrites: 1000,
     writesPerSecond: 500,
+    settleMs: 300,
   },
 }
 
 const prefix = '/registry/'
 const valueBytes = 1024
 const loadedAtOnce = 100
+
+/** So long events are waited for. */
+const toldMaxMs = 10_000
 
 export const etcdFaceBench: Bench = {
   name: 'etcd-face',
@@ -172,7 +179,7 @@ class Side {
     this.listSeconds = (performance.now() - startMs) / 1000
     this.entries = entries
     this.listCost = differenceOf(await this.#cost(), before)
-    await sleep(300)
+    await sleep(size.settleMs)
   }
 
   /** Writes at an even rate, and notes how late each client was told. */
@@ -181,15 +188,26 @@ class Side {
     const before = await this.#cost()
     await write(client, size, this.#written)
     this.#written += size.roundWrites
-    await sleep(500)
+    const lagsMs = await this.#told(size.roundWrites * size.clients)
     const cost = differenceOf(await this.#cost(), before)
     this.watchCost = {
       etcd: this.watchCost.etcd + cost.etcd,
       front: this.watchCost.front + cost.front,
     }
-    const { lagsMs } = await this.#ask('report', 'watched')
     this.roundsP99Ms.push(percentile(lagsMs, 0.99))
     this.lagsMs.push(...lagsMs)
+  }
+
+  /** Waits until all events have come; says how late each was. */
+  async #told(events: number): Promise<readonly number[]> {
+    const told: number[] = []
+    for (const deadlineMs = performance.now() + toldMaxMs; told.length < events;) {
+      await sleep(this.#parts.size.settleMs)
+      const { lagsMs } = await this.#ask('report', 'watched')
+      told.push(...lagsMs)
+      if (performance.now() > deadlineMs) break
+    }
+    return told
   }
 
   async #cost(): Promise<Cost> {

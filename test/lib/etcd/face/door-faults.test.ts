@@ -16,8 +16,8 @@ import { startTcpProxy } from '../../../support/http/tcp-proxy.ts'
 import { base64, Calls } from '../engine/operations.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_122)
-const rangesOfRound = 150 * effort
-const writesOfRound = 60
+const rangesOfRound = 50 * effort
+const writesOfRound = 40
 
 const etcd = await findEtcd('3.5')
 const { skip } = etcd
