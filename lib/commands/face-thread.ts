@@ -75,6 +75,9 @@ async function run(thread: FaceThread): Promise<void> {
       case 'pass-through':
         service.readSwitch?.set(order.isOn)
         return
+      case 'named':
+        service.named(order.key, order.user)
+        return
       case 'faults':
         service.faults?.take(order.faults)
         return

@@ -176,6 +176,11 @@ export class Service {
     return this.#parts
   }
 
+  /** Another thread has learnt whose credentials have this key. */
+  named(key: string, user: string): void {
+    this.#parts.authorizer?.named(key, user)
+  }
+
   /** Drops what is oldest in the history of a keyspace until at most so many bytes are left. */
   trimHistory(keyspace: Key, bytes: number): void {
     storeIn(this.#parts.mirrors, keyspace)?.trimHistory(bytes)

@@ -246,7 +246,13 @@ export class Threads implements Front {
   async #answer(question: ThreadQuestion, desk: ReviewDesk | undefined): Promise<unknown> {
     if (question.type === 'metrics') return this.allMetrics()
     if (question.type === 'traffic') return this.#traffic()
-    return desk?.answer(question.question)
+    const answer = await desk?.answer(question.question)
+    const { type, question: asked } = question.question
+    // All threads count what the user takes under one name from now on.
+    if (type === 'identity' && answer?.answer !== undefined && 'user' in answer.answer) {
+      this.#pool?.tell({ type: 'named', key: asked.key, user: answer.answer.user })
+    }
+    return answer
   }
 
   async drain(): Promise<void> {

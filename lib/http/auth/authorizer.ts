@@ -134,6 +134,11 @@ export class Authorizer {
     return caller === undefined ? strangers : this.#userOf(caller)
   }
 
+  /** Another thread has learnt the name of a user, by the key of the credentials. */
+  named(key: string, user: string): void {
+    this.#names.set(key, user)
+  }
+
   #userOf(caller: Caller): string {
     const name = caller.identity?.user ?? this.#names.get(caller.key)
     if (name !== undefined) return `user ${name}`

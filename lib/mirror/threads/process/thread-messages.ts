@@ -89,6 +89,8 @@ export type ToFace =
   | { readonly type: 'room-for'; readonly bytes: number }
   /** All reads pass to the upstream, or not. */
   | { readonly type: 'pass-through'; readonly isOn: boolean }
+  /** The user of the credentials that have this key. */
+  | { readonly type: 'named'; readonly key: string; readonly user: string }
   /** Rules of faults on purpose, and the memory in which all threads count them. */
   | {
       readonly type: 'faults'

@@ -40,10 +40,12 @@ function setUp(): Fixture {
   return { clock, rules, main, threads, asked: () => rules.paths.length }
 }
 
+function exchangeOf(token: string): ScriptedExchange {
+  return Object.assign(new ScriptedExchange(), { headers: { authorization: `Bearer ${token}` } })
+}
+
 async function verdictOf(authorizer: Authorizer, token = 'ann-token'): Promise<string> {
-  const headers = { authorization: `Bearer ${token}` }
-  const exchange = Object.assign(new ScriptedExchange(), { headers })
-  const verdict = await authorizer.authorize(exchange, pods)
+  const verdict = await authorizer.authorize(exchangeOf(token), pods)
   return verdict.type
 }
 
@@ -107,4 +109,17 @@ t.test('a failure of the desk is one of the review, and is not kept', async t =>
   t.equal(await verdict(), 'refuse')
   rules.gate = Promise.resolve()
   t.equal(await verdict(), 'granted')
+})
+
+t.test('a name that one thread has learnt is the same in another', async t => {
+  const { threads, clock } = setUp()
+  const exchange = exchangeOf('ann-token')
+  const verdicts = threads.map(async thread => thread.authorize(exchange, pods))
+  await clock.advance(0)
+  const [one, two] = await Promise.all(verdicts)
+  if (one?.type !== 'granted' || two?.type !== 'granted') throw new Error('ann may read')
+  t.match(two.grant.user(), /^token /)
+  t.equal(two.grant.user(), one.grant.user(), 'threads know credentials by the same key')
+  threads[1]!.named(one.grant.caller.key, 'ann')
+  t.equal(two.grant.user(), 'user ann')
 })
