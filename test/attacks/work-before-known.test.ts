@@ -1,10 +1,10 @@
 /** Callers who are not known cost next to nothing, and hold up nobody who is: long selectors, made-up tokens, credentials that are
- *  spelled in many ways, Accept headers that are hard to read. */
+ *  spelled in many ways, Accept headers that are hard to read, requests without end. */
 
 import type * as http2 from 'node:http2'
 import t from 'tap'
 import { admin, type Door, maps, startDoor } from '../support/attacks/door.ts'
-import { ask, askOn, openSession, versions } from '../support/attacks/faces.ts'
+import { ask, askOn, exchange, openSession, versions } from '../support/attacks/faces.ts'
 import { calm, staysCalm } from '../support/attacks/works.ts'
 
 /** Sends requests as streams of a few connections; how often each status came. */
@@ -81,5 +81,20 @@ t.test('Accept headers that are hard to read hold up nobody', async t => {
     const passed = await ask(door, '1.1', { path: maps, headers: { ...headers, ...admin } })
     t.equal(passed.headers['x-watchglass'], 'pass; reason=media-type')
   }
+  await staysCalm(t, door, before)
+})
+
+t.test('requests that a client sends without reading an answer hold up nobody', async t => {
+  const door = await startDoor(t)
+  const before = await calm(t, door)
+  const requests = `GET ${maps} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(2_000)
+  const answers = await Promise.all(Array.from({ length: 16 }, () => exchange(door, requests)))
+  for (const text of answers) {
+    const count = text.split('HTTP/1.1 403 ').length - 1
+    t.ok(count <= 100, `${count} are answered before the connection is closed`)
+  }
+  const few = `GET ${maps} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(50)
+  const all = await exchange(door, few, text => text.split('HTTP/1.1 403 ').length > 50)
+  t.equal(all.split('HTTP/1.1 403 ').length - 1, 50, 'fifty are answered')
   await staysCalm(t, door, before)
 })

@@ -11,8 +11,21 @@ import { peerOf } from './peer.ts'
  *  of a list of 170 KB (bench/list, November 2026). */
 const aloneMinBytes = 32 * 1024
 
-/** The requests of each connection that came behind an unfinished one. One listener a connection tells them all of its end: a client
- *  may send as many as it likes. */
+/** So many requests of a connection may be unanswered. Clients wait for an answer before they send the next request; two thousand fit into one
+ *  packet, and Node makes the objects of all before any is answered. */
+const unansweredMax = 100
+
+/** True if a client has sent more requests than a connection may have unanswered: it is closed, and what it has sent is not read on. */
+export function closesFlood({ socket }: IncomingMessage): boolean {
+  if ((waitingBySocket.get(socket)?.size ?? 0) < unansweredMax) return false
+  // Node reads a packet to its end, closed or not.
+  const { parser } = socket as unknown as { readonly parser?: { onIncoming: unknown } | null }
+  if (parser !== undefined && parser !== null) parser.onIncoming = () => 0
+  socket.destroy()
+  return true
+}
+
+/** The requests of each connection that came behind an unfinished one. One listener a connection tells them all of its end. */
 const waitingBySocket = new WeakMap<Socket, Set<() => void>>()
 
 function waitingOn(socket: Socket): Set<() => void> {

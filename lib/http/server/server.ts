@@ -12,7 +12,7 @@ import { CacheError } from '../../base/errors.ts'
 import { unreachable } from '../../base/assert.ts'
 import type { Exchange, Handler, OnFault } from './exchange.ts'
 import { guarded } from './guarded.ts'
-import { Http1Exchange } from './h1.ts'
+import { closesFlood, Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
@@ -258,9 +258,10 @@ export class Server {
   }
 
   #withHttp1<T extends http.Server>(server: T): T {
-    server.on('request', (request, response) =>
-      this.#begin(new Http1Exchange(request, response, this.#onFault), request.socket),
-    )
+    server.on('request', (request, response) => {
+      if (closesFlood(request)) return
+      this.#begin(new Http1Exchange(request, response, this.#onFault), request.socket)
+    })
     server.on('clientError', refuseMalformed)
     return server
   }
