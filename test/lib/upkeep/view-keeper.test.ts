@@ -7,8 +7,13 @@ import { ViewKeeper } from '../../../lib/upkeep/view-keeper.ts'
 import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
+/** Each step takes as long as a slice may. */
 class CountingClock extends FakeClock {
   yields = 0
+  #looks = 0
+  override monotonicMs(): number {
+    return 4 * this.#looks++
+  }
   override yield(): Promise<void> {
     this.yields++
     return super.yield()
