@@ -15,8 +15,10 @@ export interface Trend {
   readonly isFlat: boolean
 }
 
-/** Growth below the tolerated share of the mean is none: the history of changes has more or fewer bytes as it happens. */
-export function trendOf(samples: readonly Sample[], tolerated = 0.03): Trend {
+/** Growth below this share of the mean is none: the history of changes has more or fewer bytes as it happens. */
+const tolerated = 0.03
+
+export function trendOf(samples: readonly Sample[]): Trend {
   const count = samples.length
   const [first, last] = [samples[0], samples.at(-1)]
   if (first === undefined || last === undefined || count < 3) {

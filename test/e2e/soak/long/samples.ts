@@ -6,8 +6,6 @@ import { type Sample, type Trend, trendOf } from './flatness.ts'
 import type { Program } from './programs.ts'
 
 const mebibyte = 1024 * 1024
-/** The system's allocator keeps what was freed: in three runs of half an hour the process went on by 8 to 12 % while its heap was flat. */
-const rssTolerated = 0.15
 
 export class ProgramSamples {
   readonly #program: Program
@@ -35,7 +33,7 @@ export class ProgramSamples {
     const after = (samples: readonly Sample[]): Sample[] =>
       samples.filter(({ atMs }) => atMs >= fromMs)
     return {
-      rss: trendOf(after(this.#rss), rssTolerated),
+      rss: trendOf(after(this.#rss)),
       heap: trendOf(after(heapOf(this.#program.heapFile))),
       descriptors: trendOf(after(this.#descriptors)),
     }
