@@ -10,7 +10,7 @@ import { isAccepted } from '../server/accepted.ts'
 import { Lines } from './lines.ts'
 
 /** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
-const perTurn = { strangers: 24, known: 96 }
+const perTurn = { strangers: 12, known: 24 }
 /** What it takes to begin a connection, in streams. */
 const openingCost = 4
 
