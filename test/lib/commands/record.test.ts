@@ -65,7 +65,7 @@ t.test('a recording of a real etcd replays to what etcd has', { skip: etcd.skip 
   await run.logged('recording every change')
   for (let i = 0; i < 50; i++) await put(client, `/base/${i}`, 'changed')
   await cluster.members[0]!.kill()
-  await run.logged('going on from the next revision')
+  await run.logged('goes on from the next revision')
   await cluster.members[0]!.restart()
   for (let i = 50; i < 100; i++) await put(client, `/new/${i}`, 'new')
   await put(client, '/end', 'the last change')
