@@ -44,6 +44,8 @@ export type PassReason =
   // The upstream has another version, does not list the resource, or the storage check has not found the same objects there:
   | 'version'
   | 'not-listed'
+  // The upstream stores the resource in another version than servers of its minor do:
+  | 'stored-version'
   | 'unproven'
   // A comparison found that the upstream writes the resource in other bytes than the mirror:
   | 'differs'

@@ -25,7 +25,14 @@ import {
 import { invalidPathName, type Query } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
 import type { ResourceRoute } from './request/routes.ts'
-import { notExactly, badRequest, needsUpstream, plainError, verbNotSupported } from './status.ts'
+import {
+  badRequest,
+  needsUpstream,
+  notExactly,
+  plainError,
+  type StatusError,
+  verbNotSupported,
+} from './status.ts'
 
 /** What lists and watches read. */
 export interface SelectedRange {
@@ -125,7 +132,8 @@ function planGet(
   const keyspace = keyspaceOf(resource)
   const key = objectKey(resource, namespace, name)
   const resourceVersion = query.text('resourceVersion')
-  const freshness = freshnessOfObject(resourceVersion)
+  const fail = resource.isWatchCached ? plainError : invalidResourceVersion
+  const freshness = freshnessOf(resourceVersion, fail)
   return { type: 'get', resource, keyspace, key, name, subresource, resourceVersion, freshness }
 }
 
@@ -140,9 +148,9 @@ function objectKey(resource: Resource, namespace: string, name: string): Key {
   return (namespacePrefix(resource, namespace) + keyFromText(name)) as Key
 }
 
-function freshnessOfObject(resourceVersion: string): Freshness {
+function freshnessOf(resourceVersion: string, fail: (message: string) => StatusError): Freshness {
   if (resourceVersion === '') return { type: 'consistent' }
-  const revision = parseResourceVersion(resourceVersion, plainError)
+  const revision = parseResourceVersion(resourceVersion, fail)
   return revision === 0 ? { type: 'any' } : { type: 'not-older-than', revision }
 }
 
@@ -216,12 +224,14 @@ function freshnessOfContinuation({ revision }: Continuation): Freshness {
 function freshnessOfList(options: ListOptions, isSingle: boolean): Freshness {
   const { resourceVersion, resourceVersionMatch: match } = options
   if (resourceVersion === '') return { type: 'consistent' }
-  const revision = parseResourceVersion(resourceVersion, message =>
-    badRequest(`invalid resource version: ${message}`),
-  )
+  const revision = parseResourceVersion(resourceVersion, invalidResourceVersion)
   if (revision === 0) return match === exactMatch ? { type: 'consistent' } : { type: 'any' }
   const isExact = isExactOrLimited(options) && (match === exactMatch || !isSingle)
   return { type: isExact ? 'exact' : 'not-older-than', revision }
+}
+
+function invalidResourceVersion(message: string): StatusError {
+  return badRequest(`invalid resource version: ${message}`)
 }
 
 function planWatch(target: Target): WatchPlan {
@@ -247,7 +257,7 @@ const unknownBlueprint = new NotExact('the bookmark after the initial events is 
 
 function startOfWatch(options: ListOptions): WatchStart {
   const { resourceVersion, sendInitialEvents, allowWatchBookmarks } = options
-  const freshness = freshnessOfObject(resourceVersion)
+  const freshness = freshnessOf(resourceVersion, plainError)
   if (sendInitialEvents === true) {
     return { type: 'state', freshness, hasEndBookmark: allowWatchBookmarks }
   }

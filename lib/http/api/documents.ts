@@ -46,11 +46,13 @@ export async function answerDiscovery(
   route: DiscoveryDocument,
   { hasCbor }: Pick<ApiOptions, 'hasCbor'>,
 ): Promise<void> {
-  const { state, reply } = context
+  const { state, reply, target } = context
   const offer = offerOfDocument(context, route, hasCbor)
   const refused = routerRefusal(reply.preference, offer)
   if (refused !== undefined) throw notAcceptable(refused.refusal, refused.hasDetails)
-  const hasAggregated = route.document === 'core' || route.document === 'groups'
+  // Behind /apis with a slash at its end is the plain list alone.
+  const hasAggregated =
+    route.document === 'core' || (route.document === 'groups' && target.path === '/apis')
   const aggregated = hasAggregated ? aggregatedEncoding(reply.preference, offer) : undefined
   if (aggregated !== undefined) {
     await answerAggregated(context, route.document === 'core' ? '/api' : '/apis', aggregated)

@@ -8,6 +8,7 @@ import type { Resource } from '../../kube/resources/resource.ts'
 import type { Upstream, UpstreamAnswer } from '../upstream.ts'
 import { documentOf } from './ask.ts'
 import { type ServerVersion, ServerVersions } from './server-versions.ts'
+import { StoredVersions } from './stored-versions.ts'
 import { UpstreamState } from './upstream-state.ts'
 
 export interface FollowedVersionOptions {
@@ -16,6 +17,8 @@ export interface FollowedVersionOptions {
   readonly logger: Logger
   /** The upstream is a kube-apiserver. Any other server has its own version numbers, which say nothing about Kubernetes. */
   readonly isKubernetes: () => boolean
+  /** The built-in resources that the upstream lists. */
+  readonly builtIns: () => Iterable<Resource>
   /** Called when something is newly known, or has changed. */
   readonly onChange: () => void
 }
@@ -31,6 +34,7 @@ export class FollowedVersion {
   readonly #options: FollowedVersionOptions
   readonly #versions = new ServerVersions()
   readonly #state: UpstreamState
+  readonly #stored: StoredVersions
   #isStateRead = false
   #gatesDueMs = 0
   #openApiDueMs = 0
@@ -40,6 +44,7 @@ export class FollowedVersion {
   constructor(options: FollowedVersionOptions) {
     this.#options = options
     this.#state = new UpstreamState(options.upstream)
+    this.#stored = new StoredVersions(options.upstream)
   }
 
   /** The version of all servers; undefined while it is not known, or while they differ. */
@@ -56,6 +61,11 @@ export class FollowedVersion {
   stateOf(resource: Resource): string | undefined {
     if (!this.#isStateRead) return undefined
     return `${this.version?.text ?? ''}\n${this.#state.stateOf(resource)}`
+  }
+
+  /** True if a server stores the resource in another version than servers of its minor do. */
+  isStoredOtherwise(resource: Resource): boolean {
+    return this.#stored.differs(resource)
   }
 
   /** The upstream may be another server now. */
@@ -110,7 +120,16 @@ export class FollowedVersion {
     }
     // What cannot be read is left out: versions and comparisons remain.
     await Promise.allSettled(asked)
+    if (isKubernetes()) await this.#readStored(signal)
     this.#isStateRead = true
+  }
+
+  /** Reads the versions in which resources are stored, whenever a server may have been started anew, and with the gates. */
+  async #readStored(signal: AbortSignal): Promise<void> {
+    const { builtIns } = this.#options
+    const epoch = `${this.version?.text ?? ''} ${this.#gatesDueMs}`
+    const stateOf = (resource: Resource): string => `${epoch} ${this.#state.stateOf(resource)}`
+    await Promise.allSettled([this.#stored.read(builtIns(), stateOf, signal)])
   }
 }
 

@@ -74,6 +74,7 @@ export class UpstreamKnowledge {
       clock,
       logger,
       isKubernetes: () => this.#listed?.hasCore === true,
+      builtIns: () => this.#listedBuiltIns(),
       onChange: () => this.#versionChanged(),
     })
     this.#storage = new VerifiedStorage({
@@ -116,6 +117,7 @@ export class UpstreamKnowledge {
     if (this.#listed?.hasCore === false) return 'not-listed'
     if (custom === undefined && this.#version.version === undefined) return 'version'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
+    if (this.isVersionCovered && this.#version.isStoredOtherwise(resource)) return 'stored-version'
     const keyspace = keyFromText(storage.prefix)
     if (this.#storage.stateOf(keyspace) === 'proven') return undefined
     return isServed(keyspace) ? 'unproven' : 'not-ready'
@@ -255,6 +257,13 @@ export class UpstreamKnowledge {
   #isGroupKnown(group: string): boolean {
     const { registry, aggregated } = this.#options
     return registry().resources.some(one => one.group === group && !aggregated.has(one))
+  }
+
+  #listedBuiltIns(): readonly Resource[] {
+    const { registry, aggregated } = this.#options
+    return registry().resources.filter(
+      one => one.custom === undefined && !aggregated.has(one) && this.#listed?.has(one) === true,
+    )
   }
 
   /** Waits; a change of definitions ends the wait. */

@@ -91,7 +91,11 @@ async function readRoot(
   return versions === undefined ? undefined : { resources: [], versions }
 }
 
-async function eachOf<T>(items: readonly T[], task: (item: T) => Promise<void>): Promise<void> {
+/** Does the task for each item, some at a time. */
+export async function eachOf<T>(
+  items: readonly T[],
+  task: (item: T) => Promise<void>,
+): Promise<void> {
   let next = 0
   const worker = async (): Promise<void> => {
     for (let item = items[next++]; item !== undefined; item = items[next++]) await task(item)

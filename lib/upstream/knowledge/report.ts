@@ -62,6 +62,11 @@ const words: Partial<Record<PassReason, Words>> = {
     why: 'there is no data of the upstream’s version, or its servers are of different versions',
     remedy: 'wait until all servers are of one version, or use --compatible-with',
   },
+  'stored-version': {
+    why: 'by the storageVersionHash in its discovery, the upstream stores it in another version than servers of its minor version do',
+    remedy:
+      'look at --runtime-config and the feature gates of the upstream; with several servers, start all with the same flags',
+  },
   conversion: {
     why: 'objects are stored in another version, and only the upstream can convert them',
     remedy: 'ask for the version that is stored',

@@ -40,6 +40,20 @@ function readOf(query: string, asked: Asked = {}): string {
   return `${freshness.type}${revision} limit ${found.limit}`
 }
 
+t.test(
+  'an invalid resourceVersion of an object is refused as by the cache or by the store',
+  async t => {
+    const refused = (asked: Asked): unknown => refusalOf(() => plan('resourceVersion=1.5', asked))
+    const what =
+      'resourceVersion: Invalid value: "1.5": strconv.ParseUint: parsing "1.5": invalid syntax'
+    t.match(refused({ verb: 'get', name: 'a' }), { code: 500, message: what })
+    t.match(refused({ verb: 'get', name: 'a', resource: 'events' }), {
+      code: 400,
+      message: `invalid resource version: ${what}`,
+    })
+  },
+)
+
 t.test('resourceVersion, match and limit decide together what a list reads', async t => {
   const cases: readonly (readonly [string, string])[] = [
     ['', 'consistent limit 0'],

@@ -45,6 +45,19 @@ t.test('the aggregated document comes in every form, for the clause that names i
   }
 })
 
+t.test('/apis with a slash at its end has no aggregated document; /api has', async t => {
+  const { service } = await startServed(t)
+  for (const [path, accept, status, type] of [
+    ['/apis/', `application/json;${aggregated}`, 406, 'application/json'],
+    ['/apis/', `application/json;${aggregated},application/json`, 200, 'application/json'],
+    ['/api/', `application/json;${aggregated}`, 200, `application/json;${aggregated}`],
+  ] as const) {
+    const answer = await ask(service.port, { path, headers: { accept } })
+    t.equal(answer.status, status, `${path} ${accept}`)
+    t.equal(answer.headers['content-type'], type, `${path} ${accept}`)
+  }
+})
+
 t.test('of several Accept headers the first counts', async t => {
   const { service } = await startServed(t)
   const sent = {
