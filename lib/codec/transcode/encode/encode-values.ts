@@ -127,8 +127,11 @@ function writeMicroTime(state: EncodeState, node: number): void {
 function writeSecondsAndNanos(state: EncodeState, node: number, digits: number): void {
   if (!isPresent(state, node)) return
   if (state.tape.kind(node) === jsonNumber) giveUp('a time is not a text')
-  const time = momentFromText(state.asciiOf(node))
+  const text = state.asciiOf(node)
+  const time = momentFromText(text)
   if (time === undefined) giveUp('a time is not one of RFC 3339')
+  // Go reads a fraction of any length where it expects none, but no other length than it expects.
+  if (digits > 0 && !microPattern.test(text)) giveUp('a time does not have six digits of a second')
   const nanos = digits === 0 ? 0 : time.micros * 1000
   if (time.seconds === zeroSeconds && nanos === 0) return
   state.appendByte(0x08)
@@ -137,6 +140,9 @@ function writeSecondsAndNanos(state: EncodeState, node: number, digits: number):
   state.appendByte(0x10)
   state.writeVarint(nanos)
 }
+
+/** The fraction that Go wants in a `MicroTime`. */
+const microPattern = /[.,]\d{6}(?:Z|[+-]\d\d:\d\d)$/
 
 function writeIntOrString(state: EncodeState, node: number): void {
   const kind = isPresent(state, node) ? state.tape.kind(node) : jsonNull

@@ -200,6 +200,28 @@ t.test('times of any offset are read', async t => {
   }
 })
 
+t.test('a MicroTime has exactly six digits of a second', async t => {
+  const made = (text: string): Uint8Array | NotExact =>
+    protobufFromJson(
+      Buffer.from(
+        `{"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":{},"spec":{"renewTime":"${text}"}}`,
+      ),
+    )
+  for (const text of [
+    '2024-01-01T00:00:00.123456Z',
+    '2024-01-01T00:00:00,123456Z',
+    '2024-01-01T02:00:00.123456+02:00',
+  ]) {
+    const bytes = made(text)
+    const json = bytes instanceof NotExact ? bytes : jsonFromProtobuf(bytes)
+    t.match(Buffer.from(json as Uint8Array).toString(), '"2024-01-01T00:00:00.123456Z"', text)
+  }
+  for (const fraction of ['', '.1', '.12345', '.1234567', '.123456789']) {
+    const text = `2024-01-01T00:00:00${fraction}Z`
+    t.match(made(text), { reason: 'a time does not have six digits of a second' }, text)
+  }
+})
+
 /** Raw JSON inside an object. */
 function rawOf(text: string | Buffer): string {
   const raw = lengthField(2, lengthField(1, Buffer.from(text)))
