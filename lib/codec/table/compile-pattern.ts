@@ -79,6 +79,7 @@ function zeroOf(slot: Slot, isOptional: boolean): unknown {
     case 'time':
       return isOptional ? undefined : null
     case 'texts':
+    case 'names':
     case 'pairs':
     case 'messages':
       return []

@@ -9,6 +9,7 @@
  *  - `time` milliseconds, `null` when zero or absent; `time?` `undefined` when absent
  *  - `choice` an integer or a text (`intorstring`), as text; `choice?`
  *  - `texts` a list of strings, `count` how many elements or entries there are, `size` how many bytes
+ *  - `names` of a map, in any order and with repetitions
  *  - `pairs` a map with text or quantity values, sorted by name
  *  - `isSet` whether a pointer is there
  *  - an object for a message, a list of one object for a list of messages, `{ '?': object }` for a pointer to a message
@@ -29,6 +30,7 @@ export interface Marks {
   readonly choice: string
   readonly 'choice?': string | undefined
   readonly texts: readonly string[]
+  readonly names: readonly string[]
   readonly count: number
   readonly size: number
   readonly pairs: readonly (readonly [name: string, value: string])[]
@@ -89,6 +91,7 @@ export type SlotMark =
   | 'time'
   | 'choice'
   | 'texts'
+  | 'names'
   | 'count'
   | 'size'
   | 'pairs'

@@ -38,6 +38,8 @@ function valueFromJson(slot: Slot, value: unknown): unknown {
       return Buffer.from(value as string, 'base64').length
     case 'isSet':
       return true
+    case 'names':
+      return Object.keys(value as object)
     case 'pairs':
       return Object.entries(value as Record<string, string>).sort(([a], [b]) => (a < b ? -1 : 1))
     case 'text':

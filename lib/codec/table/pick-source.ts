@@ -85,6 +85,8 @@ function windowSource(slot: Slot, v: string, i: number): string {
       return append(`picks[${i}](b, s, z)`)
     case 'texts':
       return append('R.text(b, s, z)')
+    case 'names':
+      return append('R.nameOf(b, s, z)')
     case 'time':
     case 'choice':
       return `${v} = R.${slot.mark}(b, s, z);`

@@ -120,6 +120,20 @@ class Readings {
     return isText ? text : String(integer)
   }
 
+  /** The name of an entry, `{1 name, 2 value}`. */
+  nameOf(bytes: Uint8Array, start: number, end: number): string {
+    let name = ''
+    for (let at = start; at < end;) {
+      const tag = this.varint(bytes, at, end)
+      const length = this.varint(bytes, this.at, end)
+      const from = this.at
+      at = from + length
+      if (at > end || (tag !== 0x0a && tag !== 0x12)) this.fail()
+      else if (tag === 0x0a) name = textFromBytes(bytes, from, at)
+    }
+    return name
+  }
+
   /** The pairs and one more, `{1 name, 2 value}`, by name; the last of equal names wins. */
   pair(pairs: Pairs, window: Window, isQuantity: boolean): Pairs {
     const { bytes, end } = window

@@ -13,12 +13,13 @@ export const configMaps: Printer = printer({
   ],
 })
 
+/** The server turns texts that nobody has turned into bytes yet into data before it counts. */
 export const secrets: Printer = printer({
-  fields: { metadata: named, type: 'text', data: 'count' },
-  cells: ({ metadata, type, data }, now) => [
+  fields: { metadata: named, type: 'text', data: 'names', stringData: 'names' },
+  cells: ({ metadata, type, data, stringData }, now) => [
     metadata.name,
     type,
-    data,
+    new Set([...data, ...stringData]).size,
     since(metadata.creationTimestamp, now),
   ],
 })

@@ -147,3 +147,9 @@ t.test('an object without anything in it is printed, too', async t => {
     [],
   )
 })
+
+t.test('texts of a secret count as what they become, once for each name', async t => {
+  const data = { a: 'QQ==', c: 'Qw==' }
+  const cells = cellsOf('v1', 'Secret', { data, stringData: { a: 'A', b: 'B' } })
+  t.equal(cells[2], 3)
+})
