@@ -23,8 +23,10 @@ export function readFailure(
 ): CacheError {
   if (error instanceof StatusError) return error
   if (error.code === 'future_revision') {
-    if (plan.type === 'list' && plan.isFromEtcd) return plainError(futureRevision)
-    const isCached = plan.resource.isWatchCached && !(plan.type === 'list' && plan.isLeftToStore)
+    const isAskedOfEtcd = plan.type === 'list' && plan.isFromEtcd && !isNegativeToEtcd(plan)
+    if (isAskedOfEtcd) return plainError(futureRevision)
+    const isOfStore = plan.type === 'list' && (plan.isLeftToStore || plan.isFromEtcd)
+    const isCached = plan.resource.isWatchCached && !isOfStore
     const retryAfterSeconds = isCached ? 1 : undefined
     return resourceVersionTooLarge(requestedOf(plan), error.details.latest ?? 0, retryAfterSeconds)
   }
@@ -33,6 +35,11 @@ export function readFailure(
     return objectNotFound(plan.resource, plan.name)
   }
   return error
+}
+
+/** Revisions are signed in etcd, which reads its present contents then. The server finds them too old. */
+function isNegativeToEtcd(plan: ReadPlan): boolean {
+  return BigInt(requestedOf(plan)) >= 2n ** 63n
 }
 
 /** etcd's own text. */

@@ -15,13 +15,14 @@ interface Asked {
   readonly verb?: 'get' | 'list' | 'watch'
   readonly namespace?: string
   readonly name?: string
+  readonly minor?: string
 }
 
 function plan(query: string, asked: Asked = {}): ReadPlan {
   const { resource = 'configmaps', verb = 'list', namespace = 'shop', name = '' } = asked
   const route: ResourceRoute = {
     type: 'resource',
-    schema: schemaOf(),
+    schema: schemaOf(asked.minor),
     resource: builtIn(resource),
     verb,
     namespace,
@@ -251,6 +252,17 @@ t.test('a read that fails says so in the words of its kind', async t => {
     'Timeout: Too large resource version: 18446744073709551615, current: 5',
     1,
   ])
+  for (const [revision, refusal] of [
+    ['9223372036854775807', [500, 'etcdserver: mvcc: required revision is a future revision']],
+    // A negative one to etcd.
+    [
+      '9223372036854775808',
+      [504, 'Timeout: Too large resource version: 9223372036854775808, current: 5'],
+    ],
+  ] as const) {
+    const exact = plan(`resourceVersion=${revision}&limit=1`, { minor: '1.33' })
+    t.strictSame(statusOf(exact, future), [...refusal, undefined], revision)
+  }
   t.strictSame(statusOf(plan('resourceVersion=7', { resource: 'events' }), future), [
     504,
     'Timeout: Too large resource version: 7, current: 5',
