@@ -1,6 +1,7 @@
 /** /livez, /readyz and /healthz: every check by its name, with the texts of kube-apiserver. */
 
 import type { HealthCheck } from '../../base/health-check.ts'
+import { goQuote } from '../../go/text.ts'
 import type { Query } from '../../kube/request/request.ts'
 
 /** The checks of each endpoint: a process that is not live should be restarted, one that is not ready gets no requests. */
@@ -36,8 +37,14 @@ export function answerHealth(health: Health, path: string, query: Query): Health
     if (problem !== undefined) hasFailed = true
     lines.push(lineOf(check.name, problem, excluded.has(check.name)))
   }
+  for (const { name: known } of checks) excluded.delete(known)
+  if (excluded.size > 0) {
+    const quoted = [...excluded].sort().map(goQuote).join(',')
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${quoted}`)
+  }
   const verdict = `${endpoint} check ${hasFailed ? 'failed' : 'passed'}`
-  const isShort = !hasFailed && !query.flag('verbose')
+  // Its value says nothing.
+  const isShort = !hasFailed && query.first('verbose') === undefined
   const body = isShort ? 'ok' : [...lines, verdict, ''].join('\n')
   return { status: hasFailed ? 500 : 200, body, isPlain: false }
 }

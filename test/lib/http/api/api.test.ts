@@ -324,6 +324,11 @@ t.test('health is told check by check', async t => {
       200,
       '[+]ping ok\n[+]mirror excluded: ok\n[+]shutdown ok\nreadyz check passed\n',
     ],
+    [
+      '/livez?verbose=false&exclude=ping&exclude=z&exclude=a%0A',
+      200,
+      '[+]ping excluded: ok\nwarn: some health checks cannot be excluded: no matches for "a\\n","z"\nlivez check passed\n',
+    ],
     ['/readyz/nothing', 404, '404 page not found\n'],
     ['/healthz', 200, 'ok'],
   ]
