@@ -9,7 +9,7 @@ import { knownParameters } from './request/list-options.ts'
 import type { RequestTarget } from './request/request.ts'
 import { readsAsObject } from './resources/object-reads.ts'
 import type { Resource } from './resources/resource.ts'
-import type { Route } from './request/routes.ts'
+import type { ResourceRoute, Route } from './request/routes.ts'
 import { isCheapSelector, requirementsMax, selectorMaxLength } from './selectors/selector-size.ts'
 import {
   badRequest,
@@ -135,7 +135,7 @@ const passRules: readonly PassRule[] = [
   ['upgrade', ({ hasUpgrade }) => hasUpgrade === true],
   ['switched-off', (_, { isSwitchedOff }) => isSwitchedOff],
   ['write', ({ route }) => route.type === 'resource' && !readVerbs.has(route.verb)],
-  ['subresource', ({ route }) => route.type === 'resource' && route.subresource !== ''],
+  ['subresource', ({ route }) => route.type === 'resource' && isOnlyUpstream(route)],
   ['impersonation', ({ headerNames }) => hasImpersonation(headerNames)],
   ['parameter', ({ target }) => target.query.names().some(name => !knownParameters.has(name))],
   ['parameter', ({ target }) => longSelector(target) !== undefined],
@@ -153,6 +153,11 @@ const passRules: readonly PassRule[] = [
     ({ route }, { isExcluded }) => route.type === 'resource' && isExcluded(route.resource),
   ],
 ]
+
+/** A subresource that is read of more than what is stored, or in another way. */
+function isOnlyUpstream({ verb, subresource }: ResourceRoute): boolean {
+  return subresource !== '' && (subresource !== 'scale' || verb !== 'get')
+}
 
 function storageOf(route: Route): { readonly conversion: string } | undefined {
   return route.type === 'resource' ? route.resource.storage : undefined

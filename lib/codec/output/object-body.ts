@@ -63,12 +63,16 @@ export function joined(pieces: ReturnType<typeof listBody>): Uint8Array | NotExa
 /** The body of a Status, from its compact JSON. `mediaType` is undefined where the client accepts none. */
 export function statusBody(json: string, mediaType: MediaType | undefined): Uint8Array {
   const bytes = Buffer.from(json)
-  const written = mediaType === undefined ? indentJson(bytes) : encodeStatus(bytes, mediaType)
+  const written = mediaType === undefined ? indentJson(bytes) : encodedJson(bytes, mediaType)
   // A Status is ours: texts in it that have no other form than JSON are answered in JSON.
   return written instanceof NotExact ? bytes : written
 }
 
-function encodeStatus(json: Uint8Array, { encoding, isPretty }: MediaType): Uint8Array | NotExact {
+/** A Status or a Scale in the encoding that was negotiated, from its compact JSON. */
+export function encodedJson(
+  json: Uint8Array,
+  { encoding, isPretty }: Pick<MediaType, 'encoding' | 'isPretty'>,
+): Uint8Array | NotExact {
   switch (encoding) {
     case 'json':
       return isPretty ? indentJson(json) : json

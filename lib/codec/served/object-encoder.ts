@@ -50,6 +50,8 @@ export interface Shown extends Pick<MediaType, 'encoding' | 'rendering' | 'rende
   /** Decides which objects may be shown, where an upstream must have shown them in the same way; without one, all may
    *  be. */
   readonly gate?: Gate | undefined
+  /** Not the object, but the Scale that is made of it. */
+  readonly subresource?: 'scale' | undefined
 }
 
 /** How one object is written. */

@@ -1,6 +1,6 @@
 /** The subresource `scale` of what can be scaled, made of the object as it is served. */
 
-import { memberAt } from '../../base/untyped.ts'
+import { isObject, memberAt, memberOf, textOf } from '../../base/untyped.ts'
 import { goJsonString } from '../../go/text.ts'
 import { NotExact } from '../not-exact.ts'
 import type { ScalePaths } from '../schema/rows.ts'
@@ -18,17 +18,21 @@ export interface Scale {
   readonly selector: string
 }
 
+/** The object does not say how many replicas it wants. */
+export const noReplicas: NotExact = new NotExact('the object has no number of replicas')
+
 /** The scale of an object, of which `object` is the JSON with its resourceVersion. `paths` are those of a custom resource. */
 export function scaleOf(object: Uint8Array, paths: ScalePaths | undefined): Scale | NotExact {
   const parsed: unknown = JSON.parse(
     Buffer.from(object.buffer, object.byteOffset, object.length).toString(),
   )
-  const wanted = numberAt(parsed, paths?.specReplicas ?? '.spec.replicas')
-  const counted = numberAt(parsed, paths?.statusReplicas ?? '.status.replicas') ?? 0
+  const wanted = valueAt(parsed, paths?.specReplicas ?? '.spec.replicas')
+  const counted = valueAt(parsed, paths?.statusReplicas ?? '.status.replicas') ?? 0
   const selector =
-    paths === undefined ? builtInSelector(parsed) : textAt(parsed, paths.labelSelector)
-  if (wanted === undefined) return new NotExact('the object has no number of replicas')
-  if (selector === undefined) return new NotExact('the selector is none')
+    paths === undefined ? builtInSelector(parsed) : (valueAt(parsed, paths.labelSelector) ?? '')
+  if (wanted === undefined) return noReplicas
+  if (!isInt32(wanted) || !isInt32(counted)) return otherReplicas
+  if (typeof selector !== 'string') return new NotExact('the selector of the scale is no text')
   const metadata = ['name', 'namespace', 'uid', 'resourceVersion', 'creationTimestamp'].flatMap(
     name => {
       const value = memberAt(parsed, ['metadata', name])
@@ -74,17 +78,27 @@ type Expression = Omit<LabelSelector['matchExpressions'][number], 'values'> & {
   readonly values?: readonly string[]
 }
 
-function numberAt(object: unknown, path: string): number | undefined {
-  const value = memberAt(object, namesIn(path))
-  return Number.isSafeInteger(value) ? (value as number) : undefined
+/** The value at a path, of which each name is behind a dot; undefined where the object has none, or where the path is empty. Where
+ *  something else stands in the way of the path, it is neither a number nor a text. */
+function valueAt(object: unknown, path: string): unknown {
+  if (path === '') return undefined
+  let found = object
+  for (const name of path.split('.').slice(1)) {
+    if (!isObject(found)) return inTheWay
+    found = memberOf(found, name)
+    if (found === undefined) return undefined
+  }
+  return found
 }
 
 function textAt(object: unknown, path: string): string {
-  const value = path === '' ? '' : memberAt(object, namesIn(path))
-  return typeof value === 'string' ? value : ''
+  return textOf(valueAt(object, path))
 }
 
-/** Each is behind a dot. */
-function namesIn(path: string): string[] {
-  return path.split('.').slice(1)
+/** Servers cut larger numbers, and refuse what is no integer. */
+function isInt32(value: unknown): value is number {
+  return Number.isInteger(value) && value === ((value as number) | 0)
 }
+
+const inTheWay = {}
+const otherReplicas = new NotExact('a number of replicas is no integer of 32 bits')

@@ -30,6 +30,7 @@ import {
   type WatchPlan,
 } from '../../kube/read-plan.ts'
 import type { DirectSource } from '../../kube/reads.ts'
+import { scaleBody, scaleRefusal } from '../../kube/scale.ts'
 import { parseListOptions, requestTimeoutMs } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import {
@@ -56,7 +57,6 @@ import {
   rangeOf,
   type WantedBy,
 } from './planned-read.ts'
-import { scaleBody } from './scale.ts'
 
 /** What answering reads needs. */
 export type ReadServices = Pick<
@@ -80,7 +80,9 @@ export function answerRead(
 ): void | Promise<void> {
   const refuse = (error: unknown): never => {
     const isCovered = services.proxy?.isCovered?.(route.resource) ?? true
-    throw refusalOf(route.resource, isCovered ? error : uncoveredRefusal(error))
+    const refusal = refusalOf(route.resource, isCovered ? error : uncoveredRefusal(error))
+    const isScaleProxied = services.proxy !== undefined && route.subresource === 'scale'
+    throw isScaleProxied ? scaleRefusal(refusal) : refusal
   }
   try {
     return answerPlanned(context, route, services)?.catch(refuse)
@@ -313,7 +315,8 @@ export function shownAs(
   const { resource } = plan
   const encoder = state.encoderOf(resource)
   if (encoder instanceof NotExact) throw notExactly(resource, encoder)
-  const isWhole = plan.type === 'list' || (plan.type === 'get' && plan.subresource !== 'scale')
+  const subresource = plan.type === 'get' && plan.subresource === 'scale' ? 'scale' : undefined
+  const isWhole = plan.type !== 'watch' && subresource === undefined
   if (isWhole) refuseMismatch(encoder.kind, mediaType, plan.type)
   const asked = target.query.text('includeObject')
   const includeObject = includedObject(asked)
@@ -327,6 +330,7 @@ export function shownAs(
     renderingVersion,
     includeObject: includeObject ?? 'Metadata',
     now: clock.wallMs(),
+    subresource,
   }
   const gate = proxy?.gateOf?.(resource, shown)
   if (typeof gate === 'string') throw new PassInstead(gate)

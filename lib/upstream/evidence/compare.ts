@@ -1,6 +1,6 @@
 /** One comparison of the mirror's answer with the upstream's, at the same revision: of one object, or of all objects of a small resource. */
 
-import type { CacheError } from '../../base/errors.ts'
+import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
@@ -12,6 +12,7 @@ import type { ObjectEncoder } from '../../codec/served/object-encoder.ts'
 import { areEqualButForAges } from '../../kube/evidence/ages.ts'
 import { firstDifference } from '../../kube/evidence/difference.ts'
 import { type Resource, warningHeader } from '../../kube/resources/resource.ts'
+import { scaleBody } from '../../kube/scale.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { Upstream, UpstreamAnswer } from '../upstream.ts'
@@ -61,6 +62,7 @@ export async function compare(options: CompareOptions, form: Form, task: Task): 
     case 'page':
       return comparePage(options, form)
     case 'item':
+      if (form.isScale) return compareAlone(options, form, task.entry.key)
       return compareItem(options, form, task.entry)
     case 'alone':
       return compareAlone(options, form, task.key)
@@ -129,22 +131,42 @@ async function compareList(
 
 /** A get has no revision to ask for: the object may have changed. */
 async function compareAlone(options: CompareOptions, form: Form, key: Key): Promise<Outcome> {
-  const { encoder, clock, held } = options
+  const { clock, held } = options
   const { resource } = form
-  const entry = held.snapshot.get(key) ?? firstOf(resource, held)
+  const entry = held.snapshot.get(key) ?? (form.isScale ? undefined : firstOf(resource, held))
   if (entry === undefined) return { type: 'moved' }
   const name = nameOf(resource, entry.key)
   if (name === undefined) return { type: 'inexact' }
-  const shown = { ...form.shown, now: clock.wallMs() }
-  const body = objectBody(encoder, entry, { shown, isPretty: false })
+  if (aloneBody(options, form, { entry, now: clock.wallMs() }) instanceof NotExact) {
+    return { type: 'inexact' }
+  }
+  const answer = await asked(options, form, alonePath(resource, name, form.shown), 'alone')
+  if ('type' in answer) {
+    return answer.type === 'failed' && !form.isScale ? { type: 'moved' } : answer
+  }
+  const body = aloneBody(options, form, { entry, now: dateOf(answer, clock) })
   if (body instanceof NotExact) return { type: 'inexact' }
-  const answer = await asked(options, form, alonePath(resource, name), 'alone')
-  if ('type' in answer) return answer.type === 'failed' ? { type: 'moved' } : answer
   const at = differenceOf(form, body, answer)
   if (at === undefined) return { type: 'same', entries: [entry], place: 'alone' }
   // Every encoding has the resourceVersion as text.
   const isSameVersion = Buffer.from(answer.body).includes(String(entry.modRevision))
   return isSameVersion ? { type: 'differs', at } : { type: 'moved' }
+}
+
+function aloneBody(
+  { encoder }: CompareOptions,
+  { resource, shown: form, isScale }: Form,
+  { entry, now }: { readonly entry: KeyValue; readonly now: number },
+): Uint8Array | NotExact {
+  const shown = { ...form, now }
+  if (!isScale) return objectBody(encoder, entry, { shown, isPretty: false })
+  try {
+    return scaleBody(resource, { isPretty: false }, { encoder, shown, entry })
+  } catch (error) {
+    // A refusal.
+    if (error instanceof CacheError) return new NotExact(error.message)
+    throw error
+  }
 }
 
 function firstOf({ storage }: Resource, { snapshot }: Held): KeyValue | undefined {

@@ -18,7 +18,7 @@ import type { Batch, KeyValue } from '../../store/event.ts'
 import type { Upstream } from '../upstream.ts'
 import { compare, type Held, type Outcome, pageOf } from './compare.ts'
 import { Form, type ShownForm, type Task } from './form.ts'
-import { firstForms, formName, isComparedFirst, isMetadata } from './form-names.ts'
+import { comparedForm, firstForms, formName, isComparedFirst } from './form-names.ts'
 import { defaultPace, Pace, type PaceLimits } from './pace.ts'
 
 export interface EvidenceOptions {
@@ -93,7 +93,8 @@ export class Evidence {
     if (evident === undefined) return 'unproven'
     const form = this.#formOf(evident, shown)
     if (form.proven.difference !== undefined) return 'differs'
-    return form.isBegun ? form : 'unproven'
+    // Scales are compared when they are asked for.
+    return form.isBegun || form.isScale ? form : 'unproven'
   }
 
   /** True if nothing of a resource is left to compare in the forms that are in use. */
@@ -196,12 +197,7 @@ export class Evidence {
     if (known !== undefined) return known
     const form = new Form({
       resource,
-      shown: {
-        encoding: shown.encoding,
-        rendering: isMetadata(shown) ? 'PartialObjectMetadataList' : shown.rendering,
-        renderingVersion: shown.renderingVersion,
-        includeObject: shown.includeObject,
-      },
+      shown: comparedForm(shown),
       shapes: this.#shapes,
       generation: `evidence ${this.#generations}`,
       onTask: this.#onTask,
@@ -339,6 +335,10 @@ export class Evidence {
         if (task.type === 'page') form.compareSingly()
         return
       case 'moved':
+        // The next client that asks has it compared again.
+        if (form.isScale && !form.isSuspect) return
+        this.#notAnswered(form, task, outcome)
+        return
       case 'failed':
       case 'refused':
         this.#notAnswered(form, task, outcome)

@@ -21,9 +21,24 @@ export function isMetadata({ rendering }: Pick<Shown, 'rendering'>): boolean {
   return rendering === 'PartialObjectMetadata' || rendering === 'PartialObjectMetadataList'
 }
 
+/** As it is compared: objects among the items of a list where there are lists. */
+export function comparedForm(shown: ShownForm): ShownForm {
+  const { encoding, rendering, renderingVersion, includeObject, subresource } = shown
+  const metadata = subresource === undefined ? 'PartialObjectMetadataList' : 'PartialObjectMetadata'
+  return {
+    encoding,
+    rendering: isMetadata(shown) ? metadata : rendering,
+    renderingVersion,
+    includeObject,
+    subresource,
+  }
+}
+
 /** Such as `json Table v1 Metadata`. */
 export function formName(shown: ShownForm): string {
-  const { encoding, rendering, renderingVersion, includeObject } = shown
+  const { subresource, ...whole } = shown
+  if (subresource !== undefined) return `${subresource} ${formName(whole)}`
+  const { encoding, rendering, renderingVersion, includeObject } = whole
   if (rendering === 'object') return encoding
   if (isMetadata(shown)) return `${encoding} metadata ${renderingVersion}`
   return `${encoding} Table ${renderingVersion} ${includeObject}`

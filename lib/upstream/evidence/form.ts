@@ -51,7 +51,7 @@ export class Form implements Gate {
   /** All objects have to be searched for unproven rows. */
   isSweepDue = true
   /** All of its objects may be few enough to be compared in one request. */
-  hasPage = true
+  hasPage: boolean
   #suspicion: string | undefined = undefined
   /** Shapes of objects that the server changes before it shows them, and the epoch of their numbers. */
   #excepted = { epoch: 0, shapes: new Set<number>() }
@@ -62,12 +62,20 @@ export class Form implements Gate {
     this.shown = shown
     this.#shapes = shapes
     this.#onTask = onTask
-    this.proven = new ProvenForm({ shapes, hasCells: shown.rendering === 'Table' })
+    // The selector of a scale is made of several texts, too.
+    const hasCells = shown.rendering === 'Table' || this.isScale
+    this.proven = new ProvenForm({ shapes, hasCells })
+    this.hasPage = !this.isScale
+  }
+
+  /** Scales are in no list: each is compared alone. */
+  get isScale(): boolean {
+    return this.shown.subresource === 'scale'
   }
 
   /** True if some of its objects may be answered from the mirror. */
   get isBegun(): boolean {
-    return this.proven.isKnown('item')
+    return this.proven.isKnown(this.isScale ? 'alone' : 'item')
   }
 
   objection(entry: KeyValue, place: ShownPlace): NotExact | undefined {

@@ -38,8 +38,15 @@ export function itemPath(
   return `${pathOf(resource, namespace)}?${exactly(at, form)}&fieldSelector=${selector}`
 }
 
-export function alonePath(resource: Resource, { namespace, name }: ObjectName): string {
-  return `${pathOf(resource, namespace)}/${encodeURIComponent(name)}`
+/** The object itself, or its scale. */
+export function alonePath(
+  resource: Resource,
+  { namespace, name }: ObjectName,
+  { subresource, rendering, includeObject }: ShownForm,
+): string {
+  const path = `${pathOf(resource, namespace)}/${encodeURIComponent(name)}`
+  const query = rendering === 'Table' ? `?includeObject=${includeObject}` : ''
+  return `${path}${subresource === undefined ? '' : `/${subresource}`}${query}`
 }
 
 function pathOf({ group, version, resource }: Resource, namespace: string): string {

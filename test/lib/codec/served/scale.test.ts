@@ -40,6 +40,12 @@ t.test('a custom resource says where its numbers are', async t => {
     `${head},"spec":{"replicas":4},"status":{"replicas":1,"selector":"a in (b)"}}\n`,
   )
   t.equal(scaleOf({ spec: {} }, paths), 'the object has no number of replicas')
+  for (const size of [2 ** 31, 1.5, '4', null]) {
+    t.match(scaleOf({ spec: { size } }, paths), /no integer of 32 bits/, String(size))
+  }
+  t.match(scaleOf({ spec: { size: 4 }, status: { have: '1' } }, paths), /no integer of 32 bits/)
+  t.match(scaleOf({ spec: { size: 4 }, status: 'good' }, paths), /no integer of 32 bits/)
+  t.match(scaleOf({ spec: { size: 4 }, status: { labels: 5 } }, paths), /is no text/)
   t.equal(
     scaleOf({ spec: { size: 4 } }, { ...paths, labelSelector: '' }),
     `${head},"spec":{"replicas":4},"status":{"replicas":0}}\n`,

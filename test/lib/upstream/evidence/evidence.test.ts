@@ -1,12 +1,10 @@
 /** Nothing leaves the mirror that was not compared. The upstream tells the truth, but for what a test has it say. */
 
 import * as http from 'node:http'
-import t, { type Test } from 'tap'
-import type { Logger } from '../../../../lib/base/logger.ts'
-import { silentLogger } from '../../../support/silent-logger.ts'
+import t from 'tap'
 import { systemClock } from '../../../../lib/ops/system.ts'
-import type { SeenRequest } from '../../../support/upstream/answers.ts'
-import { ask, type HttpAnswer } from '../../../support/http/served.ts'
+import { ask } from '../../../support/http/served.ts'
+import { type Lie, startLying, until } from '../../../support/upstream/lying.ts'
 import {
   answeredHere,
   configMap,
@@ -43,48 +41,6 @@ function pod(name: string, spec: object = {}): unknown {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { ...filled, ...spec }, status }
 }
 
-type Lie = (body: string, request: SeenRequest) => string
-
-interface Lying extends Proxied {
-  /** How the upstream changes what it would say. */
-  lie: Lie
-  readonly logged: string[]
-}
-
-async function startLying(
-  t: Test,
-  objects: readonly (readonly [string, unknown])[],
-  lie: Lie,
-): Promise<Lying> {
-  const logged: string[] = []
-  const logger: Logger = {
-    ...silentLogger,
-    error: (message, fields) => logged.push(JSON.stringify([message, fields])),
-  }
-  let lying: Lying | undefined = undefined as Lying | undefined
-  const proxied = await startProxied(t, {
-    objects,
-    service: { logger, adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
-    upstream: {
-      before: async request => {
-        const isRead = request.method === 'GET' && !request.url.includes('watch=')
-        if (!isRead || lying === undefined) return undefined
-        const { accept } = request.headers
-        const asked = { path: request.url, headers: accept === undefined ? {} : { accept } }
-        // It may have stopped, as the test has.
-        const answer = await ask(lying.upstream.service.port, asked).catch(() => undefined)
-        if (answer === undefined) return { code: 503, body: '' }
-        const text = answer.body.toString('latin1')
-        const body = Buffer.from(lying.lie(text, request), 'latin1')
-        const { 'content-length': _, 'transfer-encoding': __, ...headers } = answer.headers
-        return { code: answer.status, headers, body }
-      },
-    },
-  })
-  lying = { ...proxied, lie, logged }
-  return lying
-}
-
 async function metricOf({ service }: Proxied, name: string): Promise<number> {
   const { body } = await ask(service.adminPort, { path: '/metrics' })
   const line = body
@@ -92,20 +48,6 @@ async function metricOf({ service }: Proxied, name: string): Promise<number> {
     .split('\n')
     .find(text => text.startsWith(`${name} `))
   return Number(line?.split(' ').at(-1) ?? Number.NaN)
-}
-
-/** Asks until the answer is from there. */
-async function until(
-  { get }: Proxied,
-  path: string,
-  origin: string,
-  headers: Record<string, string> = {},
-): Promise<HttpAnswer> {
-  for (;;) {
-    const answer = await get(path, headers)
-    if (originOf(answer).startsWith(origin)) return answer
-    await systemClock.yield()
-  }
 }
 
 t.test('an object with something new passes once, and is answered here after that', async t => {

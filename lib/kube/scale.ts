@@ -1,0 +1,59 @@
+/** The body of the subresource `scale`: small, and made for each request. */
+
+import { CacheError } from '../base/errors.ts'
+import { ByteWriter } from '../codec/output/byte-writer.ts'
+import type { MediaType } from '../codec/negotiate/negotiate.ts'
+import { NotExact } from '../codec/not-exact.ts'
+import { encodedJson, notAList } from '../codec/output/object-body.ts'
+import type { ObjectEncoder, Shown } from '../codec/served/object-encoder.ts'
+import { noReplicas, scaleOf } from '../codec/served/scale.ts'
+import { renderedScale } from '../codec/table/scale-table.ts'
+import type { KeyValue } from '../store/event.ts'
+import { PassInstead, passReasonOf } from './pass-instead.ts'
+import type { Resource } from './resources/resource.ts'
+import { notAcceptable, statusFromError, StatusError } from './status.ts'
+
+/** The scale of an object, in the media type that was negotiated. Refusals are thrown. */
+export function scaleBody(
+  resource: Resource,
+  { isPretty }: Pick<MediaType, 'isPretty'>,
+  { encoder, shown, entry }: { encoder: ObjectEncoder; shown: Shown; entry: KeyValue },
+): Uint8Array | NotExact {
+  const isCustom = resource.custom !== undefined
+  if (shown.rendering === 'PartialObjectMetadataList') {
+    const goType = isCustom ? '*v1.Scale' : '*autoscaling.Scale'
+    throw notAcceptable(notAList(goType), false)
+  }
+  const out = new ByteWriter()
+  const whole = { ...shown, rendering: 'object', encoding: 'json' } as const
+  const revision = entry.modRevision
+  const problem = encoder.appendJson(out, entry, { shown: whole, revision, place: 'alone' })
+  if (problem !== undefined) return problem
+  const { scale: paths } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
+  const scale = scaleOf(out.bytes.subarray(0, out.length), paths)
+  if (scale === noReplicas && paths !== undefined) throw withoutReplicas(paths.specReplicas)
+  if (scale instanceof NotExact) return scale
+  const objection = shown.gate?.objection(entry, 'alone')
+  if (objection !== undefined) return objection
+  const { schema } = encoder.kind
+  const json = renderedScale(scale, { schema, isCustom }, shown)
+  return encodedJson(Buffer.from(json), { encoding: shown.encoding, isPretty })
+}
+
+/** With an upstream, the error to throw instead of a refusal: evidence compares scales, and nothing else about the subresource. */
+export function scaleRefusal(error: unknown): unknown {
+  if (!(error instanceof CacheError) || passReasonOf(error) !== undefined) return error
+  const { code } = statusFromError(error)
+  return code <= 500 && code !== 429 ? new PassInstead('refusal') : error
+}
+
+/** The refusal of a custom resource that does not say how many replicas it wants. */
+function withoutReplicas(path: string): StatusError {
+  const message = `the spec replicas field "${path}" does not exist`
+  return new StatusError('invalid_request', {
+    code: 500,
+    message: `Internal error occurred: ${message}`,
+    reason: 'InternalError',
+    details: { causes: [{ message }] },
+  })
+}
