@@ -3,8 +3,9 @@
  *
  *  Known, and not here, because Go converts something: policy/v1beta1 (an empty selector means nothing there),
  *  certificates.k8s.io/v1beta1, discovery.k8s.io/v1beta1, networking.k8s.io/v1beta1, flowcontrol priority levels,
- *  resource.k8s.io/v1beta1 claims and slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. Alpha
- *  versions of bindings and attachments have other defaults. */
+ *  resource.k8s.io/v1beta1 claims and slices, webhooks of admissionregistration.k8s.io/v1beta1, and what apps/v1 was before. Rules of
+ *  rbac.authorization.k8s.io/v1alpha1 have other field numbers. IngressClasses of v1beta1 and alpha versions of bindings and
+ *  attachments have other defaults. */
 
 import { type Field, type MessageType, type Schema, perSchema } from '../../schema/schema.ts'
 
