@@ -38,3 +38,14 @@ export function documentOf(path: string, { code, body }: UpstreamAnswer): unknow
     throw new CacheError('upstream_failed', `${path} is not answered with JSON`, { cause: error })
   }
 }
+
+/** The document of what one of several servers has answered: undefined when it gave none. */
+export function readableDocument(path: string, answer: UpstreamAnswer | undefined): unknown {
+  if (answer === undefined) return undefined
+  try {
+    return documentOf(path, answer)
+  } catch (error) {
+    if (error instanceof CacheError) return undefined
+    throw error
+  }
+}

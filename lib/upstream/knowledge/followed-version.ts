@@ -1,12 +1,11 @@
 /** Follows the version of the upstream, and what else decides how it writes its objects. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import type { Upstream, UpstreamAnswer } from '../upstream.ts'
-import { documentOf } from './ask.ts'
+import type { Upstream } from '../upstream.ts'
+import { readableDocument } from './ask.ts'
 import { type ServerVersion, ServerVersions } from './server-versions.ts'
 import { StoredVersions } from './stored-versions.ts'
 import { UpstreamState } from './upstream-state.ts'
@@ -97,7 +96,7 @@ export class FollowedVersion {
     const path = '/version'
     const headers = { accept: 'application/json' }
     const answers = await upstream.callEach({ method: 'GET', path, headers, signal }, 'ourselves')
-    const documents = answers.map(answer => readVersion(path, answer))
+    const documents = answers.map(answer => readableDocument(path, answer))
     this.#versions.take(documents)
     const isAnswered = documents.some(document => document !== undefined)
     if (!isAnswered && !this.#hasFailed && !signal.aborted) {
@@ -130,15 +129,5 @@ export class FollowedVersion {
     const epoch = `${this.version?.text ?? ''} ${this.#gatesDueMs}`
     const stateOf = (resource: Resource): string => `${epoch} ${this.#state.stateOf(resource)}`
     await Promise.allSettled([this.#stored.read(builtIns(), stateOf, signal)])
-  }
-}
-
-function readVersion(path: string, answer: UpstreamAnswer | undefined): unknown {
-  if (answer === undefined) return undefined
-  try {
-    return documentOf(path, answer)
-  } catch (error) {
-    if (error instanceof CacheError) return undefined
-    throw error
   }
 }

@@ -2,11 +2,10 @@
  *  have been started with different flags. Aggregated documents have no hashes, so the document of each group version is read: when its
  *  state changes, and again from time to time. */
 
-import { CacheError } from '../../base/errors.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { resourcesOfVersion } from '../../kube/resources/upstream-resources.ts'
-import type { Upstream, UpstreamAnswer } from '../upstream.ts'
-import { documentOf } from './ask.ts'
+import type { Upstream } from '../upstream.ts'
+import { readableDocument } from './ask.ts'
 import { eachOf } from './listing.ts'
 
 /** A document of some hundred resources at most. */
@@ -64,7 +63,7 @@ export class StoredVersions {
     const hashes = new Map<string, Set<string>>()
     let isRead = false
     for (const answer of answers) {
-      const document = readDocument(path, answer)
+      const document = readableDocument(path, answer)
       if (document === undefined) continue
       isRead = true
       for (const { resource, storageVersionHash } of resourcesOfVersion(group, version, document)) {
@@ -73,16 +72,5 @@ export class StoredVersions {
       }
     }
     return isRead ? hashes : undefined
-  }
-}
-
-/** Undefined for a server that does not answer, or with anything else than a document. */
-function readDocument(path: string, answer: UpstreamAnswer | undefined): unknown {
-  if (answer === undefined) return undefined
-  try {
-    return documentOf(path, answer)
-  } catch (error) {
-    if (error instanceof CacheError) return undefined
-    throw error
   }
 }

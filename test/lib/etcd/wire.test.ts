@@ -2,13 +2,13 @@ import t from 'tap'
 import { keyAfter, keyFromText, minKey, singleKey, type KeyRange } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import type { WatchEvent } from '../../../lib/etcd/proto/key-value.ts'
-import type { WatchResponseMessage } from '../../../lib/etcd/proto/watch-messages.ts'
 import {
   FragmentJoiner,
   changesFromEvents,
   headerFromMessage,
   keysFromRange,
 } from '../../../lib/etcd/wire.ts'
+import { watchResponse } from '../../support/etcd/watch-response.ts'
 
 t.test('ranges become what etcd means by a key and a range end', async t => {
   const a = keyFromText('a')
@@ -50,18 +50,18 @@ t.test('events become the changes of one revision each', async t => {
 
 t.test('fragments are joined, and nothing may come in between', async t => {
   const joiner = new FragmentJoiner()
-  t.equal(joiner.join(response([event('a', 3)], { fragment: true })), undefined)
-  t.equal(joiner.join(response([event('b', 3)], { fragment: true })), undefined)
-  const joined = joiner.join(response([event('c', 4)]))
+  t.equal(joiner.join(watchResponse({ events: [event('a', 3)], fragment: true })), undefined)
+  t.equal(joiner.join(watchResponse({ events: [event('b', 3)], fragment: true })), undefined)
+  const joined = joiner.join(watchResponse({ events: [event('c', 4)] }))
   t.strictSame(
     joined?.events.map(({ key }) => String(key)),
     ['a', 'b', 'c'],
   )
   t.equal(joined?.fragment, false)
-  const whole = response([event('d', 5)])
+  const whole = watchResponse({ events: [event('d', 5)] })
   t.equal(joiner.join(whole), whole)
-  joiner.join(response([event('e', 6)], { fragment: true }))
-  t.throws(() => joiner.join(response([])), { code: 'source_failed' })
+  joiner.join(watchResponse({ events: [event('e', 6)], fragment: true }))
+  t.throws(() => joiner.join(watchResponse({})), { code: 'source_failed' })
 })
 
 t.test('a header that is missing, or has a revision that we cannot hold, is a failure', async t => {
@@ -72,21 +72,4 @@ t.test('a header that is missing, or has a revision that we cannot hold, is a fa
 
 function event(name: string, at: number): WatchEvent {
   return { key: keyFromText(name), revision: revision(at), after: undefined, previous: undefined }
-}
-
-function response(
-  events: WatchEvent[],
-  more: Partial<WatchResponseMessage> = {},
-): WatchResponseMessage {
-  return {
-    header: undefined,
-    watchId: 0n,
-    created: false,
-    canceled: false,
-    compactRevision: 0,
-    cancelReason: '',
-    fragment: false,
-    events,
-    ...more,
-  }
 }

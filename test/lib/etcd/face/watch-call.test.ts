@@ -9,30 +9,14 @@ import { MessageReader } from '../../../../lib/etcd/face/listen/message-reader.t
 import { serveWatch } from '../../../../lib/etcd/face/watch-call.ts'
 import { KeptEvent } from '../../../../lib/etcd/proto/kept-event.ts'
 import type { HeaderMessage } from '../../../../lib/etcd/proto/kv-messages.ts'
-import {
-  type WatchResponseMessage,
-  watchResponseCodec,
-} from '../../../../lib/etcd/proto/watch-messages.ts'
+import { watchResponseCodec } from '../../../../lib/etcd/proto/watch-messages.ts'
 import type { WatchConnection } from '../../../../lib/etcd/watch/watch-source.ts'
 import type { WatchStream } from '../../../../lib/etcd/watch/watch-stream.ts'
+import { watchResponse } from '../../../support/etcd/watch-response.ts'
 
 interface Served {
   readonly connection: WatchConnection
   resumed: number
-}
-
-function responseOf(fields: Partial<WatchResponseMessage>): WatchResponseMessage {
-  return {
-    header: undefined,
-    watchId: 0n,
-    created: false,
-    canceled: false,
-    compactRevision: 0,
-    cancelReason: '',
-    fragment: false,
-    events: [],
-    ...fields,
-  }
 }
 
 function headerOf(revision: number): HeaderMessage {
@@ -79,17 +63,17 @@ t.test('watch calls', async t => {
     const [first, second, large] = [eventOf(7), eventOf(7), eventOf(9, 40_000)]
     const [header, next] = [headerOf(7), headerOf(8)]
     const sent = [
-      responseOf({ header, events: [first] }),
-      responseOf({ header, events: [first] }),
-      responseOf({ header, events: [first], watchId: 5n }),
-      responseOf({ header: next, events: [first], watchId: 5n }),
-      responseOf({ header: next, events: [first], watchId: 5n, fragment: true }),
-      responseOf({ header: next, events: [first], watchId: 5n }),
-      responseOf({ header: next, events: [first, second], watchId: 5n }),
-      responseOf({ header: next, events: [first, large], watchId: 5n }),
-      responseOf({ header: next, events: [first, large], watchId: 5n }),
-      responseOf({ header, events: [second] }),
-      responseOf({ header, created: true }),
+      watchResponse({ header, events: [first] }),
+      watchResponse({ header, events: [first] }),
+      watchResponse({ header, events: [first], watchId: 5n }),
+      watchResponse({ header: next, events: [first], watchId: 5n }),
+      watchResponse({ header: next, events: [first], watchId: 5n, fragment: true }),
+      watchResponse({ header: next, events: [first], watchId: 5n }),
+      watchResponse({ header: next, events: [first, second], watchId: 5n }),
+      watchResponse({ header: next, events: [first, large], watchId: 5n }),
+      watchResponse({ header: next, events: [first, large], watchId: 5n }),
+      watchResponse({ header, events: [second] }),
+      watchResponse({ header, created: true }),
     ]
     for (const { request, served } of [one, other]) {
       const reader = new MessageReader(Infinity)
@@ -117,13 +101,13 @@ t.test('watch calls', async t => {
     const { connection } = served
     request.pause()
     for (let i = 0; i < 6; i++) {
-      const response = responseOf({ header: headerOf(i), events: [eventOf(i, 8192)] })
+      const response = watchResponse({ header: headerOf(i), events: [eventOf(i, 8192)] })
       t.ok(connection.send(response), 'less than 64 KiB')
     }
     let mayGoOn = true
     let sends = 0
     for (; mayGoOn && sends < 1000; sends++) {
-      mayGoOn = connection.send(responseOf({ header: headerOf(9), events: [eventOf(9, 8192)] }))
+      mayGoOn = connection.send(watchResponse({ header: headerOf(9), events: [eventOf(9, 8192)] }))
     }
     t.notOk(mayGoOn, `still going on after ${sends} more`)
     t.equal(served.resumed, 0)
