@@ -170,7 +170,13 @@ const allServeOptions: readonly Option[] = [
 
 /** Every command, in the order of `--help`. */
 export type CommandName =
-  'check' | 'completion' | 'decode' | 'encode' | 'generate' | 'record' | 'serve'
+  | 'check'
+  | 'completion'
+  | 'decode'
+  | 'encode'
+  | 'generate'
+  | 'record'
+  | 'serve'
 
 export const commands: Readonly<Record<CommandName, Command>> = {
   check: {

@@ -3,7 +3,12 @@
 
 /** Any JSON value that a builder makes. */
 export type Json =
-  null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json | undefined }
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [name: string]: Json | undefined }
 export type JsonObject = { readonly [name: string]: Json | undefined }
 
 /** The key fields of list items, in the order in which they are tried: Kubernetes' types declare such lists as maps. */

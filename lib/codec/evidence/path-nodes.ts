@@ -11,7 +11,13 @@ import type { Field, MessageType } from '../schema/schema.ts'
  *  - `quantities`: a map whose keys are names of resources
  *  - `messages`: a map of messages */
 export type FieldForm =
-  'plain' | 'text' | 'message' | 'quantity' | 'map' | 'quantities' | 'messages'
+  | 'plain'
+  | 'text'
+  | 'message'
+  | 'quantity'
+  | 'map'
+  | 'quantities'
+  | 'messages'
 
 export interface FieldPlan {
   readonly form: FieldForm

@@ -16,7 +16,14 @@ export type FindType = (name: string) => Pick<MessageType, 'fields'> | undefined
  *  - `message`: the window of a nested message, `intorstring` among them
  *  - `list`, `map`: the windows of all elements, or of all map entries */
 export type SlotKind =
-  'boolean' | 'varint' | 'float' | 'text' | 'bytes' | 'message' | 'list' | 'map'
+  | 'boolean'
+  | 'varint'
+  | 'float'
+  | 'text'
+  | 'bytes'
+  | 'message'
+  | 'list'
+  | 'map'
 
 /** One message on the way to a slot. */
 export interface PathNode {

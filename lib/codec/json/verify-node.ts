@@ -5,7 +5,12 @@ import { goJsonString } from '../../go/text.ts'
 
 /** What a scalar must look like to be left alone by Go's typed ObjectMeta. */
 export type ScalarForm =
-  'text' | 'non-empty text' | 'integer' | 'non-zero integer' | 'boolean' | 'time'
+  | 'text'
+  | 'non-empty text'
+  | 'integer'
+  | 'non-zero integer'
+  | 'boolean'
+  | 'time'
 
 /** What makes a node differ from one that leaves everything alone but what its members say. */
 export interface VerifyRules {

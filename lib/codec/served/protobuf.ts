@@ -52,7 +52,8 @@ interface Plan {
   readonly metadata: number
   /** The text that takes the place of an empty field of the status. */
   readonly phase:
-    { readonly status: number; readonly field: number; readonly text: string } | undefined
+    | { readonly status: number; readonly field: number; readonly text: string }
+    | undefined
 }
 
 /** Bytes that take the place of others. */

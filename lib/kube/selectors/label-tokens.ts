@@ -2,7 +2,19 @@
 
 /** The type of a sign is the sign itself; `in` and `notin` are words that may be operators; `end` is the end of the text. */
 export type LabelTokenType =
-  'identifier' | 'in' | 'notin' | ',' | '!' | '=' | '==' | '!=' | '>' | '<' | '(' | ')' | 'end'
+  | 'identifier'
+  | 'in'
+  | 'notin'
+  | ','
+  | '!'
+  | '='
+  | '=='
+  | '!='
+  | '>'
+  | '<'
+  | '('
+  | ')'
+  | 'end'
 
 export interface LabelToken {
   readonly type: LabelTokenType

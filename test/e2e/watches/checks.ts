@@ -12,7 +12,8 @@ import {
 
 /** One thing that a stream has told, in the order in which it came. */
 export type Told =
-  (ToldChange & { readonly is: 'change' }) | { readonly is: 'bookmark'; readonly revision: number }
+  | (ToldChange & { readonly is: 'change' })
+  | { readonly is: 'bookmark'; readonly revision: number }
 
 /** One connection of a client. */
 export interface Stretch {

@@ -15,7 +15,8 @@ export type Message = Readonly<Record<string, unknown>>
 
 /** The answer, or the failure. */
 export type Answer =
-  { readonly response: Message } | { readonly code: number; readonly details: string }
+  | { readonly response: Message }
+  | { readonly code: number; readonly details: string }
 
 const protoFile = createRequire(import.meta.url)
   .resolve('etcd3/package.json')

@@ -184,7 +184,8 @@ function keyOf(
 function read(body: Buffer): StoredObject {
   const text = body.toString()
   const value = (text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : parse(text)) as
-    StoredObject | undefined
+    | StoredObject
+    | undefined
   return value ?? { metadata: {} }
 }
 

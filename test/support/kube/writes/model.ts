@@ -61,7 +61,8 @@ export function ownersIn({ metadata }: Shown): string {
   const owners = new Map<string, Set<string>>()
   for (const { manager, operation, fieldsV1 } of metadata.managedFields ?? []) {
     const template = fieldsV1['f:spec']?.['f:template'] as
-      { 'f:metadata'?: { 'f:labels'?: object } } | undefined
+      | { 'f:metadata'?: { 'f:labels'?: object } }
+      | undefined
     const labels = Object.keys(template?.['f:metadata']?.['f:labels'] ?? {})
     const keys = labels.map(name => name.slice(2)).filter(name => /^k\d$/.test(name))
     owners.set(`${operation} ${manager}`, new Set(keys))
