@@ -29,6 +29,10 @@ function valuesOf({ choices, value }: Option): readonly string[] | 'files' | 'no
   return value === 'FILE' ? 'files' : 'none'
 }
 
+/** What is said beside the table's commands, and of each command. */
+const helpSummary = 'Lists the options of a command.'
+const versionSummary = 'Prints the version.'
+
 /** The operands of a command that are a list of words. */
 function wordsOf({ operands }: Command): readonly string[] {
   return /^[a-z]+(?:\|[a-z]+)+$/.test(operands) ? operands.split('|') : []
@@ -61,6 +65,9 @@ function bashScript(): string {
     '_watchglass() {',
     '  local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"',
     '  COMPREPLY=()',
+    '  # bash takes --option=value for three words.',
+    '  if [ "$word" = = ]; then word=',
+    '  elif [ "$before" = = ]; then before="${COMP_WORDS[COMP_CWORD-2]}"; fi',
     '  if [ "$COMP_CWORD" -eq 1 ]; then',
     `    COMPREPLY=($(compgen -W "${names} help --help --version" -- "$word"))`,
     '    return',
@@ -76,7 +83,10 @@ function bashScript(): string {
 }
 
 function zshScript(): string {
-  const described = table.map(([name, { summary }]) => quoted(`${name}:${summary}`))
+  const described = [...table, ['help', { summary: helpSummary }] as const].map(
+    ([name, { summary }]) => quoted(`${name}:${summary}`),
+  )
+  const flags = [`--help:${helpSummary}`, `--version:${versionSummary}`].map(quoted)
   const cases = table.map(([name, command]) => {
     const rows = command.options.map(option => {
       const many = option.many === true ? '*' : ''
@@ -90,7 +100,7 @@ function zshScript(): string {
     return [
       `      ${name})`,
       '        _arguments \\',
-      [...rows, ...operand].join(' \\\n'),
+      [...rows, `        ${quoted(`(- *)--help[${helpSummary}]`)}`, ...operand].join(' \\\n'),
       '        ;;',
     ].join('\n')
   })
@@ -98,10 +108,12 @@ function zshScript(): string {
     '#compdef watchglass',
     '# zsh completion of watchglass: watchglass completion zsh > "${fpath[1]}/_watchglass"',
     '_watchglass() {',
-    '  local -a commands',
+    '  local -a commands flags',
     `  commands=(${described.join(' ')})`,
+    `  flags=(${flags.join(' ')})`,
     '  if (( CURRENT == 2 )); then',
     "    _describe 'command' commands",
+    "    _describe -o 'option' flags",
     '    return',
     '  fi',
     '  local command="$words[2]"',
@@ -109,6 +121,7 @@ function zshScript(): string {
     '  (( CURRENT-- ))',
     '  case "$command" in',
     ...cases,
+    "      help) (( CURRENT == 2 )) && _describe 'command' commands ;;",
     '  esac',
     '}',
     'if [ "$funcstack[1]" = "_watchglass" ]; then _watchglass "$@"; else compdef _watchglass watchglass; fi',
@@ -128,25 +141,29 @@ function zshText(text: string): string {
 }
 
 function fishScript(): string {
+  const first = "-n 'test (count (commandline -opc)) -eq 1'"
   const lines = [
     '# fish completion of watchglass: watchglass completion fish | source',
+    'function __watchglass_command',
+    '  set -l words (commandline -opc)',
+    '  test (count $words) -gt 1; and test "$words[2]" = "$argv[1]"',
+    'end',
     'complete -c watchglass -f',
+    `complete -c watchglass ${first} -a help -d ${quoted(helpSummary)}`,
+    `complete -c watchglass ${first} -l version -d ${quoted(versionSummary)}`,
+    `complete -c watchglass -l help -d ${quoted(helpSummary)}`,
+    `complete -c watchglass -n '__watchglass_command help' -a ${quoted(names)}`,
   ]
   for (const [name, command] of table) {
-    const first = 'not __fish_seen_subcommand_from ' + names
-    lines.push(
-      `complete -c watchglass -n ${quoted(first)} -a ${name} -d ${quoted(command.summary)}`,
-    )
-    const seen = quoted(`__fish_seen_subcommand_from ${name}`)
+    lines.push(`complete -c watchglass ${first} -a ${name} -d ${quoted(command.summary)}`)
+    const here = `-n '__watchglass_command ${name}'`
     for (const option of command.options) {
       lines.push(
-        `complete -c watchglass -n ${seen} -l ${option.name}${fishValues(option)} -d ${quoted(option.help)}`,
+        `complete -c watchglass ${here} -l ${option.name}${fishValues(option)} -d ${quoted(option.help)}`,
       )
     }
     const words = wordsOf(command)
-    if (words.length > 0) {
-      lines.push(`complete -c watchglass -n ${seen} -a ${quoted(words.join(' '))}`)
-    }
+    if (words.length > 0) lines.push(`complete -c watchglass ${here} -a ${quoted(words.join(' '))}`)
   }
   return `${lines.join('\n')}\n`
 }

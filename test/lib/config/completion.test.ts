@@ -21,6 +21,8 @@ t.test('bash completes commands, options and values', async t => {
     '--upstream-timeout',
   ])
   t.strictSame(offered(file, 'serve', '--log-level', 'w'), ['warn'])
+  t.strictSame(offered(file, 'serve', '--log-level', '=', 'w'), ['warn'], 'as bash splits it')
+  t.equal(offered(file, 'serve', '--log-level', '=').length, 4)
   t.ok(offered(file, 'serve', '--tls-cert', 'packag').includes('package.json'))
   t.strictSame(offered(file, 'serve', '--seed', ''), [], 'any number')
   t.strictSame(offered(file, 'completion', 'z'), ['zsh'])
