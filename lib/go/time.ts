@@ -33,6 +33,11 @@ export function momentFromText(text: string): Moment | undefined {
   }
 }
 
+/** True if the text has the fraction that Go wants in a `MicroTime`: any length where none is expected, but no other length than is. */
+export function hasMicros(text: string): boolean {
+  return /[.,]\d{6}(?:Z|[+-]\d\d:\d\d)$/.test(text)
+}
+
 /** The time that the text names in milliseconds since 1970; `null` for the zero time, `undefined` if it is no time. */
 export function millisecondsFromText(text: string): number | null | undefined {
   const moment = momentFromText(text)

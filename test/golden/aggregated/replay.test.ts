@@ -128,10 +128,7 @@ t.test('what is stored is answered from the mirror, and the rest by the server',
 
 /** What is not sent as it was recorded, and why that is right. */
 const watchExceptions: Readonly<Record<string, string>> = {
-  'pub-agg-w082':
-    'an event that is still being compared is held until the one second of the watch is over',
-  'pub-agg-w083':
-    'an event that is still being compared is held until the one second of the watch is over',
+  'pub-agg-w016': 'which of two equal watches gets the columns again is a race in the server',
   'pub-agg-w089': 'how far back a watch reaches depends on when the cache of the server began',
 }
 
@@ -150,10 +147,12 @@ t.test('recorded watches get the same frames', async t => {
   })
 })
 
-/** The same watch, with what tells the stand-in for the server which one it is. */
+/** The same watch, with what tells the stand-in for the server which one it is. An event that is being compared is held, so the one or
+ *  four seconds of the recording may be over before it on a busy machine: the watch is given more. */
 function asked(watch: RecordedWatch): RecordedWatch {
   const headers = { ...watch.request.headers, 'x-recorded': watch.id }
-  return { ...watch, request: { ...watch.request, headers } }
+  const path = watch.request.path.replace(/(?<=[?&]timeoutSeconds=)\d+/, '60')
+  return { ...watch, request: { ...watch.request, path, headers } }
 }
 
 for (const variant of variants) {

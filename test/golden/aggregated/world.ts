@@ -63,6 +63,8 @@ export async function startWorld(
     // A revision that never comes is waited for: not as long as in earnest.
     limits: { ...defaultLimits, readWaitMaxMs: 100 },
     upstream: {
+      // What is asked for here would be compared over minutes otherwise.
+      evidencePace: { perSecond: 1_000, bytesPerSecond: 2 ** 30 },
       servers: new BalancedUpstream({
         servers: [new UpstreamServer({ url, timeouts, clock: systemClock })],
         timeouts,

@@ -13,7 +13,7 @@ import {
   jsonTrue,
 } from './json-tape.ts'
 import { giveUp } from '../../not-exact.ts'
-import { momentFromText, zeroSeconds } from '../../../go/time.ts'
+import { hasMicros, momentFromText, zeroSeconds } from '../../../go/time.ts'
 
 /** Writes the value of a node; node -1 stands for a value that is not there. */
 export type EncodeValue = (state: EncodeState, node: number) => void
@@ -130,8 +130,7 @@ function writeSecondsAndNanos(state: EncodeState, node: number, digits: number):
   const text = state.asciiOf(node)
   const time = momentFromText(text)
   if (time === undefined) giveUp('a time is not one of RFC 3339')
-  // Go reads a fraction of any length where it expects none, but no other length than it expects.
-  if (digits > 0 && !microPattern.test(text)) giveUp('a time does not have six digits of a second')
+  if (digits > 0 && !hasMicros(text)) giveUp('a time does not have six digits of a second')
   const nanos = digits === 0 ? 0 : time.micros * 1000
   if (time.seconds === zeroSeconds && nanos === 0) return
   state.appendByte(0x08)
@@ -140,9 +139,6 @@ function writeSecondsAndNanos(state: EncodeState, node: number, digits: number):
   state.appendByte(0x10)
   state.writeVarint(nanos)
 }
-
-/** The fraction that Go wants in a `MicroTime`. */
-const microPattern = /[.,]\d{6}(?:Z|[+-]\d\d:\d\d)$/
 
 function writeIntOrString(state: EncodeState, node: number): void {
   const kind = isPresent(state, node) ? state.tape.kind(node) : jsonNull

@@ -4,7 +4,8 @@
 
 import { canonicalQuantity } from '../../../go/quantity.ts'
 import { goQuote } from '../../../go/text.ts'
-import { momentFromText, textFromMilliseconds, zeroSeconds } from '../../../go/time.ts'
+import { timeProblem } from '../../../go/time-problem.ts'
+import { hasMicros, momentFromText, textFromMilliseconds, zeroSeconds } from '../../../go/time.ts'
 import {
   JsonNumber,
   type JsonObject,
@@ -321,18 +322,14 @@ function readQuantity(value: JsonValue): JsonValue {
   return canonicalQuantity(text.trim()) ?? refuse(quantityRefusal)
 }
 
-function readTime(value: JsonValue, hasMicros: boolean): JsonValue | undefined {
+function readTime(value: JsonValue, isMicro: boolean): JsonValue | undefined {
   if (typeof value !== 'string') return undefined
-  const moment = momentFromText(value)
-  if (moment === undefined) {
-    const layout = hasMicros ? '2006-01-02T15:04:05.000000Z07:00' : '2006-01-02T15:04:05Z07:00'
-    const rest = `cannot parse ${goQuote(value)} as ${goQuote('2006')}`
-    return refuse(`parsing time ${goQuote(value)} as ${goQuote(layout)}: ${rest}`)
-  }
+  const moment = isMicro && !hasMicros(value) ? undefined : momentFromText(value)
+  if (moment === undefined) return refuse(timeProblem(value, isMicro))
   const { seconds, micros } = moment
-  if (seconds === zeroSeconds && (micros === 0 || !hasMicros)) return null
+  if (seconds === zeroSeconds && (micros === 0 || !isMicro)) return null
   const text = textFromMilliseconds(seconds * 1000)
-  return hasMicros ? text.replace('Z', `.${String(micros).padStart(6, '0')}Z`) : text
+  return isMicro ? text.replace('Z', `.${String(micros).padStart(6, '0')}Z`) : text
 }
 
 function refuse(message: string): never {
