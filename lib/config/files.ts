@@ -5,6 +5,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { CacheError } from '../base/errors.ts'
+import { type NamedPem, pairProblem } from '../base/pem.ts'
 import type { OptionValues } from './option-values.ts'
 
 /** A certificate and its key (PEM). */
@@ -75,7 +76,11 @@ export function keyPairOf(
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    throw invalid(`--${certName} and --${keyName} are not a certificate (PEM) and its key`, error)
+    const named = (name: string, pem: Buffer): NamedPem => {
+      return { name: `--${name} ${values.text(name)}`, text: pem.toString('latin1') }
+    }
+    const problem = pairProblem(named(certName, cert), named(keyName, key), error)
+    throw new CacheError('invalid_request', problem, { cause: error })
   }
   return { cert, key }
 }

@@ -14,8 +14,9 @@ import { adminListenOf } from '../plan/upstream.ts'
 import { authPlanOf } from '../../config/auth.ts'
 import { commands } from '../../config/commands.ts'
 import { etcdConnection } from '../../config/etcd.ts'
+import { etcdListenOf } from '../../config/etcd-listen.ts'
 import { certificateFilesOf } from '../../config/files.ts'
-import { type ListenAddress, listenOf, tlsFilesOf } from '../../config/listen.ts'
+import { type ListenAddress, listenOf, parseAddress, tlsFilesOf } from '../../config/listen.ts'
 import { memoryBudgetOf } from '../../config/memory.ts'
 import { variableOf } from '../../config/option.ts'
 import type { OptionValues } from '../../config/option-values.ts'
@@ -26,18 +27,22 @@ import { readTls } from '../../http/server/tls.ts'
 import { CertificateDates } from '../../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../../ops/system.ts'
 import { prefixOf } from '../generate.ts'
-import { minorOf, stopDelayOf } from '../plan/serve-plan.ts'
+import { isWritable, minorOf, stopDelayOf } from '../plan/serve-plan.ts'
+import { simulationOf } from '../plan/simulation.ts'
 import type { CheckList, Finding } from './check-list.ts'
 
 /** Each option that has a form to keep. */
 export async function checkOptions(list: CheckList, values: OptionValues): Promise<void> {
-  if (values.text('listen') !== 'none') {
-    await list.try(`--listen ${values.text('listen')}`, () => bindTo(listenOf(values)))
-  }
+  await list.try(`--listen ${values.text('listen')}`, () => {
+    if (values.text('listen') !== 'none') return bindTo(listenOf(values))
+    if (values.text('etcd-listen') === undefined) throw invalid('--listen none needs --etcd-listen')
+    return 'only etcd’s API is served'
+  })
   await list.try(`--admin-listen ${values.text('admin-listen') ?? ''}`.trim(), () => {
     const address = adminListenOf(values)
     return address === undefined ? 'none of its own' : bindTo(address)
   })
+  await checkEtcdListen(list, values)
   const schema = (): ReturnType<typeof schemaOf> =>
     schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
   const resourcesFile = values.text('resources')
@@ -56,6 +61,11 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     const { others, excluded } = plan
     return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
   })
+  await list.try('--writable, --read-only and --simulate', () => {
+    const takesWrites = isWritable(values)
+    simulationOf(values, takesWrites)
+    return takesWrites ? 'writes are done in etcd' : 'no writes of its own'
+  })
   await list.try('--fault', () => `${faultsOf(values)?.rules.length ?? 0} faults`)
   await list.try('--threads', () => {
     const count = threadsOf(values, availableParallelism())
@@ -73,6 +83,19 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   await checkVariables(list)
 }
 
+/** The address of etcd's own API and its certificate. */
+async function checkEtcdListen(list: CheckList, values: OptionValues): Promise<void> {
+  const given = ['', '-cert', '-key', '-client-ca', '-allow'].some(
+    part => values.text(`etcd-listen${part}`) !== undefined,
+  )
+  if (!given) return
+  await list.try(`--etcd-listen ${values.text('etcd-listen') ?? ''}`.trim(), async () => {
+    const { address, tlsFiles } = etcdListenOf(values)!
+    if (tlsFiles !== undefined) await readTls(tlsFiles)
+    return bindTo(parseAddress('--etcd-listen', `http://${address}`))
+  })
+}
+
 /** Variables that look like ours, but that no option has. Kubernetes sets some for a service of our name. */
 async function checkVariables(list: CheckList): Promise<void> {
   const known = new Set(
@@ -87,14 +110,12 @@ async function checkVariables(list: CheckList): Promise<void> {
 
 /** Files that options name: they can be read, and are what they should be. */
 export async function checkFiles(list: CheckList, values: OptionValues): Promise<void> {
-  const tls = (): ReturnType<typeof tlsFilesOf> => tlsFilesOf(values)
-  if (values.text('tls-cert') !== undefined || values.text('tls-key') !== undefined) {
-    await list.try('--tls-cert and --tls-key', async () => {
-      const files = tls()
-      if (files !== undefined) await readTls(files)
-      return 'a certificate and its key'
-    })
-  }
+  await list.try('--tls-cert, --tls-key and --client-ca', async () => {
+    const files = tlsFilesOf(values)
+    if (files === undefined) return 'not given'
+    await readTls(files)
+    return 'a certificate and its key'
+  })
   await list.try('--etcd-cacert, --etcd-cert and --etcd-key', () =>
     etcdConnection(values).tls === undefined ? 'not given' : 'certificates and key',
   )
@@ -121,10 +142,10 @@ export async function checkFiles(list: CheckList, values: OptionValues): Promise
 async function dateOf(option: string, path: string): Promise<Finding> {
   await access(path, constants.R_OK)
   const endsMs = (await new CertificateDates([{ option, path }]).read()).get(option)
-  if (endsMs === undefined) throw new CacheError('invalid_request', 'there is no certificate in it')
+  if (endsMs === undefined) throw invalid('there is no certificate in it')
   const days = Math.floor((endsMs - systemClock.wallMs()) / 86_400_000)
   const date = new Date(endsMs).toISOString().slice(0, 10)
-  if (days < 0) throw new CacheError('invalid_request', `it ended on ${date}`)
+  if (days < 0) throw invalid(`it ended on ${date}`)
   return days < soonDays ? { warning: `it ends on ${date}, in ${days} days` } : `ends on ${date}`
 }
 
@@ -158,4 +179,8 @@ function bindTo({ host, port }: ListenAddress): Promise<Finding> {
     })
     server.listen({ host, port }, () => server.close(() => resolve('free')))
   })
+}
+
+function invalid(message: string): CacheError {
+  return new CacheError('invalid_request', message)
 }

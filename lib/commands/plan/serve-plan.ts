@@ -87,7 +87,7 @@ export function minorOf(text: string): string {
 }
 
 /** Whether the API takes writes. */
-function isWritable(values: OptionValues): boolean {
+export function isWritable(values: OptionValues): boolean {
   const [isAsked, isRefused] = [values.switch('writable'), values.switch('read-only')]
   if (isAsked && isRefused) throw invalid('--writable and --read-only exclude each other')
   const hasUpstream = values.text('upstream') !== undefined

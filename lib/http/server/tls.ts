@@ -7,6 +7,7 @@ import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
+import { pairProblem } from '../../base/pem.ts'
 import { requireAuthorities } from '../auth/certificates.ts'
 
 export interface TlsFiles {
@@ -49,11 +50,12 @@ export async function readTls(files: TlsFiles): Promise<SecureContextOptions> {
   try {
     createSecureContext(options)
   } catch (error) {
-    throw new CacheError(
-      'invalid_request',
-      `certificate ${files.certFile} and key ${files.keyFile} do not make a TLS context: ${CacheError.from(error, 'invalid_request').message}`,
-      { cause: error },
+    const problem = pairProblem(
+      { name: `${names.cert} ${files.certFile}`, text: cert.toString('latin1') },
+      { name: `${names.key} ${files.keyFile}`, text: key.toString('latin1') },
+      error,
     )
+    throw new CacheError('invalid_request', problem, { cause: error })
   }
   return options
 }

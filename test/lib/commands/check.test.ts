@@ -48,6 +48,8 @@ t.test('check says of everything whether it works', async t => {
         `--etcd ${nobody} --upstream ${nobody} --auth none --listen ${listen}`,
         '--prefix registry --audit-log /nowhere/audit.log --memory-budget 1',
         '--upstream-ca test/support/certs/ca.pem --continue-key-file package.json',
+        '--etcd-listen 127.0.0.1:0 --etcd-listen-cert test/support/certs/server.pem',
+        '--etcd-listen-key LICENSE --simulate nodes',
       ]
         .join(' ')
         .split(' '),
@@ -73,9 +75,11 @@ t.test('check says of everything whether it works', async t => {
     /^FAIL {2}--continue-key-file package\.json: /,
     /^FAIL {2}etcd http:\S+: cannot be reached: connect ECONNREFUSED/,
     /^FAIL {2}upstream http:\S+: the upstream cannot be reached: connect ECONNREFUSED/,
+    /^FAIL {2}--etcd-listen 127\.0\.0\.1:0: --etcd-listen-key LICENSE has no key \(PEM\)$/,
+    /^FAIL {2}--writable, --read-only and --simulate: --simulate needs a server that takes writes/,
     /^ok {4}--upstream-ca test\/support\/certs\/ca\.pem: ends on 2\d\d\d-/,
     /^warn {2}WATCHGLASS_UPSTRAEM: no option has this variable$/,
-    /^6 failed, 1 warned: serve would not work$/,
+    /^8 failed, 1 warned: serve would not work$/,
   ]) {
     t.ok(
       bad.lines.some(text => line.test(text)),

@@ -139,12 +139,12 @@ t.test('serve refuses what would not do what was meant', async t => {
     [['--etcd-listen-client-ca', ca], /--etcd-listen-client-ca needs --etcd-listen-cert and/],
     [
       [...etcdOnly, '--etcd-listen-cert', ca, '--etcd-listen-key', `${certs}/client.key`],
-      /ca\.pem and key .*client\.key do not make a TLS context/,
+      /^--etcd-listen-key .*client\.key is not the key of --etcd-listen-cert .*ca\.pem$/,
     ],
     [['--etcd', 'embedded,http://127.0.0.1:1'], /--etcd embedded goes with no other endpoint/],
     [
       ['--etcd', 'https://127.0.0.1:1', '--etcd-cert', `${certs}/client.pem`, '--etcd-key', ca],
-      /^--etcd-cert and --etcd-key are not a certificate/,
+      /^--etcd-key .*ca\.pem has no key \(PEM\)$/,
     ],
     [['--listen', anyPort, '--audit-log', 'none/audit.log'], /--audit-log cannot be written/],
     [['--listen', anyPort, '--resources', 'package.json'], /package\.json is not a list/],
@@ -158,7 +158,7 @@ t.test('serve refuses what would not do what was meant', async t => {
     ],
     [
       [...https, '--tls-key', `${certs}/client.key`],
-      /server\.pem and key .*client\.key do not make a TLS context/,
+      /^--tls-key .*client\.key is not the key of --tls-cert .*server\.pem$/,
     ],
     [['--generate', 'pods=1000000', '--memory-budget', 'much'], /is not a size such as 4GiB/],
   ]
