@@ -119,6 +119,7 @@ export class Fairness {
   readonly #watches: Tally
   readonly #selectors: Tally
   readonly #passed: Readonly<Record<PassedKind, Tally>>
+  readonly #tallies: readonly Tally[]
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
   /** The last small request of another user than that. */
@@ -138,6 +139,8 @@ export class Fairness {
     this.#selectors = create('selectors', selectorBytesPerUser, selectorBytesMax)
     const passed = (kind: PassedKind): Tally => create(kind, passedPerUser[kind], passedMax[kind])
     this.#passed = { short: passed('short'), long: passed('long'), upgrade: passed('upgrade') }
+    const counted = [this.#requests, this.#bytes, this.#watches, this.#selectors]
+    this.#tallies = [...counted, ...Object.values(this.#passed)]
     this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
   }
 
@@ -174,11 +177,8 @@ export class Fairness {
 
   /** True if it matters whose a user's requests are: they take much, or all together do. */
   isCrowded(user: string): boolean {
-    const { short, long, upgrade } = this.#passed
-    const kept = [this.#bytes, this.#selectors]
-    return [this.#requests, this.#watches, short, long, upgrade, ...kept].some(tally =>
-      tally.isCrowded(user),
-    )
+    for (const tally of this.#tallies) if (tally.isCrowded(user)) return true
+    return false
   }
 
   /** Notes a small request of a user: it must not wait for the long work of others. */

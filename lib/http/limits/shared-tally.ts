@@ -76,17 +76,18 @@ export class SharedTally implements Tally {
   }
 
   isCrowded(user: string): boolean {
-    return (
-      isNearBound(this.#amountOf(this.#cells.of(user)), this.#perUser) ||
-      isNearBound(this.#ofAllThreads(0), this.#max)
-    )
+    const ofAll = this.#ofAllThreads(0)
+    if (isNearBound(ofAll, this.#max)) return true
+    // No user has more than all. Every request asks this, and mostly little is taken.
+    if (!isNearBound(ofAll, this.#perUser)) return false
+    return isNearBound(this.#amountOf(this.#cells.of(user)), this.#perUser)
   }
 
   /** The bound that is exceeded with these units, which are counted already. */
   #boundOf(cells: readonly number[] | undefined, units: number): 'user' | 'all' | undefined {
-    const ofUser = cells === undefined ? 0 : this.#amountOf(cells)
-    if (ofUser > units && ofUser > this.#perUser) return 'user'
     const ofAll = this.#ofAllThreads(0)
+    const ofUser = cells === undefined || ofAll <= this.#perUser ? 0 : this.#amountOf(cells)
+    if (ofUser > units && ofUser > this.#perUser) return 'user'
     return ofAll > units && ofAll > this.#max ? 'all' : undefined
   }
 

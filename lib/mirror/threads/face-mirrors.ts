@@ -124,25 +124,29 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     for (const { gate } of this.#mirrors) gate.close()
   }
 
-  async read(name: string, options: ReadOptions): Promise<ReadOutcome> {
+  /** At once if nothing has to be waited for: see `FreshnessGate.read`. */
+  read(name: string, options: ReadOptions): ReadOutcome | Promise<ReadOutcome> {
     this.#drain()
     const { feed, keyspace } = this.#copy(name)
     const { mirror } = feed
-    if (this.#isOver(mirror)) await this.#untilEpoch(mirror, options)
+    const again = (): ReadOutcome | Promise<ReadOutcome> => this.read(name, options)
+    if (this.#isOver(mirror)) return this.#untilEpoch(mirror, options).then(again)
     const shown = this.#shownAbove(keyspace, feed, options)
-    const wanted = shown === undefined ? options : new ShownRead(options, shown)
     const { epoch } = mirror
-    try {
-      const outcome = await mirror.gate.read(keyspace, feed, wanted)
-      // The ring may have told of a new epoch between the answer and this line.
-      const isOfOldEpoch = epoch !== mirror.epoch || this.#isOver(mirror)
-      return isOfOldEpoch ? await this.read(name, options) : outcome
-    } catch (error) {
-      if (shown === undefined || !isAboutRevision(error)) throw error
-      // The read itself has not asked for what was shown, which may be of an epoch that is over.
-      if (epoch !== mirror.epoch) return this.read(name, options)
-      throw this.#behind()
-    }
+    // The ring may have told of a new epoch before the answer comes.
+    const isOfOldEpoch = (): boolean => epoch !== mirror.epoch || this.#isOver(mirror)
+    const wanted = shown === undefined ? options : new ShownRead(options, shown)
+    const answered = mirror.gate.read(keyspace, feed, wanted)
+    if (!(answered instanceof Promise)) return isOfOldEpoch() ? again() : answered
+    return answered.then(
+      outcome => (isOfOldEpoch() ? again() : outcome),
+      (error: unknown) => {
+        if (shown === undefined || !isAboutRevision(error)) throw error
+        // The read itself has not asked for what was shown, which may be of an epoch that is over.
+        if (epoch !== mirror.epoch) return again()
+        throw this.#behind()
+      },
+    )
   }
 
   keyspace(name: string): MirroredKeyspace {

@@ -129,7 +129,8 @@ export class Feeder {
   run(isOver: () => boolean): FeedOutcome {
     const outcome = this.#tellAll(isOver)
     const { link } = this.#options
-    if (link.ring.takeSleeper()) link.wake()
+    // A thread that has read everything sleeps on: being woken for nothing costs it a message and a turn.
+    if (link.ring.isPending && link.ring.takeSleeper()) link.wake()
     return outcome
   }
 
