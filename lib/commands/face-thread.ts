@@ -5,6 +5,7 @@ import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { EtcdPlan } from './plan/etcd-plan.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
+import { ownSegmentsMaxBytes } from '../compose/shared-segments.ts'
 import { copiesOf, type ThreadProgram } from '../compose/threads.ts'
 import { OptionValues } from '../config/option-values.ts'
 import { repeat } from '../base/timers.ts'
@@ -19,12 +20,10 @@ import { startPlan } from './plan/serve-plan.ts'
 const figuresEveryMs = 1_000
 /** What is for people goes with each fifth of them: it takes a look at every watch. */
 const shownEach = 5
-/** Encoded objects of all threads together: see lib/compose/assemble.ts. */
-const segmentsMaxBytes = 1024 * 1024 * 1024
 
 async function run(thread: FaceThread): Promise<void> {
   const { number, count, listening, program } = thread.data
-  const { options, faults } = program as ThreadProgram
+  const { options, faults, segments } = program as ThreadProgram
   const values = new OptionValues(new Map((options as ThreadOptions).values))
   const said = new SaidOnce(thread.logger)
   const plan = await startPlan({ values, logger: said.logger })
@@ -50,7 +49,7 @@ async function run(thread: FaceThread): Promise<void> {
     faults: faults && faultsFrom(faults, plan.options.faults),
     etcdDoor: undefined,
     memoryBudgetBytes: undefined,
-    segmentsMaxBytes: Math.floor(segmentsMaxBytes / count),
+    segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined),
   })
   thread.onOrder(order => {
     switch (order.type) {

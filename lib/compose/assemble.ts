@@ -48,11 +48,9 @@ import type { ServiceOptions } from './service-options.ts'
 import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
+import { segmentsMaxBytes } from './shared-segments.ts'
 import { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
-
-/** Enough for the encoded objects of some hundred thousand pods. Beyond it, the least recently used are evicted. */
-const segmentsMaxBytes = 1024 * 1024 * 1024
 
 /** What a service consists of. */
 export interface ServiceParts {
@@ -211,6 +209,8 @@ function mirrorsOf(
       clock,
       logger,
       metrics,
+      // What an upstream shows changes how objects are written, in each thread at its own time.
+      sharesSegments: options.upstream === undefined,
     })
   }
   return { mirrors, threads }
@@ -227,6 +227,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     comparison: upstreamSide?.comparison,
     watches,
     segments,
+    sharedSegments: options.copies?.segments,
     tokenEncryption: options.tokenEncryption,
     hasCbor: options.hasCbor ?? false,
     authorizer,

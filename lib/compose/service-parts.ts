@@ -140,11 +140,13 @@ interface Watched {
   readonly memory: { readonly figures: MemoryFigures } | undefined
   readonly authorizer: Authorizer | undefined
   readonly health: Health
+  readonly threads: Threads | undefined
 }
 
 /** Shows what there is. */
 export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptions): void {
   const { segments, sizes, mirrors, watches, upstreamSide, memory, authorizer, health } = shown
+  const { threads } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   // These are the main thread's, if there are several.
   if (options.copies === undefined) {
@@ -157,7 +159,7 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
     )
   }
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
-  metrics.watchSegments(segments)
+  metrics.watchSegments(threads?.sharedSegments ?? segments)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())

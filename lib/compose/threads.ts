@@ -2,6 +2,8 @@
 
 import { type Clock, sleep } from '../base/clock.ts'
 import type { Traffic } from '../http/page/page-source.ts'
+import type { SegmentShelf } from '../codec/shared/shelf.ts'
+import { createShelf, SharedSegmentsOfProcess, type SharedUsage } from './shared-segments.ts'
 import type { ThreadShown } from './thread-shown.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
@@ -42,6 +44,8 @@ export interface ThreadsOptions {
 export interface ThreadProgram {
   readonly options: unknown
   readonly shared: ProcessLimits
+  /** Undefined where each thread keeps what it encodes for itself. */
+  readonly segments: SharedUsage | undefined
   /** Undefined where there are to be none. */
   readonly faults: SharedFaults | undefined
 }
@@ -75,6 +79,8 @@ export interface CopiesOptions {
   readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
   /** Whether so much more memory may be taken. */
   readonly fits: (bytes: number) => boolean
+  /** What all threads have encoded; undefined where each keeps its own. */
+  readonly segments: SegmentShelf | undefined
   /** Checks of the main thread. */
   readonly checks: readonly HealthCheck[]
 }
@@ -84,11 +90,13 @@ export function copiesOf(
   thread: FaceThread,
   parts: Pick<CopiesOptions, 'fits' | 'checks'>,
 ): CopiesOptions {
-  const { number, count, program } = thread.data
+  const { number, count } = thread.data
+  const program = thread.data.program as ThreadProgram
   const ask = (question: ThreadQuestion): Promise<unknown> => thread.ask(question)
   return {
     count,
-    createTally: joinLimits((program as ThreadProgram).shared, number - 1),
+    createTally: joinLimits(program.shared, number - 1),
+    segments: program.segments && createShelf(thread, program.segments),
     createMirrors: parts => thread.createMirrors(parts),
     allMetrics: () => ask({ type: 'metrics' }) as Promise<string>,
     traffic: () => ask({ type: 'traffic' }) as Promise<Traffic>,
@@ -113,6 +121,8 @@ export interface ThreadsParts {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Metrics
+  /** Threads encode objects in the same way, and share them. */
+  readonly sharesSegments: boolean
 }
 
 /** A thread that is stuck for longer gets new rules when it goes on. */
@@ -131,6 +141,8 @@ export class Threads implements Front {
   readonly #limits: ProcessLimits
   readonly #options: ThreadsOptions
   readonly #parts: ThreadsParts
+  readonly #segments: SharedSegmentsOfProcess | undefined
+  #stopSegments: () => void = () => {}
   #pool: ThreadPool | undefined = undefined
   #onStarted: () => void = () => {}
   #traffic: () => Promise<Traffic> = () => Promise.reject(new Error('nothing is shown yet'))
@@ -138,7 +150,8 @@ export class Threads implements Front {
   readonly ready: Promise<void>
 
   constructor(options: ThreadsOptions, parts: ThreadsParts) {
-    const { mirrors, clients, keyspaceOf, clock } = parts
+    const { mirrors, clients, keyspaceOf, clock, sharesSegments } = parts
+    this.#segments = sharesSegments ? new SharedSegmentsOfProcess() : undefined
     this.#options = options
     this.#parts = parts
     this.#limits = createLimits(options.count, systemRandom)
@@ -150,7 +163,7 @@ export class Threads implements Front {
       readWaitMaxMs: defaultLimits.readWaitMaxMs,
     })
     this.kept = {
-      segments: this.#kept('segmentBytes', 'drop-segments'),
+      segments: this.#keptSegments(),
       indexes: this.#kept('indexBytes', 'drop-indexes'),
       copies: {
         count: options.count,
@@ -169,8 +182,10 @@ export class Threads implements Front {
     const { clock, logger } = this.#parts
     const { count, script, options } = this.#options
     const program = (): ThreadProgram => {
-      return { options, shared: this.#limits, faults: faults?.shared }
+      const segments = this.#segments?.usage
+      return { options, shared: this.#limits, segments, faults: faults?.shared }
     }
+    this.#stopSegments = this.#segments?.start(clock) ?? this.#stopSegments
     this.#pool = await ThreadPool.start({
       count,
       script,
@@ -181,6 +196,7 @@ export class Threads implements Front {
       random: systemRandom,
       logger,
       answer: question => this.#answer(question as ThreadQuestion, desk),
+      attach: this.#segments && (tell => this.#segments!.attach(tell)),
       onDeath: number => giveBack(this.#limits, number - 1),
       problems: () =>
         Object.fromEntries(checks().map(({ name, problem }) => [name, problem() ?? ''])),
@@ -256,11 +272,33 @@ export class Threads implements Front {
   }
 
   async drain(): Promise<void> {
+    this.#stopSegments()
     await this.#pool?.stop()
   }
 
   /** Threads end their requests by themselves, and none lasts longer than they allow. */
   close(): void {}
+
+  /** What all threads have encoded and keep together. */
+  get sharedSegments(): { readonly bytes: number; readonly count: number } | undefined {
+    return this.#segments?.ledger
+  }
+
+  /** What threads share goes first: it is most of it. */
+  #keptSegments(): Droppable {
+    const own = this.#kept('segmentBytes', 'drop-segments')
+    const ledger = this.#segments?.ledger
+    if (ledger === undefined) return own
+    return {
+      get bytes() {
+        return own.bytes + ledger.bytes
+      },
+      dropTo(left) {
+        ledger.dropTo(Math.max(0, left - own.bytes))
+        if (own.bytes + ledger.bytes > left) own.dropTo(Math.max(0, left - ledger.bytes))
+      },
+    }
+  }
 
   /** Each thread keeps its part. */
   #kept(figure: 'segmentBytes' | 'indexBytes', type: 'drop-segments' | 'drop-indexes'): Droppable {

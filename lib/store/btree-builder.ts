@@ -9,6 +9,7 @@ import {
   type Keyed,
   maxChildren,
   maxEntries,
+  minSize,
   type Node,
   sharedBytes,
 } from './btree-nodes.ts'
@@ -30,6 +31,7 @@ export class BTreeBuilder<E extends Keyed> {
   readonly #entries: E[] = []
   readonly #levels: Level<E>[] = []
   #isFirstLeaf = true
+  #isLeafEnded = false
   #last: Key | undefined = undefined
   #size = 0
 
@@ -49,8 +51,20 @@ export class BTreeBuilder<E extends Keyed> {
     this.#last = entry.key
     this.#size++
     this.#entries.push(entry)
+    if (this.#isLeafEnded) {
+      this.#isLeafEnded = false
+      this.#addLeaf(this.#entries.length - 1)
+      return
+    }
     // The remaining entries always suffice for a node, so that the last one is not too small.
     if (this.#entries.length >= loadEntries + maxEntries / 2) this.#addLeaf(loadEntries)
+  }
+
+  /** Ends a leaf with the entry that was added last, where that makes no node too small or too large: for a tree with the leaves of another. */
+  endLeaf(): void {
+    const { length } = this.#entries
+    // The leaf is made when the next entry is known, so that its marks can skip what both share.
+    this.#isLeafEnded = length >= minSize && length <= maxEntries
   }
 
   /** The tree of everything that was added. The builder must not be used afterwards. */

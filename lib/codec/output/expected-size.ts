@@ -1,8 +1,5 @@
 /** Whether a list is larger than what may be kept of all lists: then a part of it is kept, and always the same. */
 
-import type { SegmentCache } from '../../store/segments.ts'
-import type { Segment } from './segments.ts'
-
 /** Of a list that is larger than what may be kept, whatever was used since it was read last stays: several clients may read it. */
 const sparedLists = 3
 
@@ -13,9 +10,9 @@ export class ExpectedSize {
   #items = 0
   #bytes = 0
 
-  constructor(allItems: number, segments: SegmentCache<Segment> | undefined) {
+  constructor(allItems: number, keptMaxBytes: number = Infinity) {
     this.#allItems = allItems
-    this.#keptMaxBytes = segments?.maxBytes ?? Infinity
+    this.#keptMaxBytes = keptMaxBytes
   }
 
   /** What must not be replaced by items of this list; 0 if it fits. */

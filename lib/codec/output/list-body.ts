@@ -15,6 +15,7 @@ import {
   type ItemEncoder,
   type Run,
   type Segment,
+  type SharedSegments,
   itemsOfPicked,
   itemsOfRun,
   noteKept,
@@ -34,6 +35,8 @@ export interface ListRequest {
   readonly runs: Iterable<Run>
   /** Where items are kept, if anywhere. */
   readonly segments?: SegmentCache<Segment> | undefined
+  /** Where all threads of the process keep theirs. */
+  readonly shared?: SharedSegments | undefined
   /** How many items there are, where that is known: of more than may be kept, a part is kept, and always the same. */
   readonly items?: number | undefined
   /** The pieces will be compressed: those that are kept are noted for that. */
@@ -80,10 +83,18 @@ function* sortedPieces(
 }
 
 /** How the items of a list are written. */
-function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
+export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   const append = appendItem(encoder, shown)
   const name = segmentNameOf(encoder, shown)
-  if (shown.rendering !== 'Table') return { append, segmentName: name }
+  if (shown.rendering !== 'Table') {
+    // What an upstream has proven, or is known of an aggregated server, need not be the same in all threads.
+    const isSame = shown.gate === undefined && encoder.kind.learned === undefined
+    return {
+      append,
+      segmentName: name,
+      sharedName: isSame ? `${encoder.kind.kind} ${name}` : undefined,
+    }
+  }
   const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
   return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
 }
@@ -187,19 +198,20 @@ const noItems = new Uint8Array(0)
 
 function* itemPieces(
   encoder: ObjectEncoder,
-  { shown, runs, segments, items: allItems = 0, isZipped = false }: ListRequest,
+  { shown, runs, segments: cache, shared, items: allItems = 0, isZipped = false }: ListRequest,
 ): Generator<Uint8Array | NotExact, void, undefined> {
   const perItem = itemEncoder(encoder, shown)
-  const size = new ExpectedSize(allItems, segments)
+  const size = new ExpectedSize(allItems, shared?.maxBytes ?? cache?.maxBytes)
   // Items that show ages are not kept a second time.
   const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
   for (const run of runs) {
-    if (run.isKept === true && segments !== undefined) {
-      yield* itemsOfPicked(run, perItem, segments)
+    if (run.isKept === true && cache !== undefined) {
+      yield* itemsOfPicked(run, perItem, cache)
       continue
     }
+    const { sparedBytes } = size
     const items =
-      run.from === run.to ? noItems : itemsOfRun(run, perItem, segments, size.sparedBytes)
+      run.from === run.to ? noItems : itemsOfRun(run, perItem, { cache, shared, sparedBytes })
     if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
     yield items
     if (items instanceof NotExact) return

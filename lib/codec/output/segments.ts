@@ -60,6 +60,8 @@ export type AppendItem = (out: ByteWriter, entry: KeyValue) => NotExact | undefi
 export interface ItemEncoder {
   readonly append: AppendItem
   readonly segmentName: string | undefined
+  /** The name under which all threads of the process keep them together; undefined if each must for itself. */
+  readonly sharedName?: string | undefined
   /** Of items that show ages. */
   readonly aging?: Aging | undefined
 }
@@ -74,28 +76,58 @@ export interface Aging {
   readonly holdsMs: () => number
 }
 
+/** What all threads of a process have encoded, each leaf by whichever thread was first. */
+export interface SharedSegments {
+  /** The most that is kept. */
+  readonly maxBytes: number
+  /** How much more may be kept without letting go of something. */
+  readonly room: number
+  /** The items of the run's whole leaf; undefined if they are not there. */
+  find(name: string, run: Run): Segment | undefined
+  /** Keeps the items of a whole leaf. Returns them as they are kept, or undefined if they cannot be. `made` is valid during the call only. */
+  keep(name: string, run: Run, made: Segment): Segment | undefined
+}
+
+/** Where items are kept. */
+export interface KeptItems {
+  readonly cache?: SegmentCache<Segment> | undefined
+  readonly shared?: SharedSegments | undefined
+  /** For `SegmentCache.offer`. */
+  readonly sparedBytes?: number | undefined
+}
+
 /** The items of a run as one piece, without a copy where the segment is there. A part of a leaf is not made whole for its own
- *  sake: the first and the last leaf of a page mostly are parts. `sparedBytes` is for `SegmentCache.offer`. */
+ *  sake: the first and the last leaf of a page mostly are parts. */
 export function itemsOfRun(
   run: Run,
   encoder: ItemEncoder,
-  cache: SegmentCache<Segment> | undefined,
-  sparedBytes = 0,
+  { cache, shared, sparedBytes = 0 }: KeptItems,
 ): Uint8Array | NotExact {
   const { leaf, from, to, size } = run
-  const name = encoder.segmentName
+  const { segmentName: name, sharedName } = encoder
   const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
   if (kept !== undefined && isOfNow(kept, encoder.aging, run)) return partOf(kept, from, to)
+  const common = sharedName === undefined ? undefined : shared?.find(sharedName, run)
+  if (common !== undefined) return partOf(common, from, to)
   const made = makeSegment(run, encoder, kept)
   if (made instanceof NotExact) return made
   const isWhole = from === 0 && to === size
-  if (isWhole && leaf !== undefined && name !== undefined) {
-    const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
-    const bytes = made.bytes.length + tables + overheadBytes
-    if (sparedBytes > 0) cache?.offer(leaf, name, made, { bytes, sparedBytes })
-    else cache?.set(leaf, name, made, bytes)
+  if (!isWhole || leaf === undefined || name === undefined) return scratch.copy()
+  if (shared !== undefined && sharedName !== undefined && mayKeep(shared, made, sparedBytes)) {
+    const everywhere = shared.keep(sharedName, run, made)
+    if (everywhere !== undefined) return everywhere.bytes
   }
-  return made.bytes
+  const own = { ...made, bytes: scratch.copy() }
+  const tables = own.ends.byteLength * (own.ages === undefined ? 1 : 5)
+  const bytes = own.bytes.length + tables + overheadBytes
+  if (sparedBytes > 0) cache?.offer(leaf, name, own, { bytes, sparedBytes })
+  else cache?.set(leaf, name, own, bytes)
+  return own.bytes
+}
+
+/** Of a list that does not fit, what was kept first stays. */
+function mayKeep({ room }: SharedSegments, { bytes }: Segment, sparedBytes: number): boolean {
+  return sparedBytes === 0 || bytes.length + overheadBytes <= room
 }
 
 /** Where what is made of the kept items of a whole leaf is kept, such as their compressed form; undefined for bytes that are no such
@@ -133,7 +165,7 @@ export function* itemsOfPicked(
   let bytes = 0
   for (const [i, leaf] of holders.entries()) {
     const run = { entries: [entries[from + i]!], from: 0, to: 1, leaf, size: 1 }
-    const items = itemsOfRun(run, encoder, cache)
+    const items = itemsOfRun(run, encoder, { cache })
     yield items
     if (items instanceof NotExact) return
     bytes += items.length
@@ -187,7 +219,7 @@ function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array 
   return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
 }
 
-/** Items that have not aged since they were kept are taken from there. */
+/** In `scratch`, to be copied. Items that have not aged since they were kept are taken from there. */
 function makeSegment(
   { entries, from, to }: Run,
   { append, aging }: ItemEncoder,
@@ -208,7 +240,7 @@ function makeSegment(
     }
     ends[i - from] = scratch.length
   }
-  return { bytes: scratch.copy(), ends, ages }
+  return { bytes: scratch.bytes.subarray(0, scratch.length), ends, ages }
 }
 
 function emptyAges(items: number): Ages {

@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
-import type { Segment } from '../../codec/output/segments.ts'
+import type { Segment, SharedSegments } from '../../codec/output/segments.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
 import type { WriteServices } from '../../kube/write/operations/session.ts'
@@ -38,6 +38,8 @@ export interface ApiOptions {
   readonly reads: Reads
   readonly watches: OpenWatches
   readonly segments: SegmentCache<Segment>
+  /** Those that all threads of the process share, if it has several. */
+  readonly sharedSegments?: SharedSegments | undefined
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean

@@ -34,7 +34,7 @@ export interface ListContents {
   readonly end?: (() => Promise<void>) | undefined
 }
 
-export type ListServices = Pick<ApiOptions, 'segments' | 'proxy' | 'fairness'>
+export type ListServices = Pick<ApiOptions, 'segments' | 'sharedSegments' | 'proxy' | 'fairness'>
 
 /** What is shown of objects, and how. */
 export interface ShownAs {
@@ -115,7 +115,7 @@ export async function sendList(
 function bodyOf(
   { reply }: RequestContext,
   { contents, encoder, shown, mediaType }: ListAnswer,
-  { segments }: ListServices,
+  { segments, sharedSegments }: ListServices,
 ): Body {
   const { meta, runs, isMirrored, items } = contents
   return listBody(encoder, {
@@ -125,6 +125,7 @@ function bodyOf(
     runs,
     items,
     segments: isMirrored ? segments : undefined,
+    shared: isMirrored ? sharedSegments : undefined,
     isZipped: reply.takesGzip,
   })
 }

@@ -64,6 +64,7 @@ export type ReadServices = Pick<
   | 'reads'
   | 'watches'
   | 'segments'
+  | 'sharedSegments'
   | 'tokenEncryption'
   | 'onList'
   | 'fairness'

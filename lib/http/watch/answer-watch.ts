@@ -153,7 +153,7 @@ function* initialFrames(
 ): Generator<Uint8Array | NotExact, void> {
   const encoder = addedItemEncoder(answer)
   for (const run of initialRuns(answer, filter)) {
-    yield run instanceof NotExact ? run : itemsOfRun(run, encoder, segments)
+    yield run instanceof NotExact ? run : itemsOfRun(run, encoder, { cache: segments })
   }
 }
 

@@ -152,7 +152,10 @@ export class CopyReader {
     if (record.byte() === 1) this.#builders.set(id, new BTreeBuilder())
     const builder = this.#builders.get(id)
     if (builder === undefined) throw new Error(`keyspace ${id} has no snapshot`)
-    for (let left = record.count(); left > 0; left--) builder.add(this.#entries.entry())
+    for (let leaves = record.count(); leaves > 0; leaves--) {
+      for (let left = record.count(); left > 0; left--) builder.add(this.#entries.entry())
+      builder.endLeaf()
+    }
   }
 
   #revision(): Revision {

@@ -77,7 +77,8 @@ export class Encoder {
     return this.#plain()
   }
 
-  /** The entries of some leaves, the first of a snapshot or not. */
+  /** The entries of some leaves, the first of a snapshot or not. They are told leaf by leaf, so that all trees have the same leaves: what
+   *  threads encode of a leaf is of use to all that have it. */
   entries(
     keyspace: MirroredKeyspace,
     leaves: readonly LeafSlice<KeyValue>[],
@@ -85,8 +86,9 @@ export class Encoder {
   ): Encoded {
     this.#begin('entries', keyspace)
     this.#record.byte(isFirst ? 1 : 0)
-    this.#record.count(leaves.reduce((sum, { from, to }) => sum + to - from, 0))
+    this.#record.count(leaves.length)
     for (const { entries, from, to } of leaves) {
+      this.#record.count(to - from)
       for (let i = from; i < to; i++) this.#entries.entry(entries[i]!)
     }
     return { bytes: this.#record.bytes, slabs: this.#entries.slabs }

@@ -39,6 +39,7 @@ export class SlabNames {
 /** In a face thread: the slabs by their numbers. */
 export class SlabShelf {
   readonly #slabs = new Map<number, Buffer>()
+  readonly #ids = new WeakMap<Uint8Array, number>()
   readonly #receive: () => void
 
   /** `receive` takes in all slabs that have been sent: they come another way than the records, and may be late to be seen. */
@@ -51,7 +52,14 @@ export class SlabShelf {
   }
 
   add(id: number, memory: SharedArrayBuffer): void {
-    this.#slabs.set(id, Buffer.from(memory))
+    const slab = Buffer.from(memory)
+    this.#slabs.set(id, slab)
+    this.#ids.set(slab, id)
+  }
+
+  /** The number of a slab; undefined for memory of this thread alone. */
+  idOf(slab: Uint8Array): number | undefined {
+    return this.#ids.get(slab)
   }
 
   slab(id: number): Buffer {

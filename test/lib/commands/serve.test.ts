@@ -1,13 +1,14 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import { runnerOf } from '../../../lib/commands/run.ts'
 import { load } from '../../../lib/config/load.ts'
 import { startProgram } from '../../support/program/program.ts'
-import { ask } from '../../support/http/served.ts'
+import { ask, type HttpAnswer } from '../../support/http/served.ts'
 
 const certs = 'test/support/certs'
 const ca = `${certs}/ca.pem`
@@ -58,20 +59,27 @@ t.test('serve says where it serves, what it holds and what to try, and ends in p
 })
 
 t.test('serve with two threads answers as with one, and counts as one', async t => {
-  const program = await startProgram(t, ['--generate', 'pods=20', '--threads', '2'])
+  const program = await startProgram(t, ['--generate', 'pods=40', '--threads', '2'])
   const { port } = program
-  const lists = await Promise.all(
-    Array.from({ length: 12 }, () => ask(port, { path: '/api/v1/pods' })),
+  const list = (headers: Record<string, string>): Promise<HttpAnswer[]> =>
+    Promise.all(Array.from({ length: 12 }, () => ask(port, { path: '/api/v1/pods', headers })))
+  const [{ body: whole }, ...others] = (await list({})) as [HttpAnswer, ...HttpAnswer[]]
+  t.equal((JSON.parse(whole.toString()) as { items: unknown[] }).items.length, 40)
+  t.ok(
+    others.every(({ body }) => body.equals(whole)),
+    'whichever thread has encoded it',
   )
-  for (const { body } of lists) {
-    t.equal((JSON.parse(body.toString()) as { items: unknown[] }).items.length, 20)
+  const kept = (await ask(port, { path: '/metrics' })).body.toString()
+  t.match(kept, /^watchglass_segments 2$/m, 'two leaves are kept once for both threads')
+  for (const { body } of await list({ 'accept-encoding': 'gzip' })) {
+    t.ok(gunzipSync(body).equals(whole))
   }
   const ready = await ask(port, { path: '/readyz?verbose' })
   t.match(ready.body.toString(), /^readyz check passed$/m)
   const metrics = (await ask(port, { path: '/metrics' })).body.toString()
-  t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 12$/m)
+  t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 24$/m)
   t.equal(metrics.match(/^# TYPE watchglass_requests_total/gm)?.length, 1)
-  t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 20$/m)
+  t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 40$/m)
   t.equal(await program.stop(), 0)
 })
 

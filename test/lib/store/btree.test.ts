@@ -53,6 +53,9 @@ t.test('keys that come and go at random leave a sound tree', async t => {
     const tree = edit.tree()
     checkNodes(tree)
     t.same(keysOf(tree.range(allKeys)), [...expected].sort())
+    const copy = copyOf(tree)
+    checkNodes(copy)
+    t.same(leavesOf(copy), leavesOf(tree), 'a copy that is told of the leaves has the same')
     edit = new TreeEdit(tree)
   }
 })
@@ -91,6 +94,20 @@ function treeOf(keys: readonly Key[]): BTree<Keyed> {
   const builder = new BTreeBuilder<Keyed>()
   for (const key of keys) builder.add({ key })
   return builder.finish()
+}
+
+/** Loaded leaf by leaf. */
+function copyOf(tree: BTree<Keyed>): BTree<Keyed> {
+  const builder = new BTreeBuilder<Keyed>()
+  for (const { entries, from, to } of tree.leaves(allKeys)) {
+    for (const entry of entries.slice(from, to)) builder.add(entry)
+    builder.endLeaf()
+  }
+  return builder.finish()
+}
+
+function leavesOf(tree: BTree<Keyed>): Key[][] {
+  return [...tree.leaves(allKeys)].map(({ entries, from, to }) => keysOf(entries.slice(from, to)))
 }
 
 function keysOf(entries: readonly Keyed[]): Key[] {

@@ -20,7 +20,14 @@ import {
 type Parts = Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>
 
 /** What the main thread has a face thread do. */
-export type FaceOrder = Exclude<Order, { type: 'answer' | 'no-answer' }>
+export type FaceOrder = Exclude<Order, { type: 'answer' | 'no-answer' | 'work' }>
+
+/** Work that the program shares between its threads, as the main thread sees it in one thread. */
+export interface ThreadWork {
+  take(news: unknown): void
+  /** The thread has ended. */
+  end(): void
+}
 
 interface Asked {
   readonly resolve: (answer: unknown) => void
@@ -34,6 +41,8 @@ export class FaceThread {
   /** The etcds, by way of the main thread. */
   readonly clients: RemoteClients = new RemoteClients(question => this.tell(question))
   #mirrors: FaceMirrors | undefined = undefined
+  #shelf: SlabShelf | undefined = undefined
+  #onWork: (news: unknown) => void = () => {}
   #lastAsked = 0
   readonly #asked = new Map<number, Asked>()
 
@@ -58,8 +67,19 @@ export class FaceThread {
       else if (message.type === 'answer') this.#take(message.id)?.resolve(message.answer)
       else if (message.type === 'no-answer') {
         this.#take(message.id)?.reject(failureOfMessage(message.failure))
-      } else task(message)
+      } else if (message.type === 'work') this.#onWork(message.news)
+      else task(message)
     })
+  }
+
+  /** Calls `task` with what the main thread says of work that is shared: to be called before `onOrder`. */
+  onWork(task: (news: unknown) => void): void {
+    this.#onWork = task
+  }
+
+  /** The number of a slab that all threads have; undefined for other memory. */
+  slabOf(bytes: Uint8Array): number | undefined {
+    return this.#shelf?.idOf(bytes)
   }
 
   /** The log is written by the main thread. */
@@ -89,6 +109,7 @@ export class FaceThread {
   createMirrors(parts: Parts): FaceMirrors {
     const { layout, shown, ring } = this.data
     const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
+    this.#shelf = shelf
     this.#mirrors = new FaceMirrors({
       ...parts,
       layout,

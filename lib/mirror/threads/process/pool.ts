@@ -9,6 +9,7 @@ import type { Random } from '../../../base/random.ts'
 import type { FedThread, Keeper } from '../keeper.ts'
 import { messageOfFailure } from '../messages.ts'
 import { createRingMemory, RingWriter } from '../ring.ts'
+import type { ThreadWork } from './face-thread.ts'
 import type { SharedPort } from './listening.ts'
 import {
   isQuestion,
@@ -32,6 +33,8 @@ export interface PoolOptions {
   readonly logger: Logger
   /** Answers what threads ask. */
   readonly answer: (question: unknown) => Promise<unknown>
+  /** A thread begins: what it takes part in, beside the mirrors. */
+  readonly attach?: ((tell: (news: unknown) => void) => ThreadWork) | undefined
   /** A thread has died: what it held is free. */
   readonly onDeath: (number: number) => void
   /** What each check of the main thread says; empty if all is well. */
@@ -249,6 +252,7 @@ class PoolThread {
   readonly #worker: Worker
   readonly #ring: RingWriter
   readonly #fed: FedThread
+  readonly #work: ThreadWork | undefined
   readonly #options: PoolThreadOptions
   readonly #number: number
   readonly #ended: Promise<void>
@@ -291,6 +295,7 @@ class PoolThread {
       wake: () => this.tell({ type: 'wake' }),
       send: answer => this.tell(answer),
     })
+    this.#work = options.attach?.(news => this.tell({ type: 'work', news }))
     this.#worker.on('message', (message: ToMain) => {
       if (isQuestion(message)) this.#fed.ask(message)
       else this.#take(message)
@@ -300,6 +305,7 @@ class PoolThread {
       this.#worker.once('exit', () => {
         this.isListening = false
         this.#fed.end()
+        this.#work?.end()
         slabs.port1.close()
         this.#onFailure(
           new CacheError('closed', `face thread ${number} has ended: ${this.#reason}`),
@@ -363,6 +369,9 @@ class PoolThread {
       case 'ask':
       case 'metrics':
         this.#options.onMessage(message)
+        return
+      case 'work':
+        this.#work?.take(message.news)
         return
       case 'stopped':
         this.#reason = 'it was stopped'

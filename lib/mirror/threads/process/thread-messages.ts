@@ -54,6 +54,8 @@ export type ToMain =
   /** It has everything that is mirrored. */
   | { readonly type: 'ready' }
   | { readonly type: 'figures'; readonly figures: ThreadFigures }
+  /** Of work that the program shares between its threads. */
+  | { readonly type: 'work'; readonly news: unknown }
   /** Something that the main thread alone knows. */
   | { readonly type: 'ask'; readonly id: number; readonly question: unknown }
   /** The metrics of this thread. */
@@ -77,6 +79,8 @@ export type Order = Exclude<ToFace, Answer>
 export type ToFace =
   | Answer
   | { readonly type: 'give-metrics'; readonly id: number }
+  /** Of work that the program shares between its threads. */
+  | { readonly type: 'work'; readonly news: unknown }
   | { readonly type: 'answer'; readonly id: number; readonly answer: unknown }
   | { readonly type: 'no-answer'; readonly id: number; readonly failure: FailureMessage }
   /** What each check of the main thread says; empty if all is well. */

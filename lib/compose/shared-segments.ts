@@ -1,0 +1,78 @@
+/** Encoded objects that all face threads share: the side of the main thread, and that of a face thread. */
+
+import type { Clock } from '../base/clock.ts'
+import { repeat } from '../base/timers.ts'
+import { SegmentLedger } from '../codec/shared/ledger.ts'
+import type { ToLedger, ToShelf } from '../codec/shared/messages.ts'
+import { createPlaceOf } from '../codec/shared/shared-segment.ts'
+import { SegmentShelf } from '../codec/shared/shelf.ts'
+import { SegmentUsage } from '../codec/shared/usage.ts'
+import type { FaceThread, ThreadWork } from '../mirror/threads/process/face-thread.ts'
+import { ReleasedMemory } from '../ops/released-memory.ts'
+
+/** What is encoded and kept, by all threads together: enough for the encoded objects of some hundred thousand pods. */
+export const segmentsMaxBytes: number = 1024 * 1024 * 1024
+/** Whole lists and pages are shared. The rest is for what each thread keeps for itself: single objects, selections, Tables, what is compressed. */
+const sharedShare = 3 / 4
+
+const periodMs = 1_000
+/** Five minutes, as for what a thread keeps for itself (lib/upkeep/segment-keeper.ts). */
+const periodsKept = 300
+/** Of a few tens of kilobytes. To find the oldest takes a look at all, which takes a millisecond. */
+const slots = 32_768
+
+/** What a face thread is given at its start. */
+export interface SharedUsage {
+  readonly memory: SharedArrayBuffer
+  readonly maxBytes: number
+}
+
+export class SharedSegmentsOfProcess {
+  readonly ledger: SegmentLedger
+
+  constructor() {
+    const released = new ReleasedMemory()
+    this.ledger = new SegmentLedger({
+      maxBytes: segmentsMaxBytes * sharedShare,
+      slots,
+      periodsKept,
+      onReleased: bytes => released.add(bytes),
+    })
+  }
+
+  get usage(): SharedUsage {
+    const { memory, maxBytes } = this.ledger.usage
+    return { memory, maxBytes }
+  }
+
+  /** Lets go of what is not used. Call the returned function to stop. */
+  start(clock: Clock): () => void {
+    return repeat(clock, periodMs, () => this.ledger.nextPeriod())
+  }
+
+  /** A thread has begun. */
+  attach(tell: (news: unknown) => void): ThreadWork {
+    const tellShelf = (message: ToShelf): void => tell(message)
+    const detach = this.ledger.attach(tellShelf)
+    return { take: news => this.ledger.take(news as ToLedger, tellShelf), end: detach }
+  }
+}
+
+/** What a face thread may keep for itself. */
+export function ownSegmentsMaxBytes(count: number, shares: boolean): number {
+  return Math.floor((segmentsMaxBytes * (shares ? 1 - sharedShare : 1)) / count)
+}
+
+/** In a face thread. */
+export function createShelf(thread: FaceThread, { memory, maxBytes }: SharedUsage): SegmentShelf {
+  const released = new ReleasedMemory()
+  const shelf = new SegmentShelf({
+    placeOf: createPlaceOf(bytes => thread.slabOf(bytes)),
+    usage: new SegmentUsage(memory, maxBytes),
+    tell: message => thread.tell({ type: 'work', news: message }),
+    soon: task => void setImmediate(task),
+    onReleased: bytes => released.add(bytes),
+  })
+  thread.onWork(news => shelf.take(news as ToShelf))
+  return shelf
+}
