@@ -21,6 +21,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { CertificateDates } from '../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../ops/system.ts'
 import type { SegmentCache } from '../store/segments.ts'
+import { heldSlabBytes } from '../store/slab.ts'
 import type { KeyspaceSizes } from '../upkeep/keyspace-sizes.ts'
 import { LiveRegistry } from '../upkeep/live-registry.ts'
 import { mirroredKeyspaces, specialKeyspaces } from '../kube/resources/special-keyspaces.ts'
@@ -160,6 +161,7 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   }
   metrics.watchReviews(() => authorizer?.underWay ?? 0)
   metrics.watchSegments(threads?.sharedSegments ?? segments)
+  metrics.watchSlabs(heldSlabBytes)
   metrics.watchWatches(() => watches.figures)
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   if (upstreamSide !== undefined) metrics.upstream.watch(() => upstreamSide.facts())

@@ -77,6 +77,12 @@ export class Metrics {
     this.#gauge('watchglass_segments', `Runs ${kept}`, () => segments.count)
   }
 
+  /** Adds the metric of slabs. Called once. */
+  watchSlabs(bytes: () => number): void {
+    const help = 'Memory of the slabs that stored values lie in, those of the history included.'
+    this.#gauge('watchglass_slabs_bytes', help, bytes)
+  }
+
   /** Adds metrics of the memory budget. Called once. */
   watchMemory(figures: () => MemoryFacts): void {
     const held = 'Bytes that count against the memory budget, in'

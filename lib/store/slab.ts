@@ -16,7 +16,48 @@ let allocate: (bytes: number) => Buffer = bytes => Buffer.allocUnsafeSlow(bytes)
 /** Slabs lie in memory that all threads of the process can read, from now on: the face threads have values in no other place (lib/mirror/threads).
  *  For the start of a process that has such threads. */
 export function shareSlabs(): void {
-  allocate = bytes => Buffer.from(new SharedArrayBuffer(bytes))
+  const counted = new CountedBuffers()
+  allocate = bytes => {
+    counted.add(bytes)
+    return Buffer.from(new SharedArrayBuffer(bytes))
+  }
+}
+
+let heldBytes = 0
+const freed = new FinalizationRegistry<number>(bytes => (heldBytes -= bytes))
+
+/** The memory of all slabs of this thread that something holds, or that have not been collected yet. */
+export function heldSlabBytes(): number {
+  return heldBytes
+}
+
+function newSlab(bytes: number): Buffer {
+  const slab = allocate(bytes)
+  heldBytes += bytes
+  freed.register(slab, bytes)
+  return slab
+}
+
+/** V8 begins a collection when so much memory outside of the heap has come since the last one. */
+const countedMaxBytes = 64 * 1024 * 1024
+
+/** Has the collector count memory that threads share. V8 leaves it out, so a thread that makes little other garbage would keep slabs that
+ *  nothing holds until it happens to collect: 6 MB of changes a second made the process grow by 6 MB a second.
+ *
+ *  For each slab that a thread comes to hold there is a buffer of the same size, which V8 counts. Nobody writes to it, and it can be resized:
+ *  such a buffer has pages of its own, for which the system has no memory until they are written. Only the latest are held, as V8 goes by
+ *  what has come since the last collection. */
+export class CountedBuffers {
+  readonly #latest: ArrayBuffer[] = []
+  #bytes = 0
+
+  /** So much shared memory is held from now on. */
+  add(bytes: number): void {
+    const size = { maxByteLength: bytes }
+    this.#latest.push(Reflect.construct(ArrayBuffer, [bytes, size]) as ArrayBuffer)
+    this.#bytes += bytes
+    while (this.#bytes > countedMaxBytes) this.#bytes -= this.#latest.shift()!.byteLength
+  }
 }
 
 /** The window of a value without bytes. */
@@ -33,10 +74,10 @@ export class SlabWriter {
     const length = end - start
     if (length === 0) return emptyValue
     if (length > ownBufferMinBytes) {
-      return this.#place(allocate(length), 0, source.subarray(start, end))
+      return this.#place(newSlab(length), 0, source.subarray(start, end))
     }
     if (this.#used + length > this.#slab.length) {
-      this.#slab = allocate(slabBytes)
+      this.#slab = newSlab(slabBytes)
       this.#used = 0
     }
     const at = this.#used

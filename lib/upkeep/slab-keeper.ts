@@ -9,8 +9,8 @@ import type { Snapshot } from '../store/snapshot.ts'
 import { packSlabs } from '../store/slab-packer.ts'
 import type { Follower } from './followers.ts'
 
-/** Below this, packing is not worth a walk. */
-const writtenMinBytes = 64 * 1024 * 1024
+/** Below this, packing is not worth a walk. It is also about what a small cluster keeps in memory for nothing. */
+const writtenMinBytes = 8 * 1024 * 1024
 /** The length of a slice: after it other work has its turn. */
 const sliceMs = 1
 

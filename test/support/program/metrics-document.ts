@@ -45,6 +45,7 @@ export async function metricsDocument(): Promise<string> {
 export function everyMetric(): Metrics {
   const metrics = new Metrics()
   metrics.watchSegments({ bytes: 0, count: 0 })
+  metrics.watchSlabs(() => 0)
   metrics.watchMemory(() => ({
     budgetBytes: 0,
     mirrorBytes: 0,

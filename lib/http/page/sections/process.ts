@@ -17,6 +17,7 @@ export function memory(figures: Figures): Html {
     ['Process, all together', 'process_resident_memory_bytes', 'what the system has given it'],
     ['Heap', 'nodejs_heap_size_used_bytes', 'keys, trees and work under way'],
     ['Outside of the heap', 'nodejs_external_memory_bytes', 'stored objects, and bytes on the way'],
+    ['Stored values', 'watchglass_slabs_bytes', 'of the mirror and its history'],
     ['Encoded segments', 'watchglass_segments_bytes', 'objects as they were last sent'],
     ['Encoded events', 'watchglass_watch_frame_bytes', 'for watches that come next'],
   ]

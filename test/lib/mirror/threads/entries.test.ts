@@ -1,8 +1,10 @@
+import { setImmediate as turn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
 import type { Key } from '../../../../lib/base/keys.ts'
 import type { Revision } from '../../../../lib/base/revision.ts'
 import { KeyValue } from '../../../../lib/store/event.ts'
+import { slabBytes } from '../../../../lib/store/slab.ts'
 import { EntryReader, EntryWriter } from '../../../../lib/mirror/threads/entries.ts'
 import { RecordReader, RecordWriter } from '../../../../lib/mirror/threads/record.ts'
 import { SlabNames, SlabShelf } from '../../../../lib/mirror/threads/slabs.ts'
@@ -59,4 +61,19 @@ t.test('an entry reads as it was written, wherever its value lies', t => {
     }),
   )
   t.end()
+})
+
+t.test('slabs that were forgotten are collected in a thread that does nothing else', async t => {
+  const shelf = new SlabShelf(() => {})
+  let collected = 0
+  const registry = new FinalizationRegistry<number>(() => collected++)
+  for (let id = 0; id < 600; id++) {
+    shelf.add(id, new SharedArrayBuffer(slabBytes))
+    registry.register(shelf.slab(id), id)
+    shelf.forget(id)
+    if (id % 10 === 0) await turn()
+  }
+  await turn()
+  t.equal(shelf.size, 0)
+  t.ok(collected > 100, `${collected} of 600 were collected`)
 })
