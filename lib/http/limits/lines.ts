@@ -2,8 +2,15 @@
 
 export type Task = () => void
 
+interface Line<Key> {
+  readonly key: Key
+  readonly tasks: Task[]
+}
+
 export class Lines<Key> {
-  readonly #lines = new Map<Key, Task[]>()
+  readonly #lines = new Map<Key, Line<Key>>()
+  /** Those with tasks, in the order of their turns. */
+  readonly #turns: Line<Key>[] = []
   #size = 0
 
   /** How many wait. */
@@ -13,9 +20,14 @@ export class Lines<Key> {
 
   add(key: Key, task: Task): void {
     this.#size++
-    const line = this.#lines.get(key)
-    if (line === undefined) this.#lines.set(key, [task])
-    else line.push(task)
+    const known = this.#lines.get(key)
+    if (known !== undefined) {
+      known.tasks.push(task)
+      return
+    }
+    const line = { key, tasks: [task] }
+    this.#lines.set(key, line)
+    this.#turns.push(line)
   }
 
   has(key: Key): boolean {
@@ -24,12 +36,11 @@ export class Lines<Key> {
 
   /** Removes and returns the next task. */
   take(): Task | undefined {
-    const [next] = this.#lines
-    if (next === undefined) return undefined
-    const [key, line] = next
-    const task = line.shift()
-    this.#lines.delete(key)
-    if (line.length > 0) this.#lines.set(key, line)
+    const line = this.#turns.shift()
+    if (line === undefined) return undefined
+    const task = line.tasks.shift()
+    if (line.tasks.length > 0) this.#turns.push(line)
+    else this.#lines.delete(line.key)
     this.#size--
     return task
   }

@@ -23,11 +23,14 @@ interface Handle {
 interface Source {
   readonly session: object
   readonly handle: Handle
+  /** A stream that begins later has a higher number. */
+  lastStream: number
 }
 
 export class Reads {
   readonly #isWaiting: (session: object) => boolean
   readonly #sources = new Map<object, Source>()
+  #streams = 0
   readonly #stopped = new Set<Source>()
   readonly #opening = new Lines<string>()
   /** Streams that this turn has read. */
@@ -53,7 +56,8 @@ export class Reads {
     const { _handle } = session.socket as unknown as { readonly _handle: Handle | null }
     const handle = _handle ?? undefined
     // A connection that is closed already has none.
-    if (handle !== undefined) this.#sources.set(session, { session, handle })
+    if (handle === undefined) return
+    this.#sources.set(session, { session, handle, lastStream: ++this.#streams })
   }
 
   remove(session: object): void {
@@ -67,17 +71,13 @@ export class Reads {
     this.#beginTurn()
     const kind = kindOf(session)
     const source = this.#sources.get(session)
-    if (source !== undefined) {
-      // It is served last from now on.
-      this.#sources.delete(session)
-      this.#sources.set(session, source)
-    }
+    if (source !== undefined) source.lastStream = ++this.#streams
     if (++this.#read[kind] < perTurn[kind]) return
     if (!this.#isFull[kind]) {
       this.#isFull[kind] = true
-      for (const other of this.#sources.values()) {
-        if (kindOf(other.session) === kind) this.#stop(other)
-      }
+      const others = [...this.#sources.values()].filter(({ session }) => kindOf(session) === kind)
+      // They go on in this order.
+      for (const other of others.toSorted(byLastStream)) this.#stop(other)
     } else if (source !== undefined) this.#stop(source)
   }
 
@@ -125,6 +125,10 @@ export class Reads {
     this.#stopped.delete(source)
     source.handle.readStart()
   }
+}
+
+function byLastStream(one: Source, other: Source): number {
+  return one.lastStream - other.lastStream
 }
 
 function kindOf(session: object): 'strangers' | 'known' {

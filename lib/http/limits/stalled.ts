@@ -5,6 +5,7 @@
  *
  *  All exchanges are checked in one round every 15 s, which is cheaper than one timer for each of them. */
 
+import type { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/timers.ts'
 import type { Exchange } from '../server/exchange.ts'
@@ -15,12 +16,12 @@ const checkEveryMs = slowReaderTimeoutMs / 4
 
 export class StalledClients {
   readonly #clock: Clock
-  readonly #exchanges: ReadonlySet<Exchange>
+  readonly #exchanges: Bag<Exchange>
   /** When a check first found a response written to its end and not read. */
   readonly #since = new WeakMap<Exchange, number>()
   readonly #rounds: Rounds
 
-  constructor(exchanges: ReadonlySet<Exchange>, clock: Clock) {
+  constructor(exchanges: Bag<Exchange>, clock: Clock) {
     this.#exchanges = exchanges
     this.#clock = clock
     this.#rounds = new Rounds(clock, checkEveryMs, () => this.#check())

@@ -29,7 +29,7 @@ export class Starts {
   readonly #known = new Lines<object>()
   readonly #strangers = new Lines<object>()
   /** How many of each connection have begun in this turn. */
-  readonly #begun = new Map<object, number>()
+  #begun = new Map<object, number>()
   #isTurn = false
   #endMs = 0
   #strangersEndMs = 0
@@ -78,7 +78,8 @@ export class Starts {
 
   readonly #endTurn = (): void => {
     this.#isTurn = false
-    this.#begun.clear()
+    // A map that is cleared again and again would keep connections that have gone (base/bag.ts).
+    this.#begun = new Map()
     if (this.waiting === 0) return
     this.#beginTurn()
     this.#serve()

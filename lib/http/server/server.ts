@@ -7,6 +7,7 @@ import * as https from 'node:https'
 import type * as net from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
+import { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { unreachable } from '../../base/assert.ts'
@@ -93,11 +94,11 @@ const http2Options: http2.ServerOptions = {
 export class Server {
   readonly #http1: http.Server
   readonly #secure: https.Server | undefined
-  readonly #sockets = new Set<net.Socket>()
-  readonly #sessions = new Set<http2.Http2Session>()
+  readonly #sockets = new Bag<net.Socket>()
+  readonly #sessions = new Bag<http2.Http2Session>()
   readonly #handler: Handler
   readonly #onFault: OnFault
-  readonly #exchanges = new Set<Exchange>()
+  readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
   readonly #starts: Starts
   readonly #reads: Reads
@@ -268,10 +269,10 @@ export class Server {
 
   #withHttp2(server: http2.Http2Server): http2.Http2Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
-      this.#sessions.add(session)
+      const leave = this.#sessions.add(session)
       this.#reads.add(session)
       session.on('close', () => {
-        this.#sessions.delete(session)
+        leave()
         this.#reads.remove(session)
       })
       session.on('error', () => {})
@@ -311,10 +312,10 @@ export class Server {
   }
 
   #begin(exchange: Exchange, connection: object): void {
-    this.#exchanges.add(exchange)
+    const leave = this.#exchanges.add(exchange)
     this.#stalled.wake()
     exchange.onClose(() => {
-      this.#exchanges.delete(exchange)
+      leave()
       if (this.#isDraining) this.#http1.closeIdleConnections()
       if (this.#exchanges.size === 0) this.#onIdle?.()
     })
@@ -326,8 +327,7 @@ export class Server {
   }
 
   #track(socket: net.Socket): void {
-    this.#sockets.add(socket)
-    socket.on('close', () => this.#sockets.delete(socket))
+    socket.on('close', this.#sockets.add(socket))
   }
 }
 
