@@ -111,6 +111,45 @@ t.test('what is hard to work on holds up nobody', async t => {
     t.match(hard.body, /matching the patterns of the definition takes too long/)
   })
 
+  await t.test('a list of which every item is wrong', async t => {
+    const list = { type: 'array', items: { type: 'object', properties: { a: { type: 'string' } } } }
+    const schema = { openAPIV3Schema: { type: 'object', properties: { list } } }
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'lists.example.com' },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { plural: 'lists', singular: 'list', kind: 'Listed', listKind: 'ListedList' },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    }
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    t.equal((await send('POST', definitions, definition)).status, 201)
+    const listed = {
+      apiVersion: 'example.com/v1',
+      kind: 'Listed',
+      metadata: { name: 'a' },
+      list: many(60_000, a => ({ a })),
+    }
+    const path = '/apis/example.com/v1/namespaces/default/lists'
+    let made: Answer
+    do made = await send('POST', path, listed)
+    while (made.status === 404)
+    t.equal(made.status, 422)
+    t.equal((JSON.parse(made.body) as { details: { causes: [] } }).details.causes.length, 60_000)
+  })
+
+  await t.test('a list that every error shows', async t => {
+    const owner = { apiVersion: 'v1', kind: 'Pod', controller: true }
+    const ownerReferences = many(5_000, i => ({ ...owner, name: `n${i}`, uid: `u${i}` }))
+    const owned = { ...map('owned', {}), metadata: { name: 'owned', ownerReferences } }
+    const { status, body } = await send('POST', maps, owned)
+    t.equal(status, 413)
+    t.match(body, /the errors of the object are too long/)
+  })
+
   await t.test('the message of an event with white space inside', async t => {
     const events = '/api/v1/namespaces/default/events'
     const event = {

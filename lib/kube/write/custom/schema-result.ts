@@ -10,21 +10,33 @@ export interface SchemaError {
 }
 
 export class SchemaResult {
-  readonly errors: SchemaError[] = []
+  /** In the order in which they were found, by their texts: a list may have an error in each of a hundred thousand items. Undefined: none. */
+  #errors: Map<string, SchemaError> | undefined
   matchCount = 0
 
+  get errors(): readonly SchemaError[] {
+    return this.#errors === undefined ? [] : [...this.#errors.values()]
+  }
+
   get isValid(): boolean {
-    return this.errors.length === 0
+    return this.#errors === undefined
   }
 
   add(found: SchemaError | undefined): void {
-    if (found === undefined || this.errors.some(({ text }) => text === found.text)) return
-    this.errors.push(found)
+    if (found === undefined) return
+    this.#errors ??= new Map()
+    if (!this.#errors.has(found.text)) this.#errors.set(found.text, found)
   }
 
+  /** Takes what the other has found, which is not used any more. */
   merge(other: SchemaResult | undefined): this {
     if (other === undefined) return this
-    for (const error of other.errors) this.add(error)
+    const found = other.#errors
+    if (found !== undefined) {
+      // The errors of a deep value are moved up through its levels, and not copied at each.
+      if (this.#errors === undefined) this.#errors = found
+      else for (const error of found.values()) this.add(error)
+    }
     this.matchCount += other.matchCount
     return this
   }

@@ -17,7 +17,13 @@ import {
   tooLong,
   tooMany,
 } from '../field-errors.ts'
+import { tooLarge } from '../refusals.ts'
 import type { Format } from './formats.ts'
+
+/** Characters of all errors of an object together: an error may show a whole list, and each item of the list may have such an error. */
+const errorsMaxLength = 8 * 1024 * 1024
+/** How much each list of errors has. */
+const lengths = new WeakMap<FieldError[], number>()
 
 /** A rule: reports errors about a place. */
 export type Rule = (place: Place) => void
@@ -110,15 +116,22 @@ export class Place {
     return value instanceof Map ? value.size : 0
   }
 
+  #push(error: FieldError): void {
+    const length = (lengths.get(this.errors) ?? 0) + error.field.length + error.message.length
+    if (length > errorsMaxLength) throw tooLarge('the errors of the object are too long')
+    lengths.set(this.errors, length)
+    this.errors.push(error)
+  }
+
   invalid(detail: string, value: BadValue = this.value ?? ''): void {
     const last = this.path.slice(Math.max(0, this.path.lastIndexOf('.')))
-    this.errors.push(invalid(this.path, inGoOrder(value, last), detail))
+    this.#push(invalid(this.path, inGoOrder(value, last), detail))
   }
 
   /** Without the value. */
   invalidPlainly(detail: string): void {
     const { path: field } = this
-    this.errors.push({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${detail}` })
+    this.#push({ reason: 'FieldValueInvalid', field, message: `Invalid value: ${detail}` })
   }
 
   /** One error for each detail. */
@@ -132,37 +145,37 @@ export class Place {
   }
 
   required(detail = ''): void {
-    this.errors.push(required(this.path, detail))
+    this.#push(required(this.path, detail))
   }
 
   forbidden(detail: string): void {
-    this.errors.push(forbidden(this.path, detail))
+    this.#push(forbidden(this.path, detail))
   }
 
   duplicate(value: BadValue = this.value ?? ''): void {
-    this.errors.push(duplicate(this.path, value))
+    this.#push(duplicate(this.path, value))
   }
 
   /** With more details. */
   duplicateOf(detail: string, value: BadValue): void {
     const error = duplicate(this.path, value)
-    this.errors.push({ ...error, message: `${error.message}: ${detail}` })
+    this.#push({ ...error, message: `${error.message}: ${detail}` })
   }
 
   notFound(value: BadValue = this.value ?? ''): void {
-    this.errors.push(notFound(this.path, value))
+    this.#push(notFound(this.path, value))
   }
 
   notSupported(values: readonly string[], value: BadValue = this.value ?? ''): void {
-    this.errors.push(notSupported(this.path, value, values))
+    this.#push(notSupported(this.path, value, values))
   }
 
   tooLong(max: number, unit?: string): void {
-    this.errors.push(tooLong(this.path, max, unit))
+    this.#push(tooLong(this.path, max, unit))
   }
 
   tooMany(max: number): void {
-    this.errors.push(tooMany(this.path, this.size, max))
+    this.#push(tooMany(this.path, this.size, max))
   }
 
   /** A number that must not be below zero; absent is fine. */
