@@ -5,12 +5,14 @@ import type { Clock } from './clock.ts'
 /** So long work goes on before it gives way: half of what the event loop may be held for, since two slices may meet. */
 const defaultSliceMs = 4
 
+export type SliceClock = Pick<Clock, 'monotonicMs' | 'yield'>
+
 export class Slice {
-  readonly #clock: Clock
+  readonly #clock: SliceClock
   readonly #lengthMs: number
   #endMs: number
 
-  constructor(clock: Clock, lengthMs: number = defaultSliceMs) {
+  constructor(clock: SliceClock, lengthMs: number = defaultSliceMs) {
     this.#clock = clock
     this.#lengthMs = lengthMs
     this.#endMs = clock.monotonicMs() + lengthMs

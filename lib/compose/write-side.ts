@@ -97,5 +97,5 @@ export function createWriteServices(
   }: Pick<ServiceOptions, 'client' | 'generated'>,
   clock: Clock,
 ): WriteServices {
-  return { ...generated, store: createWriteStore(client, clock), wallMs: () => clock.wallMs() }
+  return { ...generated, store: createWriteStore(client, clock), clock }
 }

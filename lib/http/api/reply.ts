@@ -9,8 +9,8 @@ import {
 } from '../../codec/negotiate/negotiate.ts'
 import { statusBody } from '../../codec/output/object-body.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
-import { warningHeader } from '../../kube/resources/resource.ts'
 import { type Status, statusJson } from '../../kube/status.ts'
+import { warningHeaders } from '../../kube/resources/warning-headers.ts'
 import type { Exchange, ResponseHeaders } from '../server/exchange.ts'
 import {
   type Outcome,
@@ -134,8 +134,10 @@ export class Reply {
       ...extra,
     }
     if (this.origin !== undefined) headers[originHeader] = this.origin
-    const warnings = this.warnings.flatMap(text => warningHeader(text) ?? [])
-    if (warnings.length > 0) headers['warning'] = warnings
+    if (this.warnings.length > 0) {
+      const warnings = warningHeaders(this.warnings)
+      if (warnings.length > 0) headers['warning'] = warnings
+    }
     return { status: code, headers }
   }
 

@@ -81,6 +81,7 @@ export async function answerWrite(
       readBody: readWhole,
     })
     reply.warnings = [...resource.warnings, ...session.warnings]
+    await session.giveWay()
     await show(context, { session, written, mediaType }, options)
   } catch (error) {
     reply.warnings = [...resource.warnings, ...session.warnings]

@@ -1,5 +1,6 @@
 /** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and metadata of their own. */
 
+import { appendAll } from '../../../base/lists.ts'
 import { isObject } from '../../../base/untyped.ts'
 import type { Schema } from '../../../codec/schema/schema.ts'
 import { type JsonValue, sortTree, textFromTree } from '../../../codec/json/tree.ts'
@@ -46,11 +47,11 @@ export function coerceEmbedded(place: Place, schema: unknown, types: Schema): st
     if (metadata !== undefined) {
       const decoded = decodeEmbedded(metadata, path, types)
       value.set('metadata', decoded.metadata)
-      dropped.push(...decoded.unknown.map(name => `${path}.metadata.${name}`))
+      for (const name of decoded.unknown) dropped.push(`${path}.metadata.${name}`)
     }
   }
   for (const [member, inner] of described(place, schema)) {
-    dropped.push(...coerceEmbedded(member, inner, types))
+    appendAll(dropped, coerceEmbedded(member, inner, types))
   }
   return dropped
 }

@@ -9,8 +9,8 @@ const ownFinalizers = ['orphan', 'foregroundDeletion', 'kubernetes']
 
 /** Of finalizers that were not there before, in the order of their names. */
 export function finalizerWarnings(object: JsonObject, old: JsonObject | undefined): string[] {
-  const known = old === undefined ? [] : finalizersOf(old)
-  const added = new Set(finalizersOf(object).filter(name => !known.includes(name)))
+  const known = new Set(old === undefined ? [] : finalizersOf(old))
+  const added = new Set(finalizersOf(object).filter(name => !known.has(name)))
   return [...added].sort().flatMap(warningsOf)
 }
 

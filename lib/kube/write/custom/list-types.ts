@@ -36,18 +36,20 @@ export function keysOf(schema: Readonly<Record<string, unknown>>): readonly stri
 }
 
 function checkSet(place: Place, list: readonly JsonValue[]): void {
-  for (const i of repeated(list.map(textFromTree))) place.items[i]?.duplicate(list[i] ?? null)
+  const { items } = place
+  for (const i of repeated(list.map(textFromTree))) items[i]?.duplicate(list[i] ?? null)
 }
 
 function checkMap(place: Place, list: readonly JsonValue[], keys: readonly string[]): void {
-  const wrong = place.items.find(({ value }) => value !== null && !(value instanceof Map))
+  const { items } = place
+  const wrong = items.find(({ value }) => value !== null && !(value instanceof Map))
   if (wrong !== undefined) {
     wrong.invalid('must be an object for an array of list-type map')
     return
   }
   const identities = list.map(item => identityOf(item, keys))
   for (const i of repeated(identities.map(textFromTree))) {
-    place.items[i]?.duplicate(identities[i] ?? null)
+    items[i]?.duplicate(identities[i] ?? null)
   }
 }
 

@@ -1,6 +1,7 @@
 /** What kube-apiserver does to a custom resource that is written, by its definition: prunes what the schema does not describe, fills in
  *  defaults, and checks everything that does not need an evaluation of CEL. */
 
+import { appendAll } from '../../../base/lists.ts'
 import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
 import {
   type JsonObject,
@@ -84,11 +85,11 @@ class DefinedRules implements CustomRules {
     if (given !== undefined) {
       const { metadata, unknown: names } = decodeMetadata(given, this.#kind.schema)
       object.set('metadata', metadata)
-      unknown.push(...names.map(name => `metadata.${name}`))
+      for (const name of names) unknown.push(`metadata.${name}`)
     }
-    if (!this.#definition.preservesUnknownFields) unknown.push(...this.#pruneRest(object))
+    if (!this.#definition.preservesUnknownFields) appendAll(unknown, this.#pruneRest(object))
     const place = new Place(object, '', [])
-    unknown.push(...coerceEmbedded(place, this.#definition.schema, this.#kind.schema).sort())
+    appendAll(unknown, coerceEmbedded(place, this.#definition.schema, this.#kind.schema).sort())
     return unknown.map(path => `unknown field "${path}"`)
   }
 
@@ -127,7 +128,7 @@ class DefinedRules implements CustomRules {
       return errors
     }
     if (this.#schema !== undefined) {
-      errors.push(...schemaErrors(object, this.#schema, '', this.#correlated(object, old)))
+      appendAll(errors, schemaErrors(object, this.#schema, '', this.#correlated(object, old)))
     }
     const { scale, schema } = this.#definition
     if (scale !== undefined) {
@@ -154,7 +155,7 @@ class DefinedRules implements CustomRules {
     const status = place.in('status')
     if (status.value !== undefined && this.#statusSchema !== undefined) {
       const before = this.#correlated(place.object ?? new Map(), old)?.member('status')
-      errors.push(...schemaErrors(status.value, this.#statusSchema, 'status', before))
+      appendAll(errors, schemaErrors(status.value, this.#statusSchema, 'status', before))
     }
     if (this.#definition.scale !== undefined) checkScaleStatus(place, this.#definition.scale)
     this.#checkLists(place, old)
@@ -220,6 +221,7 @@ function putBack(object: JsonObject, rest: JsonObject): void {
  *  */
 function correlate(value: JsonValue, old: JsonValue, schema: unknown): Correlated {
   const described = isObject(schema) ? schema : {}
+  let byKeys: ReadonlyMap<string, JsonValue> | undefined
   return {
     old,
     member: name => {
@@ -237,11 +239,24 @@ function correlate(value: JsonValue, old: JsonValue, schema: unknown): Correlate
       if (described['x-kubernetes-list-type'] !== 'map') return undefined
       const keys = keysOf(described)
       const item = value[i] ?? null
-      const identity = textFromTree(identityOf(item, keys))
-      const before = old.find(other => textFromTree(identityOf(other, keys)) === identity)
+      byKeys ??= itemsByKeys(old, keys)
+      const before = byKeys.get(textFromTree(identityOf(item, keys)))
       return before === undefined ? undefined : correlate(item, before, described['items'])
     },
   }
+}
+
+/** The first item with each identity. */
+function itemsByKeys(
+  list: readonly JsonValue[],
+  keys: readonly string[],
+): ReadonlyMap<string, JsonValue> {
+  const items = new Map<string, JsonValue>()
+  for (const item of list) {
+    const identity = textFromTree(identityOf(item, keys))
+    if (!items.has(identity)) items.set(identity, item)
+  }
+  return items
 }
 
 function memberIn(value: JsonValue, name: string): JsonValue | undefined {

@@ -43,16 +43,32 @@ export function checkChoices(
   { choices }: OpenApiSchema,
   path: string,
 ): SchemaResult | undefined {
-  if (choices.length === 0 || choices.some(choice => isChoice(value, choice))) return undefined
+  if (choices.length === 0 || isOneOf(value, choices)) return undefined
   const text = `${path} in body should be one of`
   const names = choices.map(choice => (typeof choice === 'string' ? choice : jsonOf(choice)))
   return failed({ text, error: notSupported(fieldOf(path), value, names) })
 }
 
-/** The choices come out of JSON.parse. Go converts numbers to the type of the choice before it compares, and integers to texts. */
-function isChoice(value: JsonValue, choice: unknown): boolean {
-  if (choice === null || value === null) return false
-  if (!(value instanceof JsonNumber)) return textFromTree(value) === textFromTree(treeOf(choice))
+/** The choices come out of JSON.parse. There may be thousands, for each of thousands of items. */
+function isOneOf(value: JsonValue, choices: readonly unknown[]): boolean {
+  if (value === null) return false
+  if (value instanceof JsonNumber) return choices.some(choice => isChoice(value, choice))
+  return textsOf(choices).has(textFromTree(value))
+}
+
+const textsOfChoices = new WeakMap<readonly unknown[], ReadonlySet<string>>()
+
+function textsOf(choices: readonly unknown[]): ReadonlySet<string> {
+  const known = textsOfChoices.get(choices)
+  if (known !== undefined) return known
+  const given = choices.filter(choice => choice !== null)
+  const texts = new Set(given.map(choice => textFromTree(treeOf(choice))))
+  textsOfChoices.set(choices, texts)
+  return texts
+}
+
+/** Go converts numbers to the type of the choice before it compares, and integers to texts. */
+function isChoice(value: JsonNumber, choice: unknown): boolean {
   const number = Number(value.source)
   if (typeof choice === 'number') {
     return (Number.isInteger(choice) ? Math.trunc(number) : number) === choice

@@ -1,5 +1,6 @@
 /** Bodies of custom resources: read into maps, pruned by the schema of their version, defaulted. */
 
+import { appendAll } from '../../../base/lists.ts'
 import type { JsonObject, ParsedDocument } from '../../../codec/json/tree.ts'
 import { groupVersionText } from '../../resources/resource.ts'
 import {
@@ -45,7 +46,7 @@ export function decodeCustom(session: WriteSession, request: DecodeRequest): Dec
   const strictErrors = [...parserErrors, ...repeatedMembers(document)]
   if (read !== undefined) {
     try {
-      strictErrors.push(...customRulesOf(read).prune(object))
+      appendAll(strictErrors, customRulesOf(read).prune(object))
     } catch (error) {
       throw refusal(kind, named, error)
     }

@@ -150,7 +150,7 @@ function shortenedGrace(
   const requested = asked !== undefined && asked < 0 ? 1 : asked
   const wanted = podGrace(session, object, requested)
   if (wanted === undefined) return undefined
-  const nowMs = session.services.wallMs()
+  const nowMs = session.services.clock.wallMs()
   const deletedAt = metaText(object, 'deletionTimestamp')
   if (deletedAt !== '') {
     const known = numberOf(metadataOf(object).get('deletionGracePeriodSeconds')) ?? 0
@@ -194,7 +194,7 @@ function markAsDeleting(session: WriteSession, object: JsonObject): void {
   if (known === undefined && generationOf(object) > 0) {
     setGeneration(object, generationOf(object) + 1)
   }
-  const nowMs = session.services.wallMs()
+  const nowMs = session.services.clock.wallMs()
   if (known === undefined || known > nowMs) {
     setMeta(object, 'deletionTimestamp', textFromMilliseconds(nowMs))
   }

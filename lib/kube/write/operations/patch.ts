@@ -42,7 +42,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
     mayCreate: isApply,
     isDryRun: options.isDryRun,
     make: async live => {
-      const made = make(live)
+      const made = await make(live)
       if (live === undefined && metaText(made, 'uid') !== '') {
         const reason = `uid mismatch: the provided object specified uid ${metaText(made, 'uid')}, and no existing object was found`
         throw conflict(session.resource, session.name, reason)
@@ -59,7 +59,7 @@ export async function patch(session: WriteSession, sent: WriteBody): Promise<Wri
 
 /** How a patch changes objects. */
 interface PatchMaker {
-  readonly make: (live: JsonObject | undefined) => JsonObject
+  readonly make: (live: JsonObject | undefined) => Promise<JsonObject>
   readonly options: WriteOptions
   /** It may create the object, too. */
   readonly isApply: boolean
@@ -91,16 +91,18 @@ interface PatchRequest {
   readonly options: WriteOptions
 }
 
-function patched(
+async function patched(
   session: WriteSession,
   live: JsonObject | undefined,
   { body, type, options }: PatchRequest,
-): JsonObject {
+): Promise<JsonObject> {
   const { kind, resource, name } = session
   if (live === undefined) throw objectNotFound(resource, name)
   const isChecked = options.fieldValidation !== 'Ignore'
   const result = applyPatch(kind, live, { type, body, isChecked })
+  await session.giveWay()
   const object = decodeTree(session, result, { type, options })
+  await session.giveWay()
   return owned(session, { live, object, options })
 }
 
@@ -160,11 +162,11 @@ function documentOf(value: JsonValue): ParsedDocument {
   }
 }
 
-function applyConfiguration(
+async function applyConfiguration(
   session: WriteSession,
   live: JsonObject | undefined,
   { body, options }: { readonly body: Uint8Array; readonly options: WriteOptions },
-): JsonObject {
+): Promise<JsonObject> {
   const { kind } = session
   let parsed
   try {
@@ -175,12 +177,14 @@ function applyConfiguration(
   }
   const { value, strictErrors } = parsed
   const configuration: JsonObject = value instanceof Map ? value : new Map()
+  await session.giveWay()
   const merged = applied(session, { live, object: configuration, options })
   session.warn(
     strictErrors.length === 0 || options.fieldValidation === 'Ignore'
       ? []
       : judgedYaml(strictErrors, options),
   )
+  await session.giveWay()
   try {
     if (kind.type !== undefined) {
       const decoded = decodeTyped(documentOf(merged), kind.type)

@@ -35,7 +35,7 @@ import { updateObject } from './store-object.ts'
 import type { WriteBody } from './write.ts'
 
 /** Makes the new Scale of the present one. */
-type MakeScale = (scale: JsonObject) => JsonObject
+type MakeScale = (scale: JsonObject) => Promise<JsonObject>
 
 /** PUT of a Scale. */
 export async function updateScale(session: WriteSession, sent: WriteBody): Promise<Written> {
@@ -48,7 +48,7 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   session.warn(decoded.warnings)
   checkNamespace(decoded.object, session)
   checkName(decoded.object, session)
-  const make: MakeScale = live =>
+  const make: MakeScale = async live =>
     owned(scaling, { live, object: copyTree(decoded.object) as JsonObject, options })
   return store(session, make, isDryRun)
 }
@@ -57,8 +57,8 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
 export async function patchScale(session: WriteSession, sent: WriteBody): Promise<Written> {
   const scaling = session.as(subresourceKind(session, 'autoscaling/v1', 'Scale'))
   const { make, options } = patchMaker(scaling, sent)
-  const changed: MakeScale = live => {
-    const scale = make(live)
+  const changed: MakeScale = async live => {
+    const scale = await make(live)
     checkNamespace(scale, session)
     checkName(scale, session)
     return scale
@@ -83,7 +83,11 @@ async function store(session: WriteSession, make: MakeScale, isDryRun: boolean):
 /** The marker of a Scale whose object has no number of replicas. */
 const noReplicas = -2_147_483_648
 
-function scaled(session: WriteSession, live: JsonObject, make: MakeScale): JsonObject {
+async function scaled(
+  session: WriteSession,
+  live: JsonObject,
+  make: MakeScale,
+): Promise<JsonObject> {
   const { resource, kind, name } = session
   const path = pathIn(resource.subresources.find(known => known.name === 'scale')?.scale)
   const paths = pathsOf(session)
@@ -92,7 +96,7 @@ function scaled(session: WriteSession, live: JsonObject, make: MakeScale): JsonO
   const before = scaleOf(session, object)
   const { managedFields } = Object.fromEntries(metadataOf(live))
   setMeta(before, 'managedFields', scaleManagedFields(managedFields, paths))
-  const scale = make(before)
+  const scale = await make(before)
   checkScale(scale)
   const uid = metaText(scale, 'uid')
   if (uid !== '' && uid !== metaText(live, 'uid')) {

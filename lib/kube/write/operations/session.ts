@@ -1,7 +1,9 @@
 /** One write: what is written, by whom, and the services that it needs. */
 
+import type { Clock } from '../../../base/clock.ts'
 import { type Key, keyFromText } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
+import { Slice } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { ByteWriter } from '../../../codec/output/byte-writer.ts'
 import type { ObjectEncoder, Shown } from '../../../codec/served/object-encoder.ts'
@@ -21,11 +23,12 @@ import { writeKindOf } from '../write-kinds.ts'
 import type { WriteKind } from '../write-kind.ts'
 import type { WriteStore } from '../../../store/write-store.ts'
 
+export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield'>
+
 /** What all writes share. */
 export interface WriteServices extends GeneratedValues {
   readonly store: WriteStore
-  /** Milliseconds since 1970. */
-  readonly wallMs: () => number
+  readonly clock: WriteClock
 }
 
 export interface SessionOptions {
@@ -56,6 +59,7 @@ export class WriteSession implements SessionOptions {
   /** Texts for Warning headers, each once. */
   readonly warnings: Set<string> = new Set()
   readonly #options: SessionOptions
+  readonly #slice: Slice
   #encoder: ObjectEncoder | undefined
 
   constructor(options: SessionOptions, services: WriteServices) {
@@ -69,6 +73,7 @@ export class WriteSession implements SessionOptions {
     this.user = options.user
     this.signal = options.signal
     this.services = services
+    this.#slice = new Slice(services.clock)
     this.kind = options.kind ?? writeKindOf(options.resource, options.state.registry.schema)
   }
 
@@ -106,7 +111,13 @@ export class WriteSession implements SessionOptions {
 
   /** The present time: RFC 3339, whole seconds. */
   get now(): string {
-    return textFromMilliseconds(this.services.wallMs())
+    return textFromMilliseconds(this.services.clock.wallMs())
+  }
+
+  /** Between two steps: lets other work run first if the last ones have taken long, as those of an object of a megabyte do. Nothing that was
+   *  read is older for it than it may be anyway: whoever has written meanwhile is noticed when the object is stored. */
+  async giveWay(): Promise<void> {
+    if (this.#slice.isOver) await this.#slice.next()
   }
 
   warn(texts: Iterable<string>): void {

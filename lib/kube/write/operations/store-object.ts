@@ -39,7 +39,7 @@ export async function createObject(
   const isGenerated = metaText(object, 'name') === '' && metaText(object, 'generateName') !== ''
   for (let attempt = 1; ; attempt++) {
     const copy = copyObject(object)
-    const prepared = prepareNew(session, copy)
+    const prepared = await prepareNew(session, copy)
     const { key } = prepared
     const current = isDryRun ? await session.store.get(key, session.signal) : undefined
     if (current === undefined) {
@@ -77,7 +77,8 @@ interface Prepared {
 }
 
 /** Fills in and checks what a new object needs, in place. */
-function prepareNew(session: WriteSession, object: JsonObject): Prepared {
+async function prepareNew(session: WriteSession, object: JsonObject): Promise<Prepared> {
+  await session.giveWay()
   setMeta(object, 'creationTimestamp', session.now)
   setMeta(object, 'uid', session.services.uid())
   const prefix = metaText(object, 'generateName')
@@ -87,7 +88,9 @@ function prepareNew(session: WriteSession, object: JsonObject): Prepared {
   checkNamespace(object, session)
   strategyOf(session.kind, '').onCreate(object, session)
   const complete = completed(session, object)
+  await session.giveWay()
   validateCreate(session, complete)
+  await session.giveWay()
   const name = metaText(complete, 'name')
   return { key: session.keyOf(name), name, value: session.bytesOf(complete) }
 }
@@ -133,7 +136,7 @@ export async function updateObject(
     if (entry === undefined || live === undefined) {
       return createObject(session, object, request.isDryRun)
     }
-    const change = prepareChange(session, { object, live, strategy })
+    const change = await prepareChange(session, { object, live, strategy })
     if (change === 'delete') {
       const shown = entryOf(key, session.bytesOf(object), entry.modRevision)
       if (!request.isDryRun) await removeStored(session, entry)
@@ -175,17 +178,20 @@ interface Change {
 }
 
 /** The bytes of the changed object, or `delete` if nothing holds it any more. Changes `object`. */
-function prepareChange(
+async function prepareChange(
   session: WriteSession,
   { object, live, strategy }: Change,
-): Uint8Array | 'delete' {
+): Promise<Uint8Array | 'delete'> {
+  await session.giveWay()
   checkVersion(session, { object, live, strategy })
   checkNamespace(object, session)
   setGeneration(object, generationOf(live))
   strategy.onUpdate(object, live, session)
   keepSystemFields(object, live)
   const complete = completed(session, object)
+  await session.giveWay()
   validateUpdate(session, complete, live)
+  await session.giveWay()
   const final = withoutNewTimestamps(live, complete)
   if (isToBeDeleted(session, final, live)) {
     // It may be the same map.

@@ -29,6 +29,7 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   wipeSystemFields(object)
   checkNamespace(object, session)
   session.warn(dropRepeatedOwners(object, false))
+  await session.giveWay()
   const managed = owned(session, { live: undefined, object, options })
   const answer = review(session, managed)
   if (answer !== undefined) return { type: 'tree', code: 201, object: answer }
@@ -48,6 +49,7 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
     mayCreate: false,
     isDryRun: options.isDryRun,
     make: async live => {
+      await session.giveWay()
       const copy: JsonObject = new Map(object)
       copy.set('metadata', new Map(metadataOf(object)))
       const managed = owned(session, { live, object: copy, options })

@@ -1,5 +1,6 @@
 /** Errors of a strict decoder about the document of a patch. */
 
+import { appendAll } from '../../../base/lists.ts'
 import type { JsonValue, ParsedDocument } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { Operation } from './json-patch.ts'
@@ -24,7 +25,7 @@ export function jsonPatchErrors(
       if (seen.has(name)) errors.push(`json patch duplicate field ${goQuote(path)}`)
       seen.add(name)
       if (name === 'value') {
-        errors.push(...repeatedIn(value, document, path).map(error => `json patch ${error}`))
+        for (const error of repeatedIn(value, document, path)) errors.push(`json patch ${error}`)
       }
     }
   }
@@ -49,7 +50,7 @@ function repeatedIn(value: JsonValue, document: ParsedDocument, path: string): s
     const inner = path === '' ? name : `${path}.${name}`
     if (seen.has(name)) errors.push(`duplicate field ${goQuote(inner)}`)
     seen.add(name)
-    errors.push(...repeatedIn(member, document, inner))
+    appendAll(errors, repeatedIn(member, document, inner))
   }
   return errors
 }

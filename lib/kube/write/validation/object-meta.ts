@@ -101,7 +101,12 @@ export function checkImmutable(place: Place, old: Place, detail = 'field is immu
 
 /** Equal as Go's semantic equality has it: what is absent is empty. */
 export function isSame(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
-  return textFromTree(filled(a)) === textFromTree(filled(b))
+  return textOfSame(a) === textOfSame(b)
+}
+
+/** Equal for what is the same. */
+export function textOfSame(value: JsonValue | undefined): string {
+  return textFromTree(filled(value))
 }
 
 /** The value without what is empty in it. */

@@ -62,7 +62,11 @@ export function writesOver(store: MemoryStore, random: Random): (asking: Asking)
   const digit = (): string => Math.floor(random.next() * 16).toString(16)
   return sessionsOver({
     store,
-    wallMs: () => (nowMs += 1000),
+    clock: {
+      wallMs: () => (nowMs += 1000),
+      monotonicMs: () => 0,
+      yield: () => Promise.resolve(),
+    },
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',
     allocator: { address: () => '10.0.0.1', port: () => 30_000 },

@@ -1,6 +1,7 @@
 /** Validates CustomResourceDefinitions, in the shape in which they are stored, where what all versions share stands
  *  at the top: upstream validates that shape, and its errors name the fields of it. */
 
+import { appendAll } from '../../../../base/lists.ts'
 import type { JsonObject } from '../../../../codec/json/tree.ts'
 import { downgradeDefinition } from '../../../../codec/served/convert/downgrade-definition.ts'
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
@@ -86,7 +87,10 @@ function checkSpec(spec: Place): void {
       if (!schema.isSet) schema.required()
     }
   }
-  for (const version of versions.items) checkVersion(version, spec)
+  const isPerVersion = versions.items.some(version => version.in('subresources').isSet)
+  for (const version of versions.items) {
+    checkVersion(version, (isPerVersion ? version : spec).in('subresources'))
+  }
   checkVersions(spec)
   const names = spec.in('names')
   for (const name of ['plural', 'singular', 'kind', 'listKind']) {
@@ -101,13 +105,11 @@ function checkSpec(spec: Place): void {
   checkConversion(spec)
 }
 
-function checkVersion(version: Place, spec: Place): void {
+function checkVersion(version: Place, subresources: Place): void {
   const name = version.in('name')
   const errors = dns1035Label(name.text)
   if (errors.length > 0) name.invalid(errors.join(','), name.text)
   checkDeprecation(version)
-  const isPerVersion = spec.in('versions').items.some(other => other.in('subresources').isSet)
-  const subresources = (isPerVersion ? version : spec).in('subresources')
   checkValidation(version.in('schema'), subresources.in('status').isSet)
   checkScale(version.in('subresources', 'scale'))
   for (const column of version.in('additionalPrinterColumns').items) checkColumn(column)
@@ -187,7 +189,7 @@ function checkValidation(validation: Place, hasStatus: boolean): void {
   const problem = unsupportedKeyword(schema)
   if (problem === undefined) {
     const errors = structuralErrors(schema)
-    schema.errors.push(...errors)
+    appendAll(schema.errors, errors)
     if (errors.length === 0) checkDefaults(schema)
   }
   checkSchema(schema, rootContext)
@@ -237,15 +239,16 @@ function checkStoredVersions(stored: Place, versions: Place): void {
     stored.invalid('must have at least one stored version', stored.value ?? null)
     return
   }
-  const names = versions.items.map(version => version.in('name').text)
+  const names = new Set(versions.items.map(version => version.in('name').text))
+  const storedNames = new Set(stored.texts)
   for (const version of versions.items) {
     const name = version.in('name').text
-    if (version.in('storage').isTrue && !stored.texts.includes(name)) {
+    if (version.in('storage').isTrue && !storedNames.has(name)) {
       stored.invalid(`must have the storage version ${name}`)
     }
   }
   for (const item of stored.items) {
-    if (names.includes(item.text)) continue
+    if (names.has(item.text)) continue
     item.invalid(
       `missing from spec.versions; ${item.text} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${item.text} and removes ${item.text} from status.storedVersions`,
     )

@@ -10,7 +10,7 @@ import {
   checkLabels,
   checkNewMeta,
   checkObjectMetaUpdate,
-  isSame,
+  textOfSame,
 } from '../object-meta.ts'
 import type { Place } from '../place.ts'
 import { checkQuantity, checkRequirements } from '../pods/resources.ts'
@@ -91,9 +91,10 @@ function checkNodeUpdate(object: Place, old: Place): void {
   checkNode(object)
   checkObjectMetaUpdate(object.in('metadata'), old.in('metadata'))
   checkNodeAmounts(object)
-  const seen: Place[] = []
+  const seen = new Set<string>()
   for (const address of object.in('status', 'addresses').items) {
-    if (seen.some(other => isSame(other.value, address.value))) {
+    const text = textOfSame(address.value)
+    if (seen.has(text)) {
       const members = ['type', 'address'] as const
       const names = members.map((name): [string, string] => [
         name.replace(/^./, first => first.toUpperCase()),
@@ -101,12 +102,13 @@ function checkNodeUpdate(object: Place, old: Place): void {
       ])
       address.duplicate(new Map(names))
     }
-    seen.push(address)
+    seen.add(text)
   }
   const [ranges, before] = [object.in('spec', 'podCIDRs'), old.in('spec', 'podCIDRs')]
   const words = 'except from "" to valid'
   if (before.size > 0) {
-    const changed = before.texts.filter((text, i) => ranges.texts[i] !== text).length
+    const { texts } = ranges
+    const changed = before.texts.filter((text, i) => texts[i] !== text).length
     const errors = ranges.size === before.size ? changed : 1
     for (let i = 0; i < errors; i++) {
       ranges.forbidden(`node updates may not change podCIDR ${words}`)

@@ -66,8 +66,9 @@ function checkRangesUpdate(spec: Place, old: Place): void {
   const [ranges, before] = [spec.in('cidrs'), old.in('cidrs')]
   const detail = 'field is immutable'
   if (ranges.size === before.size) {
+    const { texts } = before
     for (const [i, range] of ranges.items.entries()) {
-      if (range.text !== before.texts[i]) range.invalid(detail)
+      if (range.text !== texts[i]) range.invalid(detail)
     }
   } else if (before.size === 1 && ranges.size === 2) {
     const [range] = ranges.items

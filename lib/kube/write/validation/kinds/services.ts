@@ -159,10 +159,11 @@ function checkClusterIPs(spec: Place, old: Place | undefined): void {
     clusterIPs.invalid('may specify no more than one IP for each IP family')
   }
   if (isHeadless(spec)) return
+  const places = clusterIPs.items
   for (const [i, family] of spec.in('ipFamilies').texts.entries()) {
     const isSix = areSix[i]
     if (isSix === undefined) break
-    const place = clusterIPs.items[i]
+    const place = places[i]
     if (family === (isSix ? 'IPv4' : 'IPv6')) {
       place?.invalid(`expected an ${family} value as indicated by \`ipFamilies[${i}]\``)
     }

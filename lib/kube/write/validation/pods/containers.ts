@@ -214,9 +214,9 @@ function checkDevices(container: Place, { volumes }: PodContext): void {
 
 function checkResizePolicy(policies: Place, restartPolicy: string): void {
   const seen = new Set<string>()
-  for (const [i, policy] of policies.items.entries()) {
+  for (const policy of policies.items) {
     const resource = policies.as(policies.path, policy.in('resourceName').value)
-    if (seen.has(resource.text)) policies.items[i]?.duplicate(resource.text)
+    if (seen.has(resource.text)) policy.duplicate(resource.text)
     seen.add(resource.text)
     resource.oneOf(['cpu', 'memory'], 'required')
     const restart = policies.as(policies.path, policy.in('restartPolicy').value)
