@@ -11,7 +11,7 @@ import type { OpenApiSchema } from './open-api-schema.ts'
 import { beginMatches } from './go-pattern.ts'
 import { checkNumber, isInteger, isWhole, kindOf } from './schema-numbers.ts'
 import { checkChoices, checkText } from './schema-scalars.ts'
-import { failed, SchemaResult, type SchemaError } from './schema-result.ts'
+import { beginErrors, failed, SchemaResult, type SchemaError } from './schema-result.ts'
 
 /** The value as it was; undefined where there was none to compare with. */
 export interface Correlated {
@@ -29,6 +29,7 @@ export function schemaErrors(
   old?: Correlated,
 ): FieldError[] {
   beginMatches()
+  beginErrors()
   const { errors } = checkCorrelated(value, schema, { path: '', old })
   return errors.map(({ error }) => ({ ...error, field: fieldUnder(field, error.field) }))
 }

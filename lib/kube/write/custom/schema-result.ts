@@ -2,11 +2,20 @@
  *  chosen. An error with a text that is there already is left out, as upstream leaves it out. */
 
 import type { FieldError } from '../field-errors.ts'
+import { errorsMaxLength, tooLarge } from '../refusals.ts'
 
 /** An error of a schema, with the text that upstream tells duplicates by. */
 export interface SchemaError {
   readonly text: string
   readonly error: FieldError
+}
+
+/** Characters that errors of the object may still have: each may name a thousand choices. */
+let lengthLeft = errorsMaxLength
+
+/** Before an object is checked. */
+export function beginErrors(): void {
+  lengthLeft = errorsMaxLength
 }
 
 export class SchemaResult {
@@ -23,9 +32,9 @@ export class SchemaResult {
   }
 
   add(found: SchemaError | undefined): void {
-    if (found === undefined) return
+    if (found === undefined || this.#errors?.has(found.text) === true) return
     this.#errors ??= new Map()
-    if (!this.#errors.has(found.text)) this.#errors.set(found.text, found)
+    this.#errors.set(found.text, found)
   }
 
   /** Takes what the other has found, which is not used any more. */
@@ -49,6 +58,8 @@ export class SchemaResult {
 
 /** What has an error, and nothing else. */
 export function failed(error: SchemaError): SchemaResult {
+  lengthLeft -= error.error.message.length
+  if (lengthLeft < 0) throw tooLarge('the errors of the object are too long')
   const result = new SchemaResult()
   result.add(error)
   return result

@@ -17,11 +17,9 @@ import {
   tooLong,
   tooMany,
 } from '../field-errors.ts'
-import { tooLarge } from '../refusals.ts'
+import { errorsMaxLength, tooLarge } from '../refusals.ts'
 import type { Format } from './formats.ts'
 
-/** Characters of all errors of an object together: an error may show a whole list, and each item of the list may have such an error. */
-const errorsMaxLength = 8 * 1024 * 1024
 /** How much each list of errors has. */
 const lengths = new WeakMap<FieldError[], number>()
 
