@@ -1,13 +1,14 @@
 /** How long an administrator's get takes while somebody attacks, against how long it takes without. The program, its etcd,
  *  its upstream, the attacker and the administrator are processes of their own. The attacker and the upstream stand for other machines, so
- *  they have a lower priority here. */
+ *  they have the lowest priority here: a get must be late for what the program does, not because five processes share two cores. The program
+ *  says how late its event loop was. */
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { setPriority, tmpdir } from 'node:os'
+import { constants, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -18,6 +19,7 @@ import { median, percentile } from '../bench.ts'
 import { Http1Client } from '../list/http1-client.ts'
 import { Program } from '../list/processes.ts'
 import type { AttackName, FloodOrder } from './flood.ts'
+import type { LoopReport } from './loop.ts'
 import type { UpstreamOrder } from './upstream.ts'
 
 export const attacksBench: Bench = {
@@ -59,6 +61,7 @@ const paces: Readonly<Record<BenchOptions['size'], Pace>> = {
 interface Times {
   readonly open: readonly Time[]
   readonly own: readonly Time[]
+  readonly loop: LoopReport
 }
 
 /** Milliseconds from a request to its response. */
@@ -82,6 +85,9 @@ interface Figures {
   readonly p99: number
   readonly busyP99: number
   readonly ownP99: number
+  /** Of the program's event loop, whatever it was late for. */
+  readonly loopP99: number
+  readonly collectedMax: number
 }
 
 async function run({ size, progress, only = [] }: BenchOptions): Promise<BenchResult> {
@@ -115,13 +121,14 @@ async function startAll(objects: number, tasks: (() => unknown)[]): Promise<Prog
   tasks.push(() => rm(folder, { recursive: true }))
   const token = join(folder, 'token')
   await writeFile(token, 'own')
-  const program = await Program.start([
+  const options = [
     `--etcd=${etcd}`,
     `--upstream=${upstream}`,
     `--upstream-token-file=${token}`,
     '--admin-listen=http://127.0.0.1:0',
     '--auth=delegate',
-  ])
+  ]
+  const program = await Program.start(options, new URL('loop.js', import.meta.url))
   tasks.push(() => program.stop())
   const { port } = program
   for (;;) {
@@ -135,7 +142,9 @@ const path = `${maps}/map-0`
 
 function startChild(name: 'etcd' | 'upstream' | 'flood', tasks: (() => unknown)[]): ChildProcess {
   const child = fork(fileURLToPath(new URL(`${name}.js`, import.meta.url)))
-  if (child.pid !== undefined && name !== 'etcd') setPriority(child.pid, 10)
+  if (child.pid !== undefined && name !== 'etcd') {
+    setPriority(child.pid, constants.priority.PRIORITY_LOW)
+  }
   tasks.push(() => {
     if (child.connected) child.disconnect()
   })
@@ -170,6 +179,7 @@ async function measure(attack: AttackName, { program, flood, pace }: Measured): 
 
 /** Gets one after another for a while, with short pauses. */
 async function gets({ port, process }: Program, forMs: number): Promise<Times> {
+  await loopReport(process)
   const endMs = performance.now() + forMs
   const client = await Http1Client.connect(port)
   const pid = process.pid ?? 0
@@ -183,12 +193,19 @@ async function gets({ port, process }: Program, forMs: number): Promise<Times> {
     alone.close()
     return status
   })
-  const times = { open: await open, own: await own }
+  const times = { open: await open, own: await own, loop: await loopReport(process) }
   client.close()
   return times
 }
 
 const headers = { ...admin }
+
+/** Since the last one. */
+async function loopReport(program: ChildProcess): Promise<LoopReport> {
+  const message = once(program, 'message') as Promise<[LoopReport]>
+  program.send('report')
+  return (await message)[0]
+}
 
 interface Gets {
   readonly pid: number
@@ -227,8 +244,12 @@ function figuresOf(rounds: readonly Times[]): Figures {
     p99: percentile(walls, 0.99),
     busyP99: percentile(busy, 0.99),
     ownP99: percentile(own, 0.99),
+    loopP99: Math.max(...rounds.map(({ loop }) => loop.lateP99)),
+    collectedMax: Math.max(...rounds.map(({ loop }) => loop.collectedMax)),
   }
 }
+
+const figureNames = ['p50', 'p99', 'busyP99', 'ownP99', 'loopP99', 'collectedMax'] as const
 
 function resultOf(rows: readonly Row[]): BenchResult {
   const floors: Floor[] = rows.map(({ attack, quiet, attacked }) => ({
@@ -251,14 +272,15 @@ function resultOf(rows: readonly Row[]): BenchResult {
       'with',
       'new p99',
       'with',
+      'loop p99',
+      'with',
+      'gc max',
+      'with',
     ],
     rows: rows.map(({ attack, steps, quiet, attacked }) => [
       attack,
       steps,
-      ...(['p50', 'p99', 'busyP99', 'ownP99'] as const).flatMap(name => [
-        quiet[name],
-        attacked[name],
-      ]),
+      ...figureNames.flatMap(name => [quiet[name], attacked[name]]),
     ]),
   }
   const resultHash = createHash('sha256')

@@ -6,8 +6,9 @@
  *  the queue waits for the next turn of the loop. A few tasks go first, because all clients wait for them: events of watches must not
  *  wait behind a thousand lists. In each turn at least one of the other tasks runs, too. */
 
-/** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 8 ms. */
-const turnMs = 4
+/** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 6 ms, and requests begin in it for 3
+ *  (lib/http/limits/starts.ts). */
+const turnMs = 2
 
 export class Turns {
   readonly #nowMs: () => number

@@ -40,7 +40,7 @@ export interface Turn {
 
 const nothing = (): void => {}
 
-/** Resolves when the user may run a list, or the initial events of a watch. Small reads never wait. */
+/** Resolves when the user may run a list, or the initial events of a watch. Small ones wait only for others that begin at the same moment. */
 export async function takeTurn(
   request: SharedRequest & { readonly signal: AbortSignal },
   { fairness, clock }: { readonly fairness?: Fairness | undefined; readonly clock: Clock },
@@ -50,6 +50,7 @@ export async function takeTurn(
   const user = userOf(request)
   if (!isLong(plan, snapshot)) {
     fairness.noteSmall(user)
+    await fairness.resume()
     return { pace: clock, end: nothing }
   }
   const end = await fairness.place(plan.type, user, request.signal)

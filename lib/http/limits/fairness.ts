@@ -8,6 +8,7 @@
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'
+import { Resumptions } from './resumptions.ts'
 import { type Tally, UserTally } from './user-tally.ts'
 
 /** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is what goes to the upstream. */
@@ -121,6 +122,7 @@ export class Fairness {
   readonly #passed: Readonly<Record<PassedKind, Tally>>
   readonly #tallies: readonly Tally[]
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
+  readonly #resumptions: Resumptions
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
   /** The last small request of another user than that. */
   #otherSmall: Small = this.#lastSmall
@@ -142,6 +144,7 @@ export class Fairness {
     const counted = [this.#requests, this.#bytes, this.#watches, this.#selectors]
     this.#tallies = [...counted, ...Object.values(this.#passed)]
     this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
+    this.#resumptions = new Resumptions(options.clock)
   }
 
   /** Counts a request of a user. Call the returned function when it is over. */
@@ -202,6 +205,11 @@ export class Fairness {
     const beginMs = Math.max(nowMs, this.#nextSliceMs)
     this.#nextSliceMs = beginMs + Math.min(sliceMaxMs, Math.max(sliceMinMs, 2 * workedMs))
     return sleep(clock, Math.max(1, beginMs - nowMs))
+  }
+
+  /** Resolves when a list or watch that takes no slot may begin; undefined: at once. */
+  resume(): Promise<void> | undefined {
+    return this.#resumptions.next()
   }
 
   /** Waits for a slot. Call the returned function to free it. Fails with `overloaded`, and with the reason of the signal. */

@@ -11,6 +11,8 @@ import { Lines } from './lines.ts'
 
 /** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
 const perTurn = { strangers: 12, known: 24 }
+/** A turn that was full tells for so long that many streams come. */
+const crowdedMs = 1_000
 /** What it takes to begin a connection, in streams. */
 const openingCost = 4
 
@@ -27,8 +29,16 @@ interface Source {
   lastStream: number
 }
 
+export interface ReadsOptions {
+  readonly clock: { monotonicMs(): number }
+  /** Tells of a session whether requests of it wait to begin. */
+  readonly isWaiting: (session: object) => boolean
+}
+
 export class Reads {
-  readonly #isWaiting: (session: object) => boolean
+  readonly #clock: ReadsOptions['clock']
+  readonly #isWaiting: ReadsOptions['isWaiting']
+  #lastFullMs = Number.NEGATIVE_INFINITY
   readonly #sources = new Map<object, Source>()
   #streams = 0
   readonly #stopped = new Set<Source>()
@@ -38,9 +48,14 @@ export class Reads {
   readonly #isFull = { strangers: false, known: false }
   #isTurn = false
 
-  /** `isWaiting` tells of a session whether requests of it wait to begin. */
-  constructor(isWaiting: (session: object) => boolean) {
+  constructor({ clock, isWaiting }: ReadsOptions) {
+    this.#clock = clock
     this.#isWaiting = isWaiting
+  }
+
+  /** More streams came lately than a turn reads: connections that begin now may have fewer until their clients are known. */
+  get isCrowded(): boolean {
+    return this.#clock.monotonicMs() - this.#lastFullMs < crowdedMs
   }
 
   /** Runs the task, which begins a session, in this turn or a later one. Addresses take turns. */
@@ -75,6 +90,7 @@ export class Reads {
     if (++this.#read[kind] < perTurn[kind]) return
     if (!this.#isFull[kind]) {
       this.#isFull[kind] = true
+      this.#lastFullMs = this.#clock.monotonicMs()
       const others = [...this.#sources.values()].filter(({ session }) => kindOf(session) === kind)
       // They go on in this order.
       for (const other of others.toSorted(byLastStream)) this.#stop(other)

@@ -4,7 +4,15 @@ import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2
 import { isAccepted, noteAccepted } from './accepted.ts'
 
 /** The streams that kube-apiserver allows. */
-export const strangerStreams = 100
+const strangerStreamsMax = 100
+/** While more streams come than the event loop reads in a turn. Beyond them nghttp2 refuses, before Node makes any object; clients send such a
+ *  request again (RFC 9113, 8.7). */
+const crowdedStreams = 16
+
+/** How many streams a connection may have until its client is authenticated. */
+export function strangerStreams(isCrowded: boolean): number {
+  return isCrowded ? crowdedStreams : strangerStreamsMax
+}
 /** An aggregator sends all of its watches over one connection (kubernetes issue 60042). */
 const acceptedStreams = 2_000
 /** A stream's window: one round trip of 10 ms carries 100 MB/s. */

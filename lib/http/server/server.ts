@@ -85,7 +85,7 @@ function http1Options(times: Times): http.ServerOptions {
 const http2Options: http2.ServerOptions = {
   maxSessionMemory: sessionMemoryMegabytes,
   settings: {
-    maxConcurrentStreams: strangerStreams,
+    maxConcurrentStreams: strangerStreams(false),
     maxHeaderListSize: headersMaxBytes,
   },
 }
@@ -117,7 +117,7 @@ export class Server {
     }
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#starts = new Starts(clock)
-    this.#reads = new Reads(session => this.#starts.isWaiting(session))
+    this.#reads = new Reads({ clock, isWaiting: session => this.#starts.isWaiting(session) })
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
       case 'https':
@@ -254,7 +254,9 @@ export class Server {
 
   #openSession(h2: http2.Http2Server, socket: net.Socket): void {
     this.#reads.open(socket.remoteAddress ?? '', () => {
-      if (!socket.destroyed) h2.emit('connection', socket)
+      if (socket.destroyed) return
+      h2.updateSettings({ maxConcurrentStreams: strangerStreams(this.#reads.isCrowded) })
+      h2.emit('connection', socket)
     })
   }
 

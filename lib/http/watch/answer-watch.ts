@@ -55,10 +55,11 @@ export async function answerWatch(
   // Thousands of watches may begin at once, so each waits for its turn.
   if (hasState) await clock.yield()
   checkWatch(plan, snapshot, services)
-  if (hasState) await checkState(context, { answer, filter }, services)
+  const initial = new InitialState(answer, filter, services)
+  if (hasState) await checkState(context, { answer, initial }, services)
   if (signal.aborted) return
-  const frames = hasState ? initialFrames(answer, filter, services) : [][Symbol.iterator]()
-  const beginning = frames.next()
+  const frames = hasState ? initial.frames() : [][Symbol.iterator]()
+  const beginning = await firstOf(frames, clock)
   if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
     throw notShown(plan.resource, beginning.value)
   }
@@ -88,12 +89,11 @@ export async function answerWatch(
 /** With an upstream, objects that cannot be shown exactly are found before anything is sent. */
 async function checkState(
   context: RequestContext,
-  { answer, filter }: { readonly answer: WatchAnswer; readonly filter: Filter | undefined },
+  { answer, initial }: { readonly answer: WatchAnswer; readonly initial: InitialState },
   services: WatchServices,
 ): Promise<void> {
   if (services.proxy === undefined || isUnanswerable(answer.shown)) return
-  const frames = initialFrames(answer, filter, services)
-  const problem = await problemIn(context, frames, services.clock)
+  const problem = await problemIn(context, initial.frames(), services.clock)
   if (problem !== undefined) throw notShown(answer.plan.resource, problem)
 }
 
@@ -134,7 +134,7 @@ async function sendState(
       connection.end()
       return false
     }
-    const isFull = !connection.writeNow(next.value)
+    const isFull = next.value.length > 0 && !connection.writeNow(next.value)
     if (isFull && (await writable(exchange, clock)) !== 'sent') return false
     // A thousand sockets may drain at once, so each continues in its turn.
     if (isFull || slice.isOver) await slice.next()
@@ -142,40 +142,84 @@ async function sendState(
   return !signal.aborted && connection.isOpen
 }
 
-/** This many selected objects are written as one piece. */
-const runEntries = 64
-
-/** The ADDED events of the current objects. */
-function* initialFrames(
-  answer: WatchAnswer,
-  filter: Filter | undefined,
-  { segments }: WatchServices,
-): Generator<Uint8Array | NotExact, void> {
-  const encoder = addedItemEncoder(answer)
-  for (const run of initialRuns(answer, filter)) {
-    yield run instanceof NotExact ? run : itemsOfRun(run, encoder, { cache: segments })
+/** The first frame that is not empty. */
+async function firstOf(frames: Frames, clock: Clock): Promise<StateFrames['beginning']> {
+  const slice = new Slice(clock)
+  for (;;) {
+    const next = frames.next()
+    const isEmpty = next.value instanceof Uint8Array && next.value.length === 0
+    if (!isEmpty) return next
+    if (slice.isOver) await slice.next()
   }
 }
 
-function* initialRuns(
-  { plan, snapshot }: WatchAnswer,
-  filter: Filter | undefined,
-): Generator<Run | NotExact> {
-  if (filter === undefined) {
-    yield* snapshot.leaves(plan.range)
-    return
+/** This many selected objects are written as one piece. */
+const runEntries = 64
+/** After so many objects that are not selected comes an empty piece, so that the work can give way. */
+const lookedAtMax = 256
+/** Up to so many selected objects are remembered, so that they are looked for once. */
+const rememberedMax = 500
+
+const emptyPiece = new Uint8Array(0)
+
+/** The ADDED events of the current objects, which may be asked for twice: to check them, and to send them. */
+class InitialState {
+  readonly #answer: WatchAnswer
+  readonly #filter: Filter | undefined
+  readonly #segments: WatchServices['segments']
+  /** What was selected, once all objects were looked at and if it was not much. */
+  #selected: readonly KeyValue[] | undefined
+
+  constructor(answer: WatchAnswer, filter: Filter | undefined, { segments }: WatchServices) {
+    this.#answer = answer
+    this.#filter = filter
+    this.#segments = segments
   }
-  let entries: KeyValue[] = []
-  const few = candidates(snapshot, plan.range, plan)
-  for (const entry of few?.entries ?? snapshot.iterate(plan.range)) {
-    const isSelected = filter(entry)
-    if (isSelected instanceof NotExact) yield isSelected
-    else if (isSelected) entries.push(entry)
-    if (entries.length < runEntries) continue
-    yield { entries, from: 0, to: entries.length, leaf: undefined }
-    entries = []
+
+  *frames(): Generator<Uint8Array | NotExact, void> {
+    const encoder = addedItemEncoder(this.#answer)
+    for (const run of this.#runs()) {
+      if (run === undefined) yield emptyPiece
+      else yield run instanceof NotExact ? run : itemsOfRun(run, encoder, { cache: this.#segments })
+    }
   }
-  if (entries.length > 0) yield { entries, from: 0, to: entries.length, leaf: undefined }
+
+  /** Undefined where nothing was selected for a while. */
+  *#runs(): Generator<Run | NotExact | undefined> {
+    const { plan, snapshot } = this.#answer
+    if (this.#filter === undefined) yield* snapshot.leaves(plan.range)
+    else if (this.#selected === undefined) yield* this.#select(this.#filter)
+    else yield* runsOf(this.#selected)
+  }
+
+  *#select(filter: Filter): Generator<Run | NotExact | undefined> {
+    const { plan, snapshot } = this.#answer
+    const few = candidates(snapshot, plan.range, plan)
+    const selected: KeyValue[] = []
+    let entries: KeyValue[] = []
+    let lookedAt = 0
+    for (const entry of few?.entries ?? snapshot.iterate(plan.range)) {
+      const isSelected = filter(entry)
+      if (isSelected instanceof NotExact) yield isSelected
+      else if (isSelected) {
+        entries.push(entry)
+        if (selected.length <= rememberedMax) selected.push(entry)
+      }
+      if (entries.length === runEntries) {
+        yield* runsOf(entries)
+        entries = []
+      } else if (++lookedAt % lookedAtMax === 0) yield undefined
+    }
+    yield* runsOf(entries)
+    if (selected.length <= rememberedMax) this.#selected = selected
+  }
+}
+
+function* runsOf(entries: readonly KeyValue[]): Generator<Run> {
+  for (let from = 0; from < entries.length; from += runEntries) {
+    const to = Math.min(from + runEntries, entries.length)
+    yield { entries, from, to, leaf: undefined }
+  }
 }
 
 /** How initial events are written. Rows show ages, so they are never kept. */

@@ -91,9 +91,10 @@ export class RevisionProbe {
   async #run(): Promise<void> {
     const { signal, clock } = this.#options
     this.#isRunning = true
+    // All askers of this turn of the event loop share the probe: with an etcd in this process each would have its own otherwise. Those that
+    // came while a probe was in flight have waited for longer than a turn.
+    await clock.yield('first')
     while (this.#next.length > 0 && !signal.aborted) {
-      // All askers of this turn of the event loop share the probe: with an etcd in this process each would have its own otherwise.
-      await clock.yield('first')
       const askers = this.#next
       this.#next = []
       const revision = await this.#probe(askers.length)

@@ -2,7 +2,13 @@ import type { ServerHttp2Session } from 'node:http2'
 import t from 'tap'
 import { Reads } from '../../../../lib/http/limits/reads.ts'
 import { noteAccepted } from '../../../../lib/http/server/accepted.ts'
-import { settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/fake-clock.ts'
+
+const clock = new FakeClock()
+
+function createReads(isWaiting: () => boolean = () => false): Reads {
+  return new Reads({ clock, isWaiting })
+}
 
 /** A connection that says whether it is read. */
 interface Connection {
@@ -28,7 +34,7 @@ function begin(reads: Reads, { session }: Connection, count: number): void {
 t.test(
   'when a turn has read many streams of strangers, none of them is read until the next',
   async t => {
-    const reads = new Reads(() => false)
+    const reads = createReads()
     const [a, b, known] = [connect(reads), connect(reads), connect(reads)]
     noteAccepted(known.session)
     begin(reads, a, 11)
@@ -46,9 +52,22 @@ t.test(
   },
 )
 
+t.test('connections are crowded for a second after a turn that was full', async t => {
+  const reads = createReads()
+  const one = connect(reads)
+  begin(reads, one, 11)
+  t.notOk(reads.isCrowded)
+  begin(reads, one, 1)
+  t.ok(reads.isCrowded)
+  await clock.advance(999)
+  t.ok(reads.isCrowded)
+  await clock.advance(1)
+  t.notOk(reads.isCrowded)
+})
+
 t.test('a connection whose requests wait to begin is not read', async t => {
   let waits = true
-  const reads = new Reads(() => waits)
+  const reads = createReads(() => waits)
   const one = connect(reads)
   begin(reads, one, 100)
   await settle()
@@ -63,7 +82,7 @@ t.test('a connection whose requests wait to begin is not read', async t => {
 })
 
 t.test('connections begin a few in each turn, and addresses take turns', async t => {
-  const reads = new Reads(() => false)
+  const reads = createReads()
   const begun: string[] = []
   for (let i = 1; i <= 9; i++) reads.open('a', () => begun.push(`a${i}`))
   reads.open('b', () => begun.push('b1'))

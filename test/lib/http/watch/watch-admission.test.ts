@@ -4,8 +4,9 @@ import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import type { Clock } from '../../../../lib/base/clock.ts'
 import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
-import { answerWatch } from '../../../../lib/http/watch/answer-watch.ts'
+import { answerWatch, type WatchServices } from '../../../../lib/http/watch/answer-watch.ts'
 import type { RequestContext } from '../../../../lib/http/api/request-context.ts'
+import type { MakeReader } from '../../../../lib/kube/selectors/filter.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
 import { planRead, type WatchPlan } from '../../../../lib/kube/read-plan.ts'
 import { Turns } from '../../../../lib/ops/turns.ts'
@@ -82,16 +83,28 @@ class Log {
 const streaming =
   'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
 
+/** How a streaming list is opened in another way. */
+interface Special {
+  readonly query?: string
+  readonly makeReader?: MakeReader
+  readonly proxy?: object
+}
+
 /** Opens a streaming list, as a request that has been understood and has waited for its snapshot. */
-function stream(world: WatchWorld, exchange: ScriptedExchange, log: Log): void {
+function stream(
+  world: WatchWorld,
+  exchange: ScriptedExchange,
+  log: Log,
+  { query: more = '', makeReader, proxy }: Special = {},
+): void {
   const resource = builtIn('configmaps')
-  const { query } = parseTarget(`/api/v1/configmaps?${streaming}`)!
+  const { query } = parseTarget(`/api/v1/configmaps?${streaming}${more}`)!
   const scope = { verb: 'list', namespace: '', name: '' } as const
   const route = { type: 'resource', schema: schemaOf(), resource, ...scope } as const
   const plan = planRead(route as never, query) as WatchPlan
   const { watches } = world
   const context = {
-    state: { makeReader: () => undefined },
+    state: { makeReader: makeReader ?? (() => undefined) },
     exchange,
     target: { query },
     reply: { response: () => ({ status: 200, headers: {} }) },
@@ -109,8 +122,9 @@ function stream(world: WatchWorld, exchange: ScriptedExchange, log: Log): void {
     clock: log.clock,
     logger: silentLogger,
     segments: new SegmentCache<Segment>(1e9),
+    ...(proxy === undefined ? {} : { proxy }),
   }
-  void answerWatch(context as unknown as RequestContext, answer, services)
+  void answerWatch(context as unknown as RequestContext, answer, services as WatchServices)
 }
 
 t.test('watches that begin at once take turns, and nobody waits for them', async t => {
@@ -151,6 +165,35 @@ t.test('watches that begin at once take turns, and nobody waits for them', async
   )
   const begun = new Set(log.written.slice(0, firstEnd).map(({ by }) => by))
   t.equal(begun.size, names.length, 'all have begun before the first is through')
+})
+
+t.test('a selection of few among many objects is looked for once, and gives way', async t => {
+  const world = new WatchWorld()
+  const log = new Log()
+  const count = 3_000
+  for (let at = 1; at <= count; at++) {
+    world.store.apply(at as never, [put(at, `m${String(at).padStart(4, '0')}`)], 0)
+  }
+  const reads: number[] = []
+  const makeReader: MakeReader = () => ({
+    read: () => {
+      reads.push(log.round)
+      log.clock.nowMs += 0.02
+      return undefined
+    },
+    label: () => (reads.length % count === 2_900 ? 'b' : undefined),
+    field: () => '',
+  })
+  const nothing = { concerns: () => false }
+  const proxy = { inexact: nothing, held: { given: nothing } }
+  const exchange = log.exchange('one')
+  stream(world, exchange, log, { query: '&labelSelector=a%3Db', makeReader, proxy })
+  for (let i = 0; i < 10; i++) await log.settle()
+  t.strictSame(told(exchange), ['ADDED m2900@2900', `BOOKMARK @${count}`])
+  t.equal(reads.length, count, 'to check it and to send it')
+  const perRound = new Map<number, number>()
+  for (const round of reads) perRound.set(round, (perRound.get(round) ?? 0) + 1)
+  t.ok(Math.max(...perRound.values()) <= 500, 'no turn of the loop is held for 10 ms')
 })
 
 t.test('who does not read holds up nobody', async t => {
