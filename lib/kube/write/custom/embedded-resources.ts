@@ -1,6 +1,6 @@
 /** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and metadata of their own. */
 
-import { appendAll } from '../../../base/lists.ts'
+import { appendAll } from '../lists.ts'
 import { isObject } from '../../../base/untyped.ts'
 import type { Schema } from '../../../codec/schema/schema.ts'
 import { type JsonValue, sortTree, textFromTree } from '../../../codec/json/tree.ts'

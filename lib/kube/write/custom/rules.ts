@@ -1,7 +1,7 @@
 /** What kube-apiserver does to a custom resource that is written, by its definition: prunes what the schema does not describe, fills in
  *  defaults, and checks everything that does not need an evaluation of CEL. */
 
-import { appendAll } from '../../../base/lists.ts'
+import { appendAll } from '../lists.ts'
 import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
 import {
   type JsonObject,

@@ -1,6 +1,6 @@
 /** Bodies of custom resources: read into maps, pruned by the schema of their version, defaulted. */
 
-import { appendAll } from '../../../base/lists.ts'
+import { appendAll } from '../lists.ts'
 import type { JsonObject, ParsedDocument } from '../../../codec/json/tree.ts'
 import { groupVersionText } from '../../resources/resource.ts'
 import {

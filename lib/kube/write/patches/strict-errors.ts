@@ -1,6 +1,6 @@
 /** Errors of a strict decoder about the document of a patch. */
 
-import { appendAll } from '../../../base/lists.ts'
+import { appendAll } from '../lists.ts'
 import type { JsonValue, ParsedDocument } from '../../../codec/json/tree.ts'
 import { goQuote } from '../../../go/text.ts'
 import type { Operation } from './json-patch.ts'

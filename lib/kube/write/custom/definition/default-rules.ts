@@ -1,6 +1,6 @@
 /** Defaults must be values that their schemas accept and prune nothing of. */
 
-import { appendAll } from '../../../../base/lists.ts'
+import { appendAll } from '../../lists.ts'
 import { copyTree, type JsonObject, sortTree, textFromTree } from '../../../../codec/json/tree.ts'
 import { prune } from '../../../../codec/served/structural/apply.ts'
 import { compileRoot } from '../../../../codec/served/structural/schema.ts'

@@ -1,7 +1,7 @@
 /** Validates CustomResourceDefinitions, in the shape in which they are stored, where what all versions share stands
  *  at the top: upstream validates that shape, and its errors name the fields of it. */
 
-import { appendAll } from '../../../../base/lists.ts'
+import { appendAll } from '../../lists.ts'
 import type { JsonObject } from '../../../../codec/json/tree.ts'
 import { downgradeDefinition } from '../../../../codec/served/convert/downgrade-definition.ts'
 import { dns1035Label, dnsSubdomain } from '../../validation/formats.ts'
