@@ -18,6 +18,7 @@ import { createGuard } from './support/upstream/guard.ts'
 import { identity } from './support/upstream/reviews.ts'
 import type { Binding } from './support/upstream/rules.ts'
 import { TestUpstream, upstreamReady } from './support/upstream/upstream.ts'
+import { moment } from './support/http/moment.ts'
 
 /** Every planted value holds this. */
 const planted = 'pl4nt3d'
@@ -114,7 +115,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
     await embedded.close()
     rmSync(directory, { recursive: true })
   })
-  while (!said.includes('curl')) await systemClock.yield()
+  while (!said.includes('curl')) await moment()
   const port = Number(/serves the Kubernetes API at http:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1])
   const admin = Number(/"port":(\d+)/.exec(said)?.[1])
 

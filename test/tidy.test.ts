@@ -248,7 +248,8 @@ function namesImportedBy(file: string): string[] {
   const lists = text.matchAll(
     /(?:^|\n)(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s+from\s+'(\.[^']+)'/g,
   )
-  return [...lists].flatMap(([, list = '', target = '']) =>
+  const late = text.matchAll(/const \{([^}]*)\} = await import\('(\.[^']+)'\)/g)
+  return [...lists, ...late].flatMap(([, list = '', target = '']) =>
     list
       .split(',')
       .map(name =>

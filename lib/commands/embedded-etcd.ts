@@ -9,7 +9,7 @@ import { Engine } from '../etcd/engine/engine.ts'
 import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
-import { type EtcdServer, startEtcdServer } from '../etcd/face/server.ts'
+import type { EtcdServer } from '../etcd/face/server.ts'
 import { systemRandom } from '../ops/system.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
 
@@ -67,6 +67,7 @@ async function serveEngine(
   { address, tlsFiles: files }: EtcdListen,
   { clock, logger }: EmbeddedEtcdOptions,
 ): Promise<EtcdServer> {
+  const { startEtcdServer } = await import('../etcd/face/server.ts')
   const tls = files && (await readTls(files))
   const server = await startEtcdServer({ engine, listen: address, tls })
   const stopFollowing = followTls({

@@ -6,7 +6,6 @@ import type { Logger } from '../base/logger.ts'
 import { type EtcdConnection, etcdConnection } from '../config/etcd.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import type { Client } from '../etcd/client.ts'
-import { GrpcClient } from '../etcd/grpc/client.ts'
 import { systemClock } from '../ops/system.ts'
 
 export interface OpenClient {
@@ -21,10 +20,12 @@ export interface EtcdClientParts {
   readonly clock?: Clock | undefined
 }
 
-export function openEtcdClient(
+/** Loads gRPC, which a process with an etcd of its own does not need. */
+export async function openEtcdClient(
   connection: EtcdConnection,
   { values, logger, clock = systemClock }: EtcdClientParts,
-): OpenClient {
+): Promise<OpenClient> {
+  const { GrpcClient } = await import('../etcd/grpc/client.ts')
   const client = new GrpcClient(connection)
   const stopFollowing = follow({
     what: `certificates for etcd at ${connection.endpoints.join(', ')}`,

@@ -16,9 +16,8 @@ import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 import { openEtcdClient } from './etcd-client.ts'
 import { replayPlanOf, startReplay } from './replay.ts'
-import { type EmbeddedEtcd, startEmbeddedEtcd } from './embedded-etcd.ts'
-import { prepareThreads, type ThreadsOptions } from '../compose/threads.ts'
-import { startEtcdService } from '../compose/etcd/etcd-service.ts'
+import type { EmbeddedEtcd } from './embedded-etcd.ts'
+import type { ThreadsOptions } from '../compose/threads.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { clusterOf, fill, rateOf, startChurnOf } from './generate.ts'
@@ -35,7 +34,7 @@ export async function serve(context: CommandContext): Promise<number> {
     else await serveEtcdOnly(context, etcdListen)
     return 0
   }
-  const threads = threadsFor(values)
+  const threads = await threadsFor(values)
   const plan = await startPlan(context)
   const takeRoomBack = giveCollectorRoom()
   try {
@@ -57,9 +56,10 @@ export async function serve(context: CommandContext): Promise<number> {
 }
 
 /** Face threads, unless one thread does all. */
-function threadsFor(values: OptionValues): ThreadsOptions | undefined {
+async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
   const count = threadsOf(values, availableParallelism())
   if (count === 1) return undefined
+  const { prepareThreads } = await import('../compose/threads.ts')
   const options: ThreadOptions = { values: values.entries }
   return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), options })
 }
@@ -77,7 +77,7 @@ async function inEtcd(
   connection: EtcdConnection,
   task: (etcd: MirroredEtcd) => Promise<void>,
 ): Promise<void> {
-  const etcd = openEtcdClient(connection, context)
+  const etcd = await openEtcdClient(connection, context)
   try {
     await task({ client: etcd.client, name: connection.endpoints.join(', ') })
   } finally {
@@ -94,6 +94,7 @@ async function inEmbeddedEtcd(
   const listen = etcdListenOf(values)
   const replay = replayPlanOf(values)
   const load = replay === undefined ? values.text('load') : undefined
+  const { startEmbeddedEtcd } = await import('./embedded-etcd.ts')
   const embedded = await startEmbeddedEtcd({ listen, load, clock: systemClock, logger })
   try {
     const stopReplay = replay && (await startReplay(replay, embedded.createClient(), context))
@@ -110,7 +111,8 @@ async function inEmbeddedEtcd(
 async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promise<void> {
   const { values, logger, signal } = context
   const connection = etcdConnection(values)
-  const etcd = openEtcdClient(connection, context)
+  const { startEtcdService } = await import('../compose/etcd/etcd-service.ts')
+  const etcd = await openEtcdClient(connection, context)
   const takeRoomBack = giveCollectorRoom()
   try {
     const service = await startEtcdService({
@@ -150,10 +152,12 @@ async function serveApi(
   plan: ServePlan & { readonly threads: ThreadsOptions | undefined },
   etcd: MirroredEtcd,
 ): Promise<void> {
-  const others = [...plan.etcd.others].map(([endpoints, prefixes]) => ({
-    ...openEtcdClient(etcdConnection(context.values, [endpoints]), context),
-    prefixes,
-  }))
+  const others = await Promise.all(
+    [...plan.etcd.others].map(async ([endpoints, prefixes]) => ({
+      ...(await openEtcdClient(etcdConnection(context.values, [endpoints]), context)),
+      prefixes,
+    })),
+  )
   try {
     const { options, threads } = plan
     await serveMirrored(context, etcd, {

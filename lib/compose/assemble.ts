@@ -33,7 +33,7 @@ import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
 import type { FaultControl } from '../http/faults/fault-control.ts'
 import { createPage } from './page.ts'
-import { createWriteSide, type WriteSide } from './write-side.ts'
+import type { WriteSide } from './write-side.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import type { Recent } from '../ops/recent.ts'
 import {
@@ -45,11 +45,12 @@ import {
   withoutDropped,
 } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
+import type { Sides } from './sides.ts'
 import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
 import { segmentsMaxBytes } from './shared-segments.ts'
-import { Threads } from './threads.ts'
+import type { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
 
 /** What a service consists of. */
@@ -78,14 +79,14 @@ export interface ServiceParts {
 
 /** Builds everything, from the registry and the mirror up. Nothing is started: what follows the mirror is added to the list of followers
  *  as it is made. */
-export function assemble(options: ServiceOptions, serverAddress: string): ServiceParts {
+export function assemble(options: ServiceOptions, address: string, sides: Sides): ServiceParts {
   const { logger, clock = systemClock } = options
   const metrics = new Metrics()
   const dropped = new Set<Key>()
   const kept = withoutDropped(options, dropped)
-  const registry = createRegistry(kept, serverAddress)
+  const registry = createRegistry(kept, address)
   const followers = new Followers()
-  const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry })
+  const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry, sides })
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
   const sized = sizedOf(options, { storeOf, clock })
   const { segments, sizes } = sized
@@ -96,7 +97,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
   const common = { clock, random: systemRandom, logger, registry, mirrors }
   const forAccess = { ...common, metrics: metrics.access, askDesk: options.copies?.askDesk }
   const authorizer = createAuthorizer(options.authorization, forAccess)
-  const upstreamSide = createUpstreamSide(kept, {
+  const upstreamSide = createUpstreamSide(sides, kept, {
     ...common,
     metrics: metrics.upstream,
     etcd: new KeyFolders(clientsOf(options)),
@@ -122,7 +123,7 @@ export function assemble(options: ServiceOptions, serverAddress: string): Servic
     logger,
     onMoved: entry => threads?.keeper.moved(entry),
   })
-  const writeSide = createWriteSide(options, { clock, registry, storeOf })
+  const writeSide = sides.createWriteSide?.(options, { clock, registry, storeOf })
   followers.add(
     authorizer && new RuleChanges(options.prefix, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),
@@ -172,12 +173,13 @@ interface MirrorsParts {
   readonly metrics: Metrics
   readonly followers: Followers
   readonly registry: LiveRegistry
+  readonly sides: Sides
 }
 
 /** The mirrors; in a face thread copies of them; in front of face threads also what feeds these. */
 function mirrorsOf(
   options: ServiceOptions,
-  { metrics, followers: sink, registry }: MirrorsParts,
+  { metrics, followers: sink, registry, sides }: MirrorsParts,
 ): { readonly mirrors: Mirrors; readonly threads: Threads | undefined } {
   const { clock = systemClock, limits = defaultLimits, logger, copies } = options
   const common = { clock, limits, metrics: metrics.mirror, sink }
@@ -201,8 +203,8 @@ function mirrorsOf(
       onFactsChanged: () => threads?.keeper.factsChanged(),
     },
   )
-  if (options.threads !== undefined) {
-    threads = new Threads(options.threads, {
+  if (options.threads !== undefined && sides.Threads !== undefined) {
+    threads = new sides.Threads(options.threads, {
       mirrors,
       keyspaceOf: registry.keyspaceOf,
       clients: clientsOf(options),
@@ -238,7 +240,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     }),
     audit: options.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
-    writes: parts.writeSide?.writes,
+    answerWrite: parts.writeSide?.answerWrite,
     health,
     requests: metrics.requests,
     metrics: metricsText(parts, options),

@@ -33,13 +33,14 @@ import type { Faults } from '../http/faults/faults.ts'
 import type { FaultType } from '../http/faults/rule.ts'
 import { FaultControl } from '../http/faults/fault-control.ts'
 import type { ServiceOptions } from './service-options.ts'
+import type { Sides } from './sides.ts'
 import type { Threads } from './threads.ts'
 import {
   type MemoryFigures,
   MemoryKeeper,
   type MemoryKeeperOptions,
 } from '../upkeep/memory-keeper.ts'
-import { type UpstreamParts, UpstreamSide } from './upstream-side.ts'
+import type { UpstreamParts, UpstreamSide } from './upstream-side.ts'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(options: ServiceOptions, serverAddress: string): LiveRegistry {
@@ -126,10 +127,11 @@ export function withoutDropped(options: ServiceOptions, dropped: ReadonlySet<Key
 
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
+  { UpstreamSide: Side }: Sides,
   { upstream, isKept, prefix, configured: declared = [] }: ServiceOptions,
   parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared'>,
 ): UpstreamSide | undefined {
-  return upstream && new UpstreamSide(upstream, { ...parts, isKept, prefix, declared })
+  return upstream && Side && new Side(upstream, { ...parts, isKept, prefix, declared })
 }
 
 interface Watched {

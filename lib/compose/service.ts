@@ -12,12 +12,13 @@ import { followTls, readTls } from '../http/server/tls.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { storeIn } from '../mirror/contents.ts'
 import { systemClock } from '../ops/system.ts'
-import { type EtcdDoor, startEtcdDoor } from './etcd/etcd-door.ts'
+import type { EtcdDoor } from './etcd/etcd-door.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { listenForAdmin } from './service-parts.ts'
 import { shownOf, type ThreadShown } from './thread-shown.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
+import { loadSides, type Sides } from './sides.ts'
 import type { Front } from './threads.ts'
 import type { FaultControl } from '../http/faults/fault-control.ts'
 import type { Evidence } from '../upstream/evidence/evidence.ts'
@@ -47,9 +48,10 @@ export class Service {
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
   static async start(options: ServiceOptions): Promise<Service> {
+    const sides = await loadSides(options)
     const { parts, front, stopTls } = await (options.threads === undefined
-      ? listenHere(options)
-      : prepareThreads(options))
+      ? listenHere(options, sides)
+      : prepareThreads(options, sides))
     parts.metrics.watchExchanges(() => front.exchanges)
     // A process that cannot start must not be kept alive by its listeners.
     const admin = await listenForAdmin(options, {
@@ -59,7 +61,7 @@ export class Service {
       front.close()
       throw error
     })
-    const etcdDoor = await openEtcdDoor(options, parts.metrics)?.catch((error: unknown) => {
+    const etcdDoor = await openEtcdDoor(options, parts.metrics).catch((error: unknown) => {
       front.close()
       admin?.close()
       throw error
@@ -218,15 +220,17 @@ export class Service {
 }
 
 /** etcd's own API beside ours; undefined where it is not asked for. */
-function openEtcdDoor(
+async function openEtcdDoor(
   { etcdDoor, client, logger, clock = systemClock }: ServiceOptions,
   metrics: Metrics,
-): Promise<EtcdDoor> | undefined {
-  return etcdDoor && startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
+): Promise<EtcdDoor | undefined> {
+  if (etcdDoor === undefined) return undefined
+  const { startEtcdDoor } = await import('./etcd/etcd-door.ts')
+  return startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
 }
 
 /** Listens in this thread. */
-async function listenHere(options: ServiceOptions): Promise<Assembled> {
+async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assembled> {
   const { listen, tls: files, logger, clock = systemClock } = options
   const tls = files === undefined ? undefined : await readTls(files)
   // The API tells clients its address, which is known only once the system has chosen the port.
@@ -240,7 +244,7 @@ async function listenHere(options: ServiceOptions): Promise<Assembled> {
     clock,
     takesUpgrades: options.upstream !== undefined,
   })
-  const parts = assemble(options, options.address ?? `${listen.host}:${server.port}`)
+  const parts = assemble(options, options.address ?? `${listen.host}:${server.port}`, sides)
   handler =
     options.guardedHosts === undefined
       ? parts.handler
@@ -258,9 +262,9 @@ async function listenHere(options: ServiceOptions): Promise<Assembled> {
 }
 
 /** Other threads listen. */
-async function prepareThreads(options: ServiceOptions): Promise<Assembled> {
+async function prepareThreads(options: ServiceOptions, sides: Sides): Promise<Assembled> {
   const { host, port } = options.listen
-  const parts = assemble(options, options.address ?? `${host}:${port}`)
+  const parts = assemble(options, options.address ?? `${host}:${port}`, sides)
   const { threads } = parts
   if (threads === undefined) throw new CacheError('invalid_request', 'no threads are asked for')
   return { parts, front: threads, stopTls: () => {} }

@@ -5,6 +5,8 @@ import type { Clock } from '../base/clock.ts'
 import { type Key, keyFromText, minKey } from '../base/keys.ts'
 import { Actors } from '../controllers/actors/actors.ts'
 import { Controllers } from '../controllers/controllers.ts'
+import type { AnswerWrite } from '../http/api/api.ts'
+import { createWriteAnswers } from '../http/api/write.ts'
 import type { WriteServices } from '../kube/write/operations/session.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
@@ -16,7 +18,7 @@ import { createWriteStore } from '../etcd/write-store.ts'
 import { createGenerated } from '../kube/write/generated-values.ts'
 
 export interface WriteSide {
-  readonly writes: WriteServices
+  readonly answerWrite: AnswerWrite
   readonly controllers: Controllers | undefined
   readonly actors: Actors | undefined
   start(): Promise<void>
@@ -25,7 +27,7 @@ export interface WriteSide {
   stop(): void
 }
 
-/** Undefined if the service only reads. */
+/** Of a service that is writable. */
 export function createWriteSide(
   options: ServiceOptions,
   {
@@ -37,8 +39,7 @@ export function createWriteSide(
     readonly registry: LiveRegistry
     readonly storeOf: (keyspace: Key) => Keyspace | undefined
   },
-): WriteSide | undefined {
-  if (options.isWritable !== true) return undefined
+): WriteSide {
   const abort = new AbortController()
   const writes = createWriteServices(options, clock)
   const state = (): LiveRegistry['state'] => registry.state
@@ -72,7 +73,7 @@ export function createWriteSide(
   const actors =
     simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
   return {
-    writes,
+    answerWrite: createWriteAnswers(writes),
     controllers,
     actors,
     async start() {

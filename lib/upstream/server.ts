@@ -5,8 +5,9 @@
  *  pool searches its connections one by one). HTTP/1.1 with one request at a time on each connection: we write the framing of every
  *  request ourselves, and a broken response affects no other request. */
 
+import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
-import { type Dispatcher, Pool } from 'undici'
+import type * as Undici from 'undici'
 import type { Clock } from '../base/clock.ts'
 import { ConnectionError } from './connections/connection.ts'
 import { ConnectionPool } from './connections/connection-pool.ts'
@@ -73,7 +74,7 @@ export class UpstreamServer {
   #tls: UpstreamTls
   readonly #timeouts: UpstreamTimeouts
   readonly #clock: Clock
-  readonly #pools = new Map<UpstreamIdentity, Pool>()
+  readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
   /** Of certificates before, with requests that are not over. */
   #retired: ConnectionPool[] = []
   readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
@@ -89,7 +90,7 @@ export class UpstreamServer {
   }
 
   /** For calls of our own. */
-  pool(as: UpstreamIdentity): Dispatcher {
+  pool(as: UpstreamIdentity): Undici.Dispatcher {
     const pool = this.#pools.get(as) ?? this.#createPool(as)
     this.#pools.set(as, pool)
     return pool
@@ -155,8 +156,9 @@ export class UpstreamServer {
     this.#pools.clear()
   }
 
-  #createPool(as: UpstreamIdentity): Pool {
+  #createPool(as: UpstreamIdentity): Undici.Pool {
     const { connectMs, answerMs } = this.#timeouts
+    const { Pool } = loadUndici()
     return new Pool(this.url.origin, {
       connections: connectionsMax,
       pipelining: 1,
@@ -178,4 +180,9 @@ export class UpstreamServer {
     const certificate = as === 'ourselves' ? own : as === 'front-proxy' ? frontProxy : undefined
     return { ...(ca === undefined ? {} : { ca }), ...certificate }
   }
+}
+
+/** Loaded by the first call of our own: it takes a tenth of a second, which a process without an upstream does not need to spend. */
+function loadUndici(): typeof Undici {
+  return createRequire(import.meta.url)('undici') as typeof Undici
 }

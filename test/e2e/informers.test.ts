@@ -1,8 +1,8 @@
 /** The short form of `npm run soak`. */
 
 import t from 'tap'
-import { systemClock } from '../../lib/ops/system.ts'
 import { soak } from './soak/informers.ts'
+import { moment } from '../support/http/moment.ts'
 
 t.test('informers of the JavaScript client end equal to a list', async t => {
   const report = await soak(t, {
@@ -10,7 +10,7 @@ t.test('informers of the JavaScript client end equal to a list', async t => {
     changesPerSecond: 1_000,
     lasts: async events => {
       const enough = events() + 100
-      while (events() < enough) await systemClock.yield()
+      while (events() < enough) await moment()
     },
     cuts: 2,
     progress: () => undefined,

@@ -6,7 +6,6 @@ import t, { type Test } from 'tap'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { defaultLimits } from '../../lib/mirror/limits.ts'
-import { systemClock } from '../../lib/ops/system.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import {
@@ -28,6 +27,8 @@ import {
 } from './reads/requests.ts'
 import { World } from './reads/world.ts'
 import { effort } from '../support/effort.ts'
+import { systemClock } from '../../lib/ops/system.ts'
+import { moment } from '../support/http/moment.ts'
 
 const etcd = await findEtcd('3.5')
 const seed = Number(process.env['READS_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
@@ -130,7 +131,7 @@ class Model {
     const revision = this.world.compactedThrough - 1
     const path = `/api/v1/configmaps?resourceVersion=${revision}&resourceVersionMatch=Exact&limit=1`
     for (const server of this.#servers) {
-      while ((await this.status(path, server)) !== 410) await systemClock.yield()
+      while ((await this.status(path, server)) !== 410) await moment()
     }
     this.knowsCompaction = true
     this.#chains.push(...this.#laidAside)

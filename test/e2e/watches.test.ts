@@ -5,7 +5,6 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
-import { systemClock } from '../../lib/ops/system.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { ask, caughtUp, startServed } from '../support/http/served.ts'
@@ -13,6 +12,7 @@ import { checks } from './watches/checks.ts'
 import { WatchingClient } from './watches/client.ts'
 import { randomSelector, WatchedWorld } from './watches/world.ts'
 import { effort } from '../support/effort.ts'
+import { moment } from '../support/http/moment.ts'
 
 const etcd = await findEtcd('3.5')
 const seed = Number(process.env['WATCHES_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
@@ -54,7 +54,7 @@ t.test('watches keep all of their promises', { skip: etcd.skip }, async t => {
     while (left-- > 0) {
       const revision = await world.write(own)
       const isFar = ({ position }: WatchingClient): boolean => position < revision - nearRevisions
-      while (clients.filter(isFar).length > watchers / 2) await systemClock.yield()
+      while (clients.filter(isFar).length > watchers / 2) await moment()
     }
   }
   await Promise.all(Array.from({ length: writers }, (_, i) => write(i)))

@@ -1,6 +1,7 @@
 /** What `serve` serves, and how, read from the options: the same in every thread of the process. */
 
 import { schemaOf } from '../../codec/schema/schema.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
 import { CacheError } from '../../base/errors.ts'
 import { certificateFilesOf } from '../../config/files.ts'
 import { listenOf, tlsFilesOf } from '../../config/listen.ts'
@@ -16,7 +17,6 @@ import type { Logger } from '../../base/logger.ts'
 import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
 import { prefixOf } from '../generate.ts'
 import { simulationOf } from './simulation.ts'
-import { readResources } from './resources-file.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
 
@@ -38,7 +38,7 @@ export async function startPlan({
   const listen = listenOf(values)
   const prefix = prefixOf(values)
   const resourcesFile = values.text('resources')
-  const configured = resourcesFile === undefined ? [] : readResources(resourcesFile)
+  const configured = resourcesFile === undefined ? [] : await resourcesOf(resourcesFile)
   const schema = schemaOf(minorOf(values.text('kubernetes-version') ?? ''))
   const etcd = etcdPlanOf(values, { schema, prefix, configured })
   const keyFile = values.text('continue-key-file')
@@ -75,6 +75,12 @@ export async function startPlan({
       await audit?.flush()
     },
   }
+}
+
+/** Loads the parser of YAML only if there is a file. */
+async function resourcesOf(file: string): Promise<readonly Resource[]> {
+  const { readResources } = await import('./resources-file.ts')
+  return readResources(file)
 }
 
 /** `1.34` of `1.34`, `v1.34` and `34`. */

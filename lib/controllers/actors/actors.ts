@@ -9,6 +9,7 @@ import type { Batch, KeyValue } from '../../store/event.ts'
 import type { ApiCluster } from '../api-cluster.ts'
 import { WorkQueue } from '../work-queue.ts'
 import { ActorApi } from './actor-api.ts'
+import type { ActorName } from './actor-names.ts'
 import { Deployments } from './deployments.ts'
 import { FactIndex } from './fact-index.ts'
 import {
@@ -30,9 +31,6 @@ import { Places } from './places.ts'
 import { Pods } from './pods.ts'
 import { ReplicaSets } from './replica-sets.ts'
 import { Source } from './source.ts'
-
-export type ActorName = 'nodes' | 'deployments' | 'jobs'
-export const actorNames: readonly ActorName[] = ['nodes', 'deployments', 'jobs']
 
 /** What is made up. */
 export interface Simulation {

@@ -5,11 +5,11 @@ import type { Logger } from '../../base/logger.ts'
 import type { Segment, SharedSegments } from '../../codec/output/segments.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
-import type { WriteServices } from '../../kube/write/operations/session.ts'
 import type { Reads } from '../../kube/reads.ts'
 import type { SegmentCache } from '../../store/segments.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import type { RequestFacts } from './request-context.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import type { RequestContext, RequestFacts } from './request-context.ts'
 import type { Comparison } from '../proxy/comparison.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
@@ -31,6 +31,13 @@ export interface MetricsText {
   text(): Promise<string>
   readonly contentType: string
 }
+
+/** Does a write and answers it; refusals are thrown. */
+export type AnswerWrite = (
+  context: RequestContext,
+  route: ResourceRoute,
+  options: ApiOptions,
+) => Promise<void>
 
 export interface ApiOptions {
   /** The current state. */
@@ -62,8 +69,8 @@ export interface ApiOptions {
   readonly proxy?: ProxyOptions | undefined
   /** Compares answers of the mirror with the upstream's; undefined without `--compare`. */
   readonly comparison?: Comparison | undefined
-  /** Does writes; undefined where this server only reads. */
-  readonly writes?: WriteServices | undefined
+  /** Undefined where this server only reads. */
+  readonly answerWrite?: AnswerWrite | undefined
   readonly health: Health
   readonly requests: RequestMetrics
   readonly metrics: MetricsText

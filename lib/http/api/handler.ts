@@ -33,7 +33,6 @@ import { answerOrPass, passOn } from '../proxy/proxy.ts'
 import { answerRead } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext, type RequestFacts } from './request-context.ts'
-import { answerWrite } from './write.ts'
 import { SlowRequests } from './slow-requests.ts'
 import { Zipper } from '../server/zipper.ts'
 
@@ -152,7 +151,7 @@ function answer(context: RequestContext, route: Route, options: ApiOptions): Ans
       hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
     },
-    proxy?.policy() ?? (options.writes === undefined ? alone : aloneAndWritable),
+    proxy?.policy() ?? (options.answerWrite === undefined ? alone : aloneAndWritable),
   )
   if (options.authorizer === undefined) exchange.accept()
   const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
@@ -188,7 +187,7 @@ function follow(
     case 'mirror':
       return route.type === 'resource' ? answerResource(context, route, options) : undefined
     case 'write':
-      return route.type === 'resource' ? answerWrite(context, route, options) : undefined
+      return route.type === 'resource' ? options.answerWrite?.(context, route, options) : undefined
     case 'own':
       context.facts = { ...context.facts, source: 'own' }
       if (route.type === 'discovery') return answerDiscovery(context, route, options)

@@ -9,13 +9,17 @@ import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { scaleBody } from '../../kube/scale.ts'
 import { badRequest, notAcceptable, successJson } from '../../kube/status.ts'
 import { runWrite } from '../../kube/write/operations/run-write.ts'
-import { type Written, WriteSession } from '../../kube/write/operations/session.ts'
+import {
+  type Written,
+  type WriteServices,
+  WriteSession,
+} from '../../kube/write/operations/session.ts'
 import { jsonFromCbor } from '../../kube/write/decode/cbor-body.ts'
 import { DecodeError } from '../../kube/write/decode/typed-decoder.ts'
 import { typedText } from '../../kube/write/decode/complete-tree.ts'
 import { tooLarge } from '../../kube/write/refusals.ts'
 import { readBody } from '../server/read-body.ts'
-import type { ApiOptions } from './api.ts'
+import type { AnswerWrite, ApiOptions } from './api.ts'
 import { answerDeleteCollection } from './delete-collection.ts'
 import { shownAs } from './read.ts'
 import type { RequestContext } from './request-context.ts'
@@ -31,15 +35,23 @@ const anonymous = {
   extra: {},
 }
 
-/** Answers; refusals are thrown. */
-export async function answerWrite(
+/** What answers writes that these services do. */
+export function createWriteAnswers(services: WriteServices): AnswerWrite {
+  return (context, route, options) => answerWrite(context, { route, services }, options)
+}
+
+interface Asked {
+  readonly route: ResourceRoute
+  readonly services: WriteServices
+}
+
+async function answerWrite(
   context: RequestContext,
-  route: ResourceRoute,
+  { route, services }: Asked,
   options: ApiOptions,
 ): Promise<void> {
   const { reply, exchange, target, state, signal } = context
   const { resource, namespace, name, subresource, verb } = route
-  if (options.writes === undefined) return
   context.facts = { ...context.facts, source: 'etcd' }
   reply.warnings = resource.warnings
   const mediaType = negotiate(reply.preference, reply.offer)
@@ -55,7 +67,7 @@ export async function answerWrite(
       user: anonymous,
       signal,
     },
-    options.writes,
+    services,
   )
   const { 'content-type': sentType } = exchange.headers
   const isCbor =

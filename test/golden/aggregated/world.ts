@@ -16,6 +16,7 @@ import type { Served } from '../../support/http/served.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import type { Exchange, RecordedResponse, RecordedWatch } from '../load.ts'
 import { type Recording, RecordedWriter } from './recording.ts'
+import { moment } from '../../support/http/moment.ts'
 
 export interface World {
   readonly service: Service
@@ -116,7 +117,7 @@ export async function learnt({ service }: World, names: readonly string[]): Prom
       const { registry } = service.registry.state
       const found = registry.find('wardle.example.com', 'v1alpha1', name)
       if (found !== undefined && service.knowledge?.objection(found) === undefined) break
-      await systemClock.yield()
+      await moment()
     }
   }
 }

@@ -17,8 +17,10 @@ t.test('every client of an etcd uses renewed certificates until it is closed', a
   const clock = new FakeClock()
   const said: string[] = []
   const logger = { ...silentLogger, info: (message: string): void => void said.push(message) }
-  const clients = [undefined, ['https://localhost:2']].map(endpoints =>
-    openEtcdClient(etcdConnection(values, endpoints), { values, logger, clock }),
+  const clients = await Promise.all(
+    [undefined, ['https://localhost:2']].map(endpoints =>
+      openEtcdClient(etcdConnection(values, endpoints), { values, logger, clock }),
+    ),
   )
   await clock.advance(10_000)
   t.strictSame(said, [])

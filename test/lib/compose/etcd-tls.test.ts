@@ -12,6 +12,7 @@ import { systemClock } from '../../../lib/ops/system.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { freePort } from '../../support/program/ports.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
+import { moment } from '../../support/http/moment.ts'
 
 const certs = 'test/support/certs'
 
@@ -47,7 +48,7 @@ async function renews(t: Test, port: number, files: Files, clock: FakeClock): Pr
   await use('renewed', files)
   for (let i = 0; i < 100 && (await nameOf(port)) === 'watchglass test server'; i++) {
     await clock.advance(10_000)
-    await systemClock.yield()
+    await moment()
   }
   t.equal(await nameOf(port), 'watchglass renewed server')
 }

@@ -12,6 +12,7 @@ import { startProgram } from '../../support/program/program.ts'
 import { ask } from '../../support/http/served.ts'
 import { configMap, originOf } from '../../support/upstream/proxied.ts'
 import { TestUpstream, upstreamReady } from '../../support/upstream/upstream.ts'
+import { moment } from '../../support/http/moment.ts'
 
 const maps = '/api/v1/namespaces/default/configmaps'
 
@@ -43,7 +44,7 @@ t.test('serve --upstream answers, passes, and switches when it is told to', asyn
   const { port } = program
   const origin = async (path: string): Promise<string> => originOf(await ask(port, { path }))
   const reached = async (path: string, wanted: string): Promise<void> => {
-    while ((await origin(path)) !== wanted) await systemClock.yield()
+    while ((await origin(path)) !== wanted) await moment()
   }
   await reached(maps, 'mirror; revision=N')
   t.equal(await origin('/api/v1/secrets'), 'pass; reason=excluded')

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import * as http from 'node:http'
 import t, { type Test } from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
 import { type LongTimers, longTimers } from '../../support/program/long-timers.ts'
 import { ask, caughtUp, type Served, startServed } from '../../support/http/served.ts'
+import { moment } from '../../support/http/moment.ts'
 
 async function putSecret({ client }: Served, name: string, bytes: number): Promise<number> {
   // Any object may be stored as JSON, not only custom resources.
@@ -103,9 +103,9 @@ t.test('a client that leaves before its answer is counted as such', async t => {
   await once(sent, 'finish')
   const metrics = async (): Promise<string> =>
     (await ask(port, { path: '/metrics' })).body.toString()
-  while (!/^watchglass_mirror_waiting_reads 1$/m.test(await metrics())) await systemClock.yield()
+  while (!/^watchglass_mirror_waiting_reads 1$/m.test(await metrics())) await moment()
   sent.destroy()
   const counted = /^watchglass_requests_total\{(?=[^}]*resource="secrets")[^}]*code="499".*\} 1$/m
-  while (!counted.test(await metrics())) await systemClock.yield()
+  while (!counted.test(await metrics())) await moment()
   t.notMatch(await metrics(), /code="0"/)
 })

@@ -22,6 +22,7 @@ import {
   type Proxied,
   startProxied,
 } from '../../support/upstream/proxied.ts'
+import { moment } from '../../support/http/moment.ts'
 
 const maps = '/api/v1/namespaces/default/configmaps'
 const leases = '/apis/coordination.k8s.io/v1/namespaces/default/leases'
@@ -45,7 +46,7 @@ const objects = [[maps, configMap('a', '1')]] as const
 async function compared({ service }: Proxied, withoutAnswer = 0): Promise<void> {
   const { knowledge } = service
   while (knowledge?.isKnown !== true || knowledge.storageStates.unknown > withoutAnswer) {
-    await systemClock.yield()
+    await moment()
   }
 }
 
@@ -186,7 +187,7 @@ t.test('servers of different versions behind one address: what is built in passe
   }
   const before: Before = ({ url }) => (url === '/version' ? answer() : undefined)
   const proxied = await startProxied(t, { objects, upstream: { before } })
-  while (asked < 3) await systemClock.yield()
+  while (asked < 3) await moment()
   t.equal(originOf(await proxied.get(maps)), 'pass; reason=version')
   minors = ['36']
   await answeredHere(proxied, '', 'v1', 'configmaps')

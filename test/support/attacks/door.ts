@@ -132,7 +132,7 @@ async function startChild(t: Test, args: readonly string[]): Promise<Program> {
   const preload = new URL('./report-heap.js', import.meta.url).href
   const child = spawn(
     process.execPath,
-    ['--enable-source-maps', '--import', preload, 'dist/lib/cli.js', 'serve', ...args],
+    ['--import', preload, 'dist/lib/cli.js', 'serve', ...args],
     { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
   )
   const log: LogLine[] = []

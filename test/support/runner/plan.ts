@@ -10,14 +10,10 @@ const batchFiles = 14
 /** The same of files that start processes or threads, and wait for these. */
 const startingBatchFiles = 5
 
-/** Whole programs, whose files have a process of their own: most take long, and what they keep is measured. */
-const wholePrograms = /^dist\/test\/(?:attacks|bench|deploy|e2e)\//
-
 /** `node` is the program that runs them. */
 export function jobsOf(files: readonly string[], node: string): Job[] {
   const use = new ProcessUse()
-  const isSingle = (file: string): boolean =>
-    slowest.includes(file) || ownProcess.includes(file) || wholePrograms.test(file)
+  const isSingle = (file: string): boolean => slowest.includes(file) || ownProcess.includes(file)
   const singles = files.filter(isSingle).sort((a, b) => order(a) - order(b))
   const together = files.filter(file => !isSingle(file))
   const starting = together.filter(file => use.startsProcesses(file))
@@ -29,13 +25,13 @@ export function jobsOf(files: readonly string[], node: string): Job[] {
   ]
 }
 
+/** Neighbours are apart: files of a folder often wait for the same, and several that wait leave a processor idle. */
 function batchesOf(files: readonly string[], size: number, node: string): Job[] {
-  const jobs: Job[] = []
-  for (let i = 0; i < files.length; i += size) {
-    const batch = files.slice(i, i + size)
-    jobs.push({ files: batch, command: commandOf(node, batch) })
-  }
-  return jobs
+  const count = Math.ceil(files.length / size)
+  return Array.from({ length: count }, (_, at) => {
+    const batch = files.filter((_, i) => i % count === at)
+    return { files: batch, command: commandOf(node, batch) }
+  })
 }
 
 export function alone(file: string, node: string): Job {
@@ -45,8 +41,10 @@ export function alone(file: string, node: string): Job {
 /** Several files share a process. */
 export function commandOf(node: string, files: readonly string[]): string[] {
   const program = files.length > 1 ? ['dist/test/support/runner/batch.js'] : []
-  const imported = './dist/test/support/runner/without-hooks.js'
-  return [node, '--enable-source-maps', '--import', imported, ...program, ...files]
+  const imports = ['without-hooks', 'source-lines'].map(
+    name => `--import=./dist/test/support/runner/${name}.js`,
+  )
+  return [node, ...imports, ...program, ...files]
 }
 
 /** Where a file stands among the slowest; behind all of them if it is none. */

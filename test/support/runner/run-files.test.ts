@@ -53,6 +53,13 @@ t.test('files that share a process are counted apart', async t => {
   ])
 })
 
+t.test('a stack names lines of the sources', async t => {
+  const far = "import { parseEndpoint } from '../lib/etcd/grpc/endpoints.js'\n"
+  const failed = "t.test('c', async () => parseEndpoint('ftp://x', false))\n"
+  const { shown } = await run(t, far + failed)
+  t.match(shown, /parseEndpoint \(lib\/etcd\/grpc\/endpoints\.ts:\d+:\d+\)/)
+})
+
 t.test('what nobody catches is a failure, also after the last test', async t => {
   for (const fault of [late, rejecting]) {
     const { counts, shown } = await run(t, passing + fault)

@@ -2,11 +2,11 @@
 
 import type { Test } from 'tap'
 import type { Logger } from '../../../lib/base/logger.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type HttpAnswer } from '../http/served.ts'
 import { silentLogger } from '../silent-logger.ts'
 import type { SeenRequest } from './answers.ts'
 import { originOf, type Proxied, startProxied } from './proxied.ts'
+import { moment } from '../http/moment.ts'
 
 export type Lie = (body: string, request: SeenRequest) => string
 
@@ -60,6 +60,6 @@ export async function until(
   for (;;) {
     const answer = await get(path, headers)
     if (originOf(answer).startsWith(origin)) return answer
-    await systemClock.yield()
+    await moment()
   }
 }

@@ -22,6 +22,7 @@ import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type HttpAnswer } from '../http/served.ts'
 import type { PaceLimits } from '../../../lib/upstream/evidence/pace.ts'
 import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
+import { moment } from '../http/moment.ts'
 
 export interface ProxiedOptions {
   readonly upstream?: Partial<UpstreamOptions> | undefined
@@ -155,7 +156,7 @@ export async function answeredHere(
     const found = service.registry.state.registry.find(group, version, resource)
     const isAnswered = found !== undefined && service.knowledge?.objection(found) === undefined
     if (isAnswered && service.evidence?.isSettled(found) === true) return
-    await systemClock.yield()
+    await moment()
   }
 }
 

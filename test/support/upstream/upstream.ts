@@ -15,7 +15,6 @@ import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { Http1Exchange } from '../../../lib/http/server/h1.ts'
 import { Http2Exchange } from '../../../lib/http/server/h2.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
 import { type Before, type DirectAnswer, json, type SeenRequest } from './answers.ts'
 import { answerEcho } from './echo.ts'
 import { answerExec } from './exec.ts'
@@ -23,6 +22,7 @@ import { applyFault, type Fault } from './faults.ts'
 import { headersMaxBytes, refuseMalformed } from './refuse-malformed.ts'
 import { filteredDiscovery, isSwitchedOff } from './switched-off.ts'
 import { Writer } from './writes.ts'
+import { moment } from '../http/moment.ts'
 
 export interface UpstreamOptions {
   readonly client: Client
@@ -278,7 +278,7 @@ async function bodyOf(request: http.IncomingMessage): Promise<Buffer> {
 
 /** Resolves when the upstream has mirrored everything that is in etcd. */
 export async function upstreamReady({ service }: TestUpstream): Promise<void> {
-  while (!service.isReady) await systemClock.yield()
+  while (!service.isReady) await moment()
 }
 
 /** A mistake of ours ends the test. */

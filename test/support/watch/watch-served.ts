@@ -3,10 +3,10 @@
 import { keyFromText, singleKey } from '../../../lib/base/keys.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
-import { systemClock } from '../../../lib/ops/system.ts'
 import { caughtUp, type Served } from '../http/served.ts'
 import { openWatch, type WatchRequest, type WatchResponse } from './watch-client.ts'
 import type { ToldEvent } from './watch-world.ts'
+import { moment } from '../http/moment.ts'
 
 /** A watch of all config maps. */
 export const all = '/api/v1/configmaps?watch=true'
@@ -68,7 +68,7 @@ export async function told(stream: WatchResponse, count: number): Promise<string
 
 /** Resolves when the service has so many open watches. */
 export async function untilWatches(served: Served, count: number): Promise<void> {
-  while (served.service.openWatches !== count) await systemClock.yield()
+  while (served.service.openWatches !== count) await moment()
 }
 
 /** The stored form of a config map with so much in it. */

@@ -1,9 +1,9 @@
 import * as http from 'node:http'
 import t from 'tap'
-import { systemClock } from '../../../../lib/ops/system.ts'
 import { delegatedTo, RulesServer } from '../../../support/http/rules-server.ts'
 import { ask, startServed } from '../../../support/http/served.ts'
 import { identity } from '../../../support/upstream/reviews.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 interface Event {
   readonly stage: string
@@ -19,7 +19,7 @@ function collect(): { events: Event[]; audit: () => { write(line: string): void 
 }
 
 async function recorded(events: readonly Event[], count: number): Promise<void> {
-  while (events.length < count) await systemClock.yield()
+  while (events.length < count) await moment()
 }
 
 t.test('what is answered is recorded as kube-apiserver records it', async t => {

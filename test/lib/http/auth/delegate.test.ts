@@ -14,6 +14,7 @@ import {
 } from '../../../support/http/served.ts'
 import { identity } from '../../../support/upstream/reviews.ts'
 import type { Binding, Rule } from '../../../support/upstream/rules.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const users = new Map([
   ['alice-token', identity('alice', 'dev')],
@@ -242,7 +243,7 @@ t.test('a watch ends when its user may not watch any more, and not before', asyn
   await alice!.ended
   t.ok(systemClock.monotonicMs() - startMs < 1_000, 'within a second')
   await caughtUp(served, await putConfigMap(served, 'a', 'after'))
-  while (!bob!.text().includes('"after"')) await systemClock.yield()
+  while (!bob!.text().includes('"after"')) await moment()
   t.match(alice!.text(), '"before"')
   t.notMatch(alice!.text(), '"after"')
 })
@@ -253,7 +254,7 @@ t.test('a watch that a change overtakes while it is opened is looked at again', 
   let open = (): void => {}
   rules.gate = new Promise(resolve => (open = resolve))
   const opening = watch(served, 'alice', '/api/v1/configmaps?watch=1')
-  while (rules.paths.length === 0) await systemClock.yield()
+  while (rules.paths.length === 0) await moment()
   await caughtUp(served, await changeRules(served))
   rules.onCall = () => (rules.bindings = [])
   open()

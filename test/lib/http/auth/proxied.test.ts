@@ -10,6 +10,7 @@ import {
 } from '../../../support/upstream/proxied.ts'
 import { type Binding, bindingsFromEtcd } from '../../../support/upstream/rules.ts'
 import { identity } from '../../../support/upstream/reviews.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const admin: Binding = {
   subjects: ['watchglass'],
@@ -111,9 +112,9 @@ t.test(
       roleRef: { kind: 'Role', apiGroup: 'rbac.authorization.k8s.io', name: 'reader' },
     })
     t.equal((await get()).status, 200, 'at once, though a no is known here')
-    while (originOf(await get()).startsWith('pass')) await systemClock.yield()
+    while (originOf(await get()).startsWith('pass')) await moment()
     const watching = ask(port, { path: `${path}?watch=1`, headers: alice })
-    while (service.openWatches === 0) await systemClock.yield()
+    while (service.openWatches === 0) await moment()
     const startMs = systemClock.monotonicMs()
     const deletion = { method: 'DELETE', path: `${rbac}/rolebindings/alice` }
     t.equal((await ask(port, { ...deletion, headers: { authorization } })).status, 200)

@@ -3,7 +3,6 @@ import t from 'tap'
 import { type Logger } from '../../../../lib/base/logger.ts'
 import { firstDifference } from '../../../../lib/kube/evidence/difference.ts'
 import { createTokenEncryption } from '../../../../lib/http/api/token-encryption.ts'
-import { systemClock } from '../../../../lib/ops/system.ts'
 import { ask } from '../../../support/http/served.ts'
 import {
   answeredHere,
@@ -12,6 +11,7 @@ import {
   type Proxied,
   startProxied,
 } from '../../../support/upstream/proxied.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const maps = '/api/v1/namespaces/default/configmaps'
 const objects = [
@@ -37,7 +37,7 @@ async function compared(proxied: Proxied, path: string, accept?: string): Promis
   const before = total(await counts(proxied))
   const answer = await proxied.get(path, accept === undefined ? {} : { accept })
   t.match(originOf(answer), /^mirror/)
-  while (total(await counts(proxied)) === before) await systemClock.yield()
+  while (total(await counts(proxied)) === before) await moment()
 }
 
 t.test('a share of reads is compared with the upstream', async t => {

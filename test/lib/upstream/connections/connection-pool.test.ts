@@ -12,6 +12,7 @@ import { ConnectionPool } from '../../../../lib/upstream/connections/connection-
 import { codeOf } from '../../../../lib/upstream/failure.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const hello = 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello'
 
@@ -217,14 +218,14 @@ t.test('beyond the bound requests wait, and who leaves meanwhile is not sent', a
   connections.dispatch(left)
   const second = get('/second')
   connections.cancel(left)
-  while (held.length === 0) await systemClock.yield()
+  while (held.length === 0) await moment()
   held[0]?.write(hello)
   t.strictSame(await Promise.all([first, second]), ['hello', 'hello'])
   t.equal(opened(), 1)
   t.strictSame(paths, ['/held', '/second'])
   const third = get('/held')
   const fourth = get('/fourth')
-  while (held.length === 1) await systemClock.yield()
+  while (held.length === 1) await moment()
   held[1]?.destroy()
   t.strictSame(
     await Promise.all([third, fourth]),
@@ -241,7 +242,7 @@ t.test('who gives up takes the connection along, and nothing more is told', asyn
   })
   const asked = new Asked('/', () => t.fail('it is told'))
   connections.dispatch(asked)
-  while (closed === undefined) await systemClock.yield()
+  while (closed === undefined) await moment()
   asked.connection?.abort(asked)
   await closed
 })
@@ -260,7 +261,7 @@ t.test('late answers fail, and idle connections are closed before the server doe
   )
   t.equal(await get('/'), 'hello')
   const late = get('/never')
-  while (sockets.length < 2) await systemClock.yield()
+  while (sockets.length < 2) await moment()
   for (let i = 0; i < 5; i++) await clock.advance(1_000)
   t.equal(await late, 'ETIMEDOUT')
   t.equal(await get('/'), 'hello')

@@ -15,6 +15,7 @@ import {
 } from '../../../../lib/upstream/server.ts'
 import type { UpstreamIdentity } from '../../../../lib/upstream/upstream.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
 const pair = (name: string) => ({ cert: pem(`${name}.pem`), key: pem(`${name}.key`) })
@@ -79,7 +80,7 @@ t.test('renewed certificates are shown from the next request on', async t => {
     })
   t.strictSame([await call(), await forward('front-proxy')], ['alice', 'alice'])
   const underWay = [call('/slow'), forward('front-proxy', '/slow')]
-  while (held.length < 2) await systemClock.yield()
+  while (held.length < 2) await moment()
   renew({ ca, own: pair('front-proxy'), frontProxy: pair('front-proxy') })
   t.strictSame([await call(), await forward('front-proxy')], ['front-proxy', 'front-proxy'])
   t.equal(await forward('caller'), 'undefined', 'a client is shown with no certificate of ours')
@@ -89,7 +90,7 @@ t.test('renewed certificates are shown from the next request on', async t => {
     ['alice', 'alice'],
     'what was under way ends as it began',
   )
-  while ((await connections(server)) > 3) await systemClock.yield()
+  while ((await connections(server)) > 3) await moment()
   t.pass('connections with old certificates are closed')
   await upstream.stop()
   t.notOk(isFollowing)

@@ -2,7 +2,6 @@
 
 import * as http from 'node:http'
 import t from 'tap'
-import { systemClock } from '../../../../lib/ops/system.ts'
 import { ask } from '../../../support/http/served.ts'
 import { type Lie, startLying, until } from '../../../support/upstream/lying.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type Proxied,
   startProxied,
 } from '../../../support/upstream/proxied.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const maps = '/api/v1/namespaces/default/configmaps'
 const pods = '/api/v1/namespaces/default/pods'
@@ -161,6 +161,7 @@ for (const [what, { objects, lie, path, accept = 'application/json', at }] of Ob
       const answer = await lying.get(path, headers)
       t.match(originOf(answer), /^pass/)
       if (++answers > 2_000) break
+      await moment()
     }
     t.equal(originOf(await lying.get(path, headers)), 'pass; reason=differs')
     t.ok(
@@ -199,7 +200,7 @@ t.test('an upstream that lets us not ask is passed to', async t => {
   lying.upstream.before = (request, body) =>
     request.url.includes('Exact') ? { code: 403, body: '{}' } : before?.(request, body)
   while (!lying.upstream.seen.some(({ url }) => url.includes('configmaps?resourceVersion='))) {
-    await systemClock.yield()
+    await moment()
   }
   t.equal(originOf(await lying.get(maps)), 'pass; reason=unproven')
   t.strictSame(lying.logged, [])
@@ -324,7 +325,7 @@ t.test(
       const answer = await lying.get(templates)
       answers.push(answer.body.toString())
       if (originOf(answer).startsWith('mirror')) break
-      await systemClock.yield()
+      await moment()
     }
     t.ok(
       answers.every(body =>

@@ -1,10 +1,10 @@
 /** Scales leave the mirror only when they were compared, like every other form. */
 
 import t from 'tap'
-import { systemClock } from '../../../../lib/ops/system.ts'
 import { ask } from '../../../support/http/served.ts'
 import { type Lying, startLying, until } from '../../../support/upstream/lying.ts'
 import { answeredHere, created, originOf } from '../../../support/upstream/proxied.ts'
+import { moment } from '../../../support/http/moment.ts'
 
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
 const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [] } }
@@ -52,7 +52,7 @@ t.test('scales are compared when they are asked for, each form for itself', asyn
   const b = deployment('b', { selector: { matchExpressions: [{ key: 'x', operator: 'Exists' }] } })
   await created(lying.upstream.port, deployments, b)
   // It is compared before any client asks for it.
-  while (asksOf(lying, `${deployments}/b`) === 0) await systemClock.yield()
+  while (asksOf(lying, `${deployments}/b`) === 0) await moment()
   const { body } = await until(lying, `${deployments}/b/scale`, 'mirror')
   t.match(body.toString(), /"selector":"x"/)
 })
@@ -67,7 +67,7 @@ t.test('a lie about a scale closes that form, and no other', async t => {
   const headers = { accept: 'application/json' }
   while (lying.logged.length === 0) {
     t.match(originOf(await lying.get(path, headers)), /^pass/)
-    await systemClock.yield()
+    await moment()
   }
   t.equal(originOf(await lying.get(path, headers)), 'pass; reason=differs')
   t.match(lying.logged.join(), /"form":"scale json","at":".status.selector"/)
@@ -89,7 +89,7 @@ t.test('a lie about a scale that has something new is noticed before it is answe
   let answer = await lying.get(`${deployments}/b/scale`)
   while (originOf(answer) !== 'pass; reason=differs') {
     t.match(originOf(answer), /^pass/)
-    await systemClock.yield()
+    await moment()
     answer = await lying.get(`${deployments}/b/scale`)
   }
 })
@@ -144,7 +144,7 @@ t.test('custom resources are scaled where their definition says', async t => {
     body => body,
   )
   const { port } = lying.upstream
-  while ((await ask(port, { path: things })).status !== 200) await systemClock.yield()
+  while ((await ask(port, { path: things })).status !== 200) await moment()
   const thing = (name: string, spec: object): object => ({
     apiVersion: 'example.com/v1',
     kind: 'Thing',
