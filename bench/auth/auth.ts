@@ -23,7 +23,7 @@ interface Subject {
 async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
   const isSmall = size === 'small'
   const pods = isSmall ? 200 : 10_000
-  const pace = isSmall ? { rounds: 2, roundMs: 40 } : { rounds: 31, roundMs: 300 }
+  const pace = isSmall ? smallPace : fullPace
   const counter = await ReviewCounter.start()
   const tasks: (() => Promise<unknown>)[] = [() => counter.stop()]
   try {
@@ -54,7 +54,7 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
       guarded.program.port,
       counter,
       path,
-      isSmall ? 500 : 10_000,
+      isSmall ? 300 : 10_000,
     )
     progress('gets beside lists')
     const beside = await measureBeside({ load, greedy }, { program: guarded.program, path, pace })
@@ -85,7 +85,14 @@ async function firstPod(program: Program): Promise<string> {
 interface Pace {
   readonly rounds: number
   readonly roundMs: number
+  /** Who get one pod again and again. */
+  readonly getters: number
+  /** Who list all of them. */
+  readonly listers: number
 }
+
+const smallPace: Pace = { rounds: 1, roundMs: 20, getters: 4, listers: 8 }
+const fullPace: Pace = { rounds: 31, roundMs: 300, getters: 32, listers: 64 }
 
 interface GetSubjects {
   readonly open: Program
@@ -103,7 +110,11 @@ async function measureGets(
   const rates = { open: [] as Rate[], guarded: [] as Rate[] }
   const ratios: number[] = []
   const rateOf = async (program: Program): Promise<Rate> => {
-    const order = orderOf(program, path, { user: 'reader', inFlight: 32, ms: pace.roundMs })
+    const order = orderOf(program, path, {
+      user: 'reader',
+      inFlight: pace.getters,
+      ms: pace.roundMs,
+    })
     const before = await cpuSecondsOf(program)
     const { requests, seconds } = await load.run(order)
     const cpuSeconds = (await cpuSecondsOf(program)) - before
@@ -125,7 +136,7 @@ async function measureGets(
   ]
   return {
     table: {
-      title: 'A get of one pod of 32 clients, all decisions known',
+      title: `A get of one pod of ${pace.getters} clients, all decisions known`,
       columns: ['--auth', 'requests/s', 'requests for a second of the processor'],
       rows: [row('none', rates.open), row('delegate', rates.guarded)],
     },
@@ -190,9 +201,7 @@ async function measureReviews(
   }
 }
 
-const greedyClients = 64
-
-/** Gets of one user, alone and while another's 64 clients ask for nothing but all pods. */
+/** Gets of one user, alone and while another's clients ask for nothing but all pods. */
 async function measureBeside(
   { load, greedy }: { readonly load: Load; readonly greedy: Load },
   {
@@ -206,7 +215,7 @@ async function measureBeside(
   const alone = await load.run(order)
   const lists = orderOf(program, '/api/v1/pods', {
     user: 'greedy',
-    inFlight: greedyClients,
+    inFlight: pace.listers,
     ms: 16 * pace.roundMs,
   })
   const listing = greedy.run(lists)
@@ -223,7 +232,7 @@ async function measureBeside(
   ]
   return {
     table: {
-      title: `A get beside 64 clients of another user who list all pods (${requests} lists, ${Math.round(bytes / seconds / 1e6)} MB/s)`,
+      title: `A get beside ${pace.listers} clients of another user who list all pods (${requests} lists, ${Math.round(bytes / seconds / 1e6)} MB/s)`,
       columns: ['', 'gets', 'p50 ms', 'p99 ms'],
       rows: [row('alone', alone.timesMs), row('beside lists', beside.timesMs)],
     },

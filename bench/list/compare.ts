@@ -21,6 +21,8 @@ export interface Contestant extends Question {
 export interface Pace {
   readonly rounds: number
   readonly roundMs: number
+  /** Where no figure matters: each connection begins with a handshake. */
+  readonly inFlightMax?: number
 }
 
 export interface Figures {
@@ -69,10 +71,11 @@ export async function compare(
 }
 
 async function measure(
-  { subject, paths, headers, inFlight }: Contestant,
+  { subject, paths, headers, inFlight: asked }: Contestant,
   { load, version, pace }: Match,
 ): Promise<Figures> {
   const target = { type: 'api' as const, port: subject.port, version }
+  const inFlight = Math.min(asked, pace.inFlightMax ?? asked)
   const cpuBefore = await subject.cpuSeconds()
   const report = await load.run({ target, paths, headers, inFlight, ms: pace.roundMs })
   const cpuSeconds = (await subject.cpuSeconds()) - cpuBefore

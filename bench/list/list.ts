@@ -22,7 +22,7 @@ interface Size {
 }
 
 const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
-  small: { pods: 100, morePods: 200, pace: { rounds: 1, roundMs: 10 } },
+  small: { pods: 100, morePods: 200, pace: { rounds: 1, roundMs: 10, inFlightMax: 2 } },
   // All of it takes less than three minutes.
   full: { pods: 10_000, morePods: 100_000, pace: { rounds: 5, roundMs: 400 } },
 }

@@ -44,7 +44,7 @@ const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
   small: {
     pods: 100,
     streams: 4,
-    pace: { rounds: 1, roundMs: 20 },
+    pace: { rounds: 1, roundMs: 20, inFlightMax: 2 },
     listPace: { rounds: 1, roundMs: 20 },
   },
   full: {

@@ -36,7 +36,7 @@ const full: Sizes = {
   rounds: 10,
   batches: 100_000,
 }
-const small: Sizes = { sizes: [500, 1000, 2000], held: 100, rounds: 2, batches: 500 }
+const small: Sizes = { sizes: [500, 2000], held: 100, rounds: 2, batches: 500 }
 
 export const storeBench: Bench = {
   name: 'store',

@@ -24,7 +24,7 @@ interface Figure {
 
 /** More changes than one thread can send on to all watches. */
 const full = { pods: 2_000, changes: 2_000, watches: 100, rounds: 5, roundMs: 2_000 }
-const small = { pods: 200, changes: 100, watches: 4, rounds: 1, roundMs: 300 }
+const small = { pods: 200, changes: 100, watches: 4, rounds: 1, roundMs: 200 }
 
 const factorMin = 1.4
 

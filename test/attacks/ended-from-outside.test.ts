@@ -47,9 +47,11 @@ async function meets(door: Door, bytes: string): Promise<void> {
   }
 }
 
+const doors = { http: await startDoor(t), https: await startDoor(t, { protocol: 'https' }) }
+
 for (const protocol of protocols) {
   t.test(`no answer of an upstream ends the process, over ${protocol}`, async t => {
-    const door = await startDoor(t, { protocol })
+    const door = doors[protocol]
     const before = await calm(t, door)
     for (const [name, bytes] of Object.entries(answers)) {
       await meets(door, bytes)
@@ -60,7 +62,7 @@ for (const protocol of protocols) {
 }
 
 t.test('trailers and headers that are repeated pass as far as they can', async t => {
-  const door = await startDoor(t)
+  const door = doors.http
   const answer = answers['trailers that repeat a header'] ?? ''
   door.upstream.fault = ({ url }) =>
     url === '/echo/1' ? { type: 'raw', bytes: answer } : undefined
@@ -137,7 +139,7 @@ t.test('a mistake that nobody catches ends the process in order', async t => {
 })
 
 t.test('no signal opens a debugger', async t => {
-  const door = await startDoor(t)
+  const door = doors.http
   door.signal('SIGUSR1')
   while (!door.log.some(({ message }) => message.includes('SIGUSR1'))) {
     await new Promise(resolve => setTimeout(resolve, 10))
