@@ -14,7 +14,7 @@ import type { Client } from '../etcd/client.ts'
 import { giveCollectorRoom } from '../ops/collector.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
-import { openEtcdClient } from './etcd-client.ts'
+import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { replayPlanOf, startReplay } from './replay.ts'
 import type { EmbeddedEtcd } from './embedded-etcd.ts'
 import type { ThreadsOptions } from '../compose/threads.ts'
@@ -42,11 +42,11 @@ export async function serve(context: CommandContext): Promise<number> {
       await inEmbeddedEtcd(context, etcd => serveApi(context, { ...plan, threads }, etcd))
     } else {
       const connection = etcdConnection(values)
-      const etcdDoor = etcdListen && { listen: etcdListen, connection }
-      const options = { ...plan.options, etcdDoor }
-      await inEtcd(context, connection, etcd =>
-        serveApi(context, { ...plan, options, threads }, etcd),
-      )
+      await inEtcd(context, connection, etcd => {
+        const { onRenewed } = etcd
+        const etcdDoor = etcdListen && { listen: etcdListen, connection, onRenewed }
+        return serveApi(context, { ...plan, options: { ...plan.options, etcdDoor }, threads }, etcd)
+      })
     }
   } finally {
     takeRoomBack()
@@ -75,11 +75,11 @@ interface MirroredEtcd {
 async function inEtcd(
   context: CommandContext,
   connection: EtcdConnection,
-  task: (etcd: MirroredEtcd) => Promise<void>,
+  task: (etcd: MirroredEtcd & OpenClient) => Promise<void>,
 ): Promise<void> {
   const etcd = await openEtcdClient(connection, context)
   try {
-    await task({ client: etcd.client, name: connection.endpoints.join(', ') })
+    await task({ ...etcd, name: connection.endpoints.join(', ') })
   } finally {
     await etcd.close()
   }
@@ -118,6 +118,7 @@ async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promi
     const service = await startEtcdService({
       client: etcd.client,
       connection,
+      onRenewed: etcd.onRenewed,
       listen,
       adminListen: adminListenOf(values),
       stopDelayMs: stopDelayOf(values) * 1000,

@@ -51,7 +51,7 @@ export interface ServiceOptions {
   /** Files whose certificates the process uses, for metrics. */
   readonly certificateFiles?: readonly CertificateFile[] | undefined
   /** Where etcd's own API is served, and where its calls pass to. */
-  readonly etcdDoor?: Pick<EtcdDoorOptions, 'listen' | 'connection'> | undefined
+  readonly etcdDoor?: Pick<EtcdDoorOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
   /** Only requests for these names, localhost and addresses are answered, and none of web pages; undefined: all are. */
   readonly guardedHosts?: readonly string[] | undefined
   /** Encrypts continue tokens. */

@@ -1,6 +1,6 @@
 /** etcd's API in front of an etcd: the door with its certificate and its connections. */
 
-import type { Clock } from '../../base/clock.ts'
+import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { keyFromText } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { EtcdConnection } from '../../config/etcd.ts'
@@ -8,6 +8,7 @@ import type { AllowedTexts, EtcdListen } from '../../config/etcd-listen.ts'
 import type { Client } from '../../etcd/client.ts'
 import type { AllowedPrefixes } from '../../etcd/face/access/rights.ts'
 import { openDoor } from '../../etcd/face/door.ts'
+import type { Tls } from '../../etcd/grpc/endpoints.ts'
 import { EtcdSessions } from '../../etcd/face/pass/etcd-sessions.ts'
 import type { MirrorSet } from '../../mirror/mirror-set.ts'
 import type { Metrics } from '../../ops/metrics.ts'
@@ -23,6 +24,8 @@ import { followTls, readTls } from '../../http/server/tls.ts'
 export interface EtcdDoorOptions {
   readonly listen: EtcdListen
   readonly connection: EtcdConnection
+  /** Calls `renew` with renewed certificates of the connection until it is cancelled. */
+  readonly onRenewed?: ((renew: (tls: Tls) => void) => CancelTimer) | undefined
   /** For the mirror, to the same etcd. Closed by the caller, after the door has stopped. */
   readonly client: Client
   readonly history?: HistoryBounds | undefined
@@ -84,6 +87,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     clock,
     logger,
   })
+  const stopRenewals = options.onRenewed?.(renewed => sessions.renew(renewed))
   logger.info("serving etcd's API", { etcd: door.address })
   return {
     address: door.address,
@@ -92,6 +96,7 @@ export async function startEtcdDoor(options: EtcdDoorOptions): Promise<EtcdDoor>
     start: () => mirrors.start(),
     async stop(drainMaxMs) {
       stopTls()
+      stopRenewals?.()
       await door.close(drainMaxMs)
       sessions.close()
       await mirrors.stop()

@@ -1,4 +1,4 @@
-import { copyFile } from 'node:fs/promises'
+import { copyFile, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t from 'tap'
 import { openEtcdClient } from '../../../lib/commands/etcd-client.ts'
@@ -22,6 +22,9 @@ t.test('every client of an etcd uses renewed certificates until it is closed', a
       openEtcdClient(etcdConnection(values, endpoints), { values, logger, clock }),
     ),
   )
+  const told: unknown[] = []
+  const cancels = clients.map(({ onRenewed }) => onRenewed(tls => told.push(tls.ca?.toString())))
+  cancels[1]!()
   await clock.advance(10_000)
   t.strictSame(said, [])
   await copyFile('test/support/certs/renewed.pem', ca)
@@ -30,6 +33,8 @@ t.test('every client of an etcd uses renewed certificates until it is closed', a
     'certificates for etcd at https://localhost:1 were renewed',
     'certificates for etcd at https://localhost:2 were renewed',
   ])
+  const renewed = await readFile('test/support/certs/renewed.pem', 'utf8')
+  t.strictSame(told, [renewed], 'others are told of it, too, unless they have cancelled that')
   for (const client of clients) await client.close()
   t.equal(clock.pendingTimers, 0)
 })

@@ -78,18 +78,25 @@ t.test("so does etcd's API from a mirror", async t => {
   const [listen, port] = await listenWith(files)
   const client = embedded.createClient()
   const connection = { endpoints: ['http://127.0.0.1:1'] }
+  let followers = 0
   const door = await startEtcdDoor({
     listen,
     connection,
+    onRenewed: () => {
+      followers++
+      return () => followers--
+    },
     client,
     clock,
     metrics: new Metrics(),
     logger,
   })
   t.teardown(async () => {
-    await door.stop(0)
     await client.close()
     await embedded.close()
   })
   await renews(t, port, files, clock)
+  t.equal(followers, 1, 'connections to etcd are told of theirs')
+  await door.stop(0)
+  t.equal(followers, 0)
 })

@@ -58,6 +58,11 @@ export class EtcdSessions {
     throw failure ?? new CacheError('closed', 'the connections to etcd are closed')
   }
 
+  /** Uses other certificates from now on: what is under way ends on its old connection. */
+  renew(tls: Tls): void {
+    for (const member of this.#members) member.renew(tls)
+  }
+
   close(): void {
     this.#isClosed = true
     for (const member of this.#members) member.close()
@@ -71,23 +76,22 @@ export class EtcdSessions {
 class Member {
   lastFailure = 0
   readonly #url: string
+  readonly #isSecure: boolean
   readonly #authority: string
   readonly #clock: Clock
-  readonly #tls: SecureContextOptions
+  #tls: SecureContextOptions
   readonly #sessions = new Map<SessionKind, http2.ClientHttp2Session>()
+  /** With certificates before these, and something under way. */
+  readonly #retired = new Set<http2.ClientHttp2Session>()
   readonly #connecting = new Map<SessionKind, Promise<http2.ClientHttp2Session>>()
 
   constructor(url: string, tls: Tls | undefined, clock: Clock) {
     this.#clock = clock
     const { address, isSecure } = parseEndpoint(url, tls !== undefined)
     this.#url = url
+    this.#isSecure = isSecure
     this.#authority = `${isSecure ? 'https' : 'http'}://${address}`
-    const { ca, cert, key } = tls ?? {}
-    this.#tls = {
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    }
+    this.#tls = contextOf(tls)
   }
 
   ready(kind: SessionKind): http2.ClientHttp2Session | undefined {
@@ -103,14 +107,27 @@ class Member {
     return coming
   }
 
+  renew(tls: Tls): void {
+    if (!this.#isSecure) return
+    this.#tls = contextOf(tls)
+    for (const session of this.#sessions.values()) {
+      this.#retired.add(session)
+      session.once('close', () => this.#retired.delete(session))
+      // Streams that are open go on.
+      session.close()
+    }
+    this.#sessions.clear()
+  }
+
   close(): void {
-    for (const session of this.#sessions.values()) session.destroy()
+    for (const session of [...this.#sessions.values(), ...this.#retired]) session.destroy()
   }
 
   #open(kind: SessionKind): Promise<http2.ClientHttp2Session> {
     return new Promise<http2.ClientHttp2Session>((resolve, reject) => {
+      const tls = this.#tls
       const session = http2.connect(this.#authority, {
-        ...this.#tls,
+        ...tls,
         maxSessionMemory: 1024,
         peerMaxConcurrentStreams: 10_000,
         settings: { enablePush: false, initialWindowSize: windowBytes },
@@ -131,12 +148,25 @@ class Member {
       // With the settings it is known that this is HTTP/2, and how many streams there may be.
       session.once('remoteSettings', () => {
         cancelTimer()
+        if (tls !== this.#tls) {
+          resolve(this.#open(kind))
+          session.destroy()
+          return
+        }
         session.setLocalWindowSize(windowBytes)
         this.#sessions.set(kind, session)
         keepAlive(session, this.#clock)
         resolve(session)
       })
     }).finally(() => this.#connecting.delete(kind))
+  }
+}
+
+function contextOf({ ca, cert, key }: Tls = {}): SecureContextOptions {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
   }
 }
 
