@@ -71,7 +71,10 @@ export const slowest: readonly string[] = [
 ].map(builtName)
 
 /** Quick files that count what is compiled or kept in a process, and so share it with none. */
-export const ownProcess: readonly string[] = ['lib/codec/served/view'].map(builtName)
+export const ownProcess: readonly string[] = [
+  'lib/codec/served/view',
+  'lib/upkeep/view-keeper',
+].map(builtName)
 
 function builtName(name: string): string {
   return `dist/test/${name}.test.js`

@@ -188,7 +188,7 @@ export class EtcdLoad {
         this.#judge(result, { name, floor, startMs })
         if (i % 100 === 0) await this.#compareState(name, result)
       }
-      await pause(1)
+      await pause(3)
     }
   }
 
