@@ -1,14 +1,14 @@
-/** A signal that can be aborted by itself, is aborted with its parent, and can be detached from it. `AbortSignal.any` would work, but each
+/** A signal that can be aborted by itself, is aborted with its parent if it has one, and can be detached from it. `AbortSignal.any` would work, but each
  *  use leaves 55 bytes behind on a parent that lives for months (Node 20, measured), and costs 40 us. */
 
 export class LinkedAbort {
-  readonly #parent: AbortSignal
+  readonly #parent: AbortSignal | undefined
   readonly #controller = new AbortController()
 
-  constructor(parent: AbortSignal) {
+  constructor(parent: AbortSignal | undefined) {
     this.#parent = parent
-    if (parent.aborted) this.#controller.abort()
-    else parent.addEventListener('abort', this.#abort, { once: true })
+    if (parent?.aborted === true) this.#controller.abort()
+    else parent?.addEventListener('abort', this.#abort, { once: true })
   }
 
   get signal(): AbortSignal {
@@ -23,7 +23,7 @@ export class LinkedAbort {
 
   /** Detaches the signal from the parent, which does not abort it any more. */
   release(): void {
-    this.#parent.removeEventListener('abort', this.#abort)
+    this.#parent?.removeEventListener('abort', this.#abort)
   }
 
   readonly #abort = (): void => {

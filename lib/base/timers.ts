@@ -1,6 +1,7 @@
-/** What is made of timers: work that is done again and again, and one timer for many moments. */
+/** What is made of timers: work that is done again and again, work that may take only so long, and one timer for many moments. */
 
 import type { CancelTimer, Clock } from './clock.ts'
+import { LinkedAbort } from './linked-abort.ts'
 
 /** Does a task every so often until it is cancelled: the first time after one pause, and then a pause after each end. A task must not
  *  fail. */
@@ -86,5 +87,35 @@ export class Alarm {
   clear(): void {
     this.#cancel()
     this.#atMs = Infinity
+  }
+}
+
+export interface TimeLimit {
+  readonly clock: Clock
+  readonly maxMs: number
+  /** Ends the task as well. */
+  readonly signal?: AbortSignal | undefined
+  /** What a task fails with whose time is over. */
+  readonly late: () => Error
+}
+
+/** Does a task, whose signal is aborted when its time is over, or with the given one. Nothing is left behind when it has ended. */
+export async function withTimeLimit<T>(
+  { clock, maxMs, signal, late }: TimeLimit,
+  task: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = new LinkedAbort(signal)
+  let isLate = false
+  const cancel = clock.setTimer(maxMs, () => {
+    isLate = true
+    limit.abort()
+  })
+  try {
+    return await task(limit.signal)
+  } catch (error) {
+    throw isLate ? late() : error
+  } finally {
+    cancel()
+    limit.release()
   }
 }

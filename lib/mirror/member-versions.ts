@@ -3,8 +3,8 @@
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
+import { withTimeLimit } from '../base/timers.ts'
 import type { Client } from '../etcd/client.ts'
 import type { MirrorLimits } from './limits.ts'
 import { judgeVersions, type VersionReport } from './versions.ts'
@@ -56,20 +56,18 @@ export class MemberVersions {
 
   async #refresh(signal: AbortSignal): Promise<void> {
     const { client, clock, limits, logger } = this.#options
-    const tooLong = new LinkedAbort(signal)
-    const cancelTimer = clock.setTimer(limits.statusTimeoutMs, () => {
-      tooLong.abort()
-    })
+    const maxMs = limits.statusTimeoutMs
+    const late = (): CacheError =>
+      new CacheError('source_failed', `etcd did not answer in ${maxMs} ms`)
     try {
-      const statuses = await client.status(tooLong.signal)
+      const statuses = await withTimeLimit({ clock, maxMs, signal, late }, limited =>
+        client.status(limited),
+      )
       this.#report = judgeVersions(statuses)
       this.#say(this.#report)
     } catch (error) {
       const { message } = CacheError.from(error, 'source_failed')
       logger.debug('cannot ask etcd for its version', { error: message })
-    } finally {
-      cancelTimer()
-      tooLong.release()
     }
   }
 

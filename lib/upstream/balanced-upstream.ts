@@ -7,6 +7,7 @@ import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { LinkedAbort } from '../base/linked-abort.ts'
 import type { Logger } from '../base/logger.ts'
+import { withTimeLimit } from '../base/timers.ts'
 import { Forwarding } from './connections/forwarding.ts'
 import { Tunnel } from './connections/upgrade.ts'
 import { codeOf, UpstreamFailure, upstreamFailure } from './failure.ts'
@@ -244,47 +245,52 @@ export class BalancedUpstream implements Upstream {
     as: UpstreamIdentity,
     timeoutMs = this.#options.timeouts.callMs,
   ): Promise<UpstreamAnswer> {
-    const { method, path, headers, body, signal, maxBytes = callMaxBytes } = request
-    const limit = new AbortController()
-    const late = new UpstreamFailure('late', 'the upstream did not answer in time')
-    const cancel: CancelTimer = this.#options.clock.setTimer(timeoutMs, () => limit.abort(late))
-    const leave = (): void => limit.abort(new CacheError('closed', 'the call was cancelled'))
-    if (signal.aborted) leave()
-    else signal.addEventListener('abort', leave, { once: true })
+    const { signal } = request
+    const late = (): CacheError =>
+      new UpstreamFailure('late', 'the upstream did not answer in time')
+    const limit = { clock: this.#options.clock, maxMs: timeoutMs, signal, late }
     try {
-      const { connection, ...sent } = headers
-      const answer = await server.pool(as).request({
-        method,
-        path,
-        headers: sent,
-        reset: connection === 'close',
-        body: body === undefined ? null : Buffer.from(body),
-        signal: limit.signal,
-      })
-      const pieces: Buffer[] = []
-      let bytes = 0
-      for await (const piece of answer.body as AsyncIterable<Buffer>) {
-        bytes += piece.length
-        if (bytes > maxBytes) {
-          throw new UpstreamFailure('broken', `the upstream's answer is above ${maxBytes} bytes`)
-        }
-        pieces.push(piece)
-      }
-      return {
-        code: answer.statusCode,
-        headers: answer.headers as UpstreamAnswer['headers'],
-        body: Buffer.concat(pieces),
-      }
+      return await withTimeLimit(limit, limited =>
+        answerOf(server.pool(as), { ...request, signal: limited }),
+      )
     } catch (error) {
+      if (signal.aborted) throw new CacheError('closed', 'the call was cancelled')
       const failure = upstreamFailure(error, !unreachableCodes.has(codeOf(error)))
       if (failure instanceof UpstreamFailure && failure.fault === 'unreachable') {
         this.#unreachable(server, error)
       }
       throw failure
-    } finally {
-      cancel()
-      signal.removeEventListener('abort', leave)
     }
+  }
+}
+
+/** Sends a call of our own, and reads its whole answer. */
+async function answerOf(
+  pool: ReturnType<UpstreamServer['pool']>,
+  { method, path, headers, body, signal, maxBytes = callMaxBytes }: UpstreamCall,
+): Promise<UpstreamAnswer> {
+  const { connection, ...sent } = headers
+  const answer = await pool.request({
+    method,
+    path,
+    headers: sent,
+    reset: connection === 'close',
+    body: body === undefined ? null : Buffer.from(body),
+    signal,
+  })
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of answer.body as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > maxBytes) {
+      throw new UpstreamFailure('broken', `the upstream's answer is above ${maxBytes} bytes`)
+    }
+    pieces.push(piece)
+  }
+  return {
+    code: answer.statusCode,
+    headers: answer.headers as UpstreamAnswer['headers'],
+    body: Buffer.concat(pieces),
   }
 }
 

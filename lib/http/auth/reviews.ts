@@ -2,6 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
+import { withTimeLimit } from '../../base/timers.ts'
 import {
   type Identity,
   identityAnswer,
@@ -133,25 +134,16 @@ export class Reviews implements AskedReviews {
 
   async #post(kind: ReviewKind, { path, body, headers, as }: Question): Promise<UpstreamAnswer> {
     const { server, clock, metrics } = this.#options
-    const limit = new AbortController()
-    const cancel = clock.setTimer(timeoutMs, () => limit.abort())
+    const late = (): CacheError =>
+      new CacheError('upstream_failed', `no access review within ${timeoutMs} ms`)
+    const sent = { ...headers, accept: 'application/json', 'content-type': 'application/json' }
     try {
-      return await server.call(
-        {
-          method: 'POST',
-          path,
-          headers: { ...headers, accept: 'application/json', 'content-type': 'application/json' },
-          body: Buffer.from(body),
-          signal: limit.signal,
-        },
-        as,
+      return await withTimeLimit({ clock, maxMs: timeoutMs, late }, signal =>
+        server.call({ method: 'POST', path, headers: sent, body: Buffer.from(body), signal }, as),
       )
     } catch (error) {
       metrics.review(kind, 'failed')
-      if (!limit.signal.aborted) throw CacheError.from(error, 'upstream_failed')
-      throw new CacheError('upstream_failed', `no access review within ${timeoutMs} ms`)
-    } finally {
-      cancel()
+      throw CacheError.from(error, 'upstream_failed')
     }
   }
 }

@@ -4,10 +4,11 @@
  *
  *  Only one comparison runs at a time. Reads that come meanwhile are not compared, so that the comparisons stay a small load. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Random } from '../../base/random.ts'
+import { withTimeLimit } from '../../base/timers.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { CollectedExchange } from '../server/collected-exchange.ts'
@@ -195,26 +196,17 @@ async function upstreamAnswer(
     headers: authorization === undefined ? {} : { authorization },
     as: 'caller' as const,
   }
-  const limit = new AbortController()
-  const cancel: CancelTimer = clock.setTimer(timeoutMs, () => limit.abort())
-  try {
-    return await proxy.upstream.call(
-      {
-        method: 'GET',
-        path: target.raw,
-        headers: {
-          ...(accept === undefined ? {} : { accept }),
-          ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
-          ...credentials.headers,
-        },
-        maxBytes: answerMaxBytes,
-        signal: limit.signal,
-      },
-      credentials.as,
-    )
-  } finally {
-    cancel()
+  const late = (): CacheError =>
+    new CacheError('upstream_failed', `no answer to compare with within ${timeoutMs} ms`)
+  const headers = {
+    ...(accept === undefined ? {} : { accept }),
+    ...(userAgent === undefined ? {} : { 'user-agent': userAgent }),
+    ...credentials.headers,
   }
+  const call = { method: 'GET', path: target.raw, headers, maxBytes: answerMaxBytes }
+  return withTimeLimit({ clock, maxMs: timeoutMs, late }, signal =>
+    proxy.upstream.call({ ...call, signal }, credentials.as),
+  )
 }
 
 /** Without the continue token: an encrypted one is different each time. */

@@ -8,9 +8,9 @@ import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, singleKey } from '../../base/keys.ts'
-import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
+import { withTimeLimit } from '../../base/timers.ts'
 import type { Client, ResponseHeader } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
@@ -150,24 +150,19 @@ export class RevisionProbe {
 
   async #ask(): Promise<ResponseHeader | undefined> {
     const { client, clock, key, limits, signal } = this.#options
-    const attempt = new LinkedAbort(signal)
-    const cancelTimer = clock.setTimer(limits.probeTimeoutMs, () => {
-      attempt.abort()
-    })
+    const maxMs = limits.probeTimeoutMs
+    const late = (): CacheError =>
+      new CacheError('source_failed', `etcd did not answer in ${maxMs} ms`)
+    const request = { range: singleKey(key), countOnly: true }
     try {
-      const request = { range: singleKey(key), countOnly: true }
-      const { header } = await client.range(request, attempt.signal)
+      const { header } = await withTimeLimit({ clock, maxMs, signal, late }, limited =>
+        client.range(request, limited),
+      )
       this.#lastFailure = undefined
       return header
     } catch (error) {
-      this.#lastFailure =
-        attempt.signal.aborted && !signal.aborted
-          ? new CacheError('source_failed', `etcd did not answer in ${limits.probeTimeoutMs} ms`)
-          : CacheError.from(error, 'source_failed')
+      this.#lastFailure = CacheError.from(error, 'source_failed')
       return undefined
-    } finally {
-      cancelTimer()
-      attempt.release()
     }
   }
 }

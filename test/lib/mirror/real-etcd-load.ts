@@ -186,7 +186,7 @@ export class EtcdLoad {
       } else {
         this.#count('consistent')
         this.#judge(result, { name, floor, startMs })
-        if (i % 100 === 0) await this.#compareState(name, result)
+        if (i % 10 === 9) await this.#compareState(name, result)
       }
       await pause(3)
     }
