@@ -11,6 +11,8 @@ import { OptionValues } from '../config/option-values.ts'
 import { repeat } from '../base/timers.ts'
 import { systemClock } from '../ops/system.ts'
 import { FaceThread } from '../mirror/threads/process/face-thread.ts'
+import type { ThreadData } from '../mirror/threads/process/thread-messages.ts'
+import { Accepts, type SharedListen } from '../http/server/accepts.ts'
 import type { FaultsOptions } from '../http/faults/fault-control.ts'
 import type { SharedFaults } from '../http/faults/faults.ts'
 import { parseFaultRule } from '../http/faults/rule.ts'
@@ -38,7 +40,7 @@ async function run(thread: FaceThread): Promise<void> {
     listen: {
       ...listen,
       port: listening.type === 'port' ? listening.port : listen.port,
-      shared: { descriptor: listening.type === 'descriptor' ? listening.descriptor : undefined },
+      shared: sharedListenOf(thread.data),
     },
     copies: copiesOf(thread, { checks: checks.all, fits: bytes => bytes <= roomBytes }),
     adminListen: undefined,
@@ -88,6 +90,14 @@ async function run(thread: FaceThread): Promise<void> {
   void service.ready.then(() => thread.tell({ type: 'ready' }))
   tellFigures(thread, service)
   said.logger.debug('a face thread serves', { number })
+}
+
+/** The kernel spreads the connections of threads that listen by themselves. */
+function sharedListenOf({ number, listening, program }: ThreadData): SharedListen {
+  if (listening.type === 'port') return { descriptor: undefined }
+  const { accepts: memory } = (program as ThreadProgram).shared
+  const accepts = new Accepts({ memory, thread: number - 1, clock: systemClock })
+  return { descriptor: listening.descriptor, accepts }
 }
 
 /** The other etcds, in the order of the main thread. */

@@ -3,6 +3,7 @@
 import type { Random } from '../../base/random.ts'
 import { adoptSalt, saltOfHashes } from '../auth/caller.ts'
 import { type CreateTally, type TallyName, tallyNames } from './fairness.ts'
+import { createAcceptsMemory, forgetAccepts } from '../server/accepts.ts'
 import { createTallyMemory, forgetThread, SharedTally } from './shared-tally.ts'
 
 /** Can be sent to threads. */
@@ -11,6 +12,8 @@ export interface ProcessLimits {
   readonly salt: string
   readonly seed: number
   readonly tallies: Readonly<Record<TallyName, SharedArrayBuffer>>
+  /** See `Accepts`. */
+  readonly accepts: SharedArrayBuffer
 }
 
 export function createLimits(threads: number, random: Random): ProcessLimits {
@@ -19,6 +22,7 @@ export function createLimits(threads: number, random: Random): ProcessLimits {
     salt: saltOfHashes(),
     seed: Math.floor(random.next() * 0x1_0000_0000),
     tallies: Object.fromEntries(tallies) as Record<TallyName, SharedArrayBuffer>,
+    accepts: createAcceptsMemory(threads),
   }
 }
 
@@ -32,6 +36,7 @@ export function joinLimits({ salt, seed, tallies }: ProcessLimits, thread: numbe
 }
 
 /** A thread has died: what it had taken is free. */
-export function giveBack({ tallies }: ProcessLimits, thread: number): void {
+export function giveBack({ tallies, accepts }: ProcessLimits, thread: number): void {
+  forgetAccepts(accepts, thread)
   for (const name of tallyNames) forgetThread(tallies[name], thread)
 }

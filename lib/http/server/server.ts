@@ -19,6 +19,7 @@ import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
 import { limitResets, strangerStreams } from './h2-session.ts'
 import { isAccepted } from './accepted.ts'
+import type { SharedListen } from './accepts.ts'
 import { Handshakes } from '../limits/handshakes.ts'
 import { Reads } from '../limits/reads.ts'
 import { StalledClients } from '../limits/stalled.ts'
@@ -30,7 +31,7 @@ export interface Listen {
   /** 0 lets the system choose. */
   readonly port: number
   /** How several threads listen on the port: on descriptors of one socket, or each on a socket of its own. */
-  readonly shared?: { readonly descriptor: number | undefined } | undefined
+  readonly shared?: SharedListen | undefined
 }
 
 export interface ServerOptions {
@@ -155,6 +156,7 @@ export class Server {
     const server = new Server(options)
     const { host, port } = options.listen
     const listener = server.#http1
+    options.listen.shared?.accepts?.follow(listener)
     await new Promise<void>((resolve, reject) => {
       listener.once('error', error =>
         reject(

@@ -1,11 +1,14 @@
 /** The program with two face threads: what holds for the process, and not for each thread. */
 
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { sleep } from '../../../lib/base/clock.ts'
+import { systemClock } from '../../../lib/ops/system.ts'
 import { ask } from '../../support/http/served.ts'
 import { freePort } from '../../support/program/ports.ts'
+import type { BirthMessage, DeathMessage } from '../../support/program/mortal-thread.ts'
 import { startProgram } from '../../support/program/program.ts'
 import { answerReview, bearer, identity } from '../../support/upstream/reviews.ts'
 
@@ -73,3 +76,47 @@ t.test('faults on purpose are those of all threads together', async t => {
   const line = /^watchglass_injected_faults_total\{fault="error"\} (\d+)$/m.exec(metrics.toString())
   t.equal(Number(line?.[1]), first + 12)
 })
+
+t.test('a thread that dies is logged, its watches end, and another takes its place', async t => {
+  const adminPort = await freePort()
+  const threads: number[] = []
+  let log = ''
+  const args = ['--generate=pods=3', '--threads=2', `--admin-listen=http://127.0.0.1:${adminPort}`]
+  const { port, send } = await startProgram(t, args, {
+    module: new URL('../../support/program/mortal-thread.js', import.meta.url),
+    onMessage: message => threads.push((message as BirthMessage).born),
+    onLog: text => (log += text),
+  })
+  t.equal(threads.length, 2)
+  const watches = await Promise.all(Array.from({ length: 16 }, () => openWatch(port)))
+  t.teardown(() => watches.forEach(watch => watch.end()))
+  send({ dies: threads[0]! } satisfies DeathMessage)
+  while (threads.length < 3) {
+    t.equal((await ask(adminPort, { path: '/readyz' })).status, 200)
+    await sleep(systemClock, 20)
+  }
+  const ended = watches.filter(({ isOver }) => isOver).length
+  t.ok(ended > 0 && ended < 16, `${ended} of 16 watches were the dead thread's`)
+  t.match(log, /a face thread has died.*the test wants this thread to die/)
+  send({ dies: threads[1]! } satisfies DeathMessage)
+  while (watches.some(({ isOver }) => !isOver)) await sleep(systemClock, 20)
+  const { status, body } = await ask(port, { path: '/api/v1/pods' })
+  t.equal(status, 200)
+  t.equal((JSON.parse(body.toString()) as { items: unknown[] }).items.length, 3)
+})
+
+/** A watch on a connection of its own, and whether it has ended. */
+async function openWatch(port: number): Promise<{ readonly isOver: boolean; end(): void }> {
+  const request = get({ host: '127.0.0.1', port, path: '/api/v1/pods?watch=true', agent: false })
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  let isOver = false
+  response.on('close', () => (isOver = true))
+  response.on('error', () => {})
+  response.resume()
+  return {
+    get isOver() {
+      return isOver
+    },
+    end: () => void request.destroy(),
+  }
+}

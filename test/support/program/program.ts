@@ -13,15 +13,37 @@ export interface Program {
   readonly signal: (name: NodeJS.Signals) => void
   /** Asks it to stop; its exit code. */
   stop(): Promise<number>
+  /** Sends a message to the module that was imported. */
+  readonly send: (message: object) => void
+}
+
+/** A module that runs in the program, first of all and in each of its threads. */
+export interface Imported {
+  readonly module: URL
+  /** Gets what the module sends. */
+  readonly onMessage: (message: unknown) => void
+  /** Gets what the program logs. */
+  readonly onLog: (text: string) => void
 }
 
 /** Starts `watchglass serve` on a free port. */
-export async function startProgram(scope: Teardown, args: readonly string[]): Promise<Program> {
+export async function startProgram(
+  scope: Teardown,
+  args: readonly string[],
+  imported?: Imported,
+): Promise<Program> {
+  const flags = imported === undefined ? [] : [`--import=${imported.module.href}`]
   const child = spawn(
     process.execPath,
-    ['.', 'serve', '--listen', 'http://127.0.0.1:0', '--log-level', 'warn', ...args],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    [...flags, '.', 'serve', '--listen', 'http://127.0.0.1:0', '--log-level', 'warn', ...args],
+    {
+      stdio:
+        imported === undefined ? ['ignore', 'pipe', 'inherit'] : ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
   )
+  child.stderr?.on('data', (text: Buffer) => imported?.onLog(text.toString()))
+  if (imported !== undefined) child.on('message', imported.onMessage)
+  const send = (message: object): void => void child.send(message)
   const exited = once(child, 'exit') as Promise<[number | null]>
   const stop = async (): Promise<number> => {
     child.kill()
@@ -32,7 +54,7 @@ export async function startProgram(scope: Teardown, args: readonly string[]): Pr
   scope.teardown(async () => void (await stop()))
   const introduction = await introductionOf(child)
   const address = /http:\/\/127\.0\.0\.1:\d+/.exec(introduction)?.[0] ?? ''
-  return { address, port: Number(address.split(':')[2]), introduction, stop, signal }
+  return { address, port: Number(address.split(':')[2]), introduction, stop, signal, send }
 }
 
 async function introductionOf({ stdout }: ChildProcess): Promise<string> {
