@@ -1,9 +1,14 @@
 /** Limits certificates to prefixes (`--etcd-listen-allow`). Only calls whose keys are known are let through, and
  *  their requests are written anew, so that etcd does nothing that was not checked. */
 
+import { randomBytes } from 'node:crypto'
 import { CacheError } from '../../../base/errors.ts'
-import { leaseIdCodec, leaseTimeToLiveCodec } from '../../proto/admin-messages.ts'
-import { leaseTimeToLiveResponseCodec } from '../../proto/admin-messages.ts'
+import {
+  leaseGrantCodec,
+  leaseIdCodec,
+  leaseTimeToLiveCodec,
+  leaseTimeToLiveResponseCodec,
+} from '../../proto/admin-messages.ts'
 import type { Codec } from '../../proto/codec.ts'
 import { EtcdError } from '../../proto/failures.ts'
 import {
@@ -26,7 +31,6 @@ type Check = (rights: Rights, bytes: Buffer) => Promise<Buffer> | Buffer
 
 /** Calls that concern no keys. */
 const openPaths = new Set([
-  '/etcdserverpb.Lease/LeaseGrant',
   '/etcdserverpb.Lease/LeaseKeepAlive',
   '/etcdserverpb.Lease/LeaseLeases',
   '/etcdserverpb.Cluster/MemberList',
@@ -34,6 +38,9 @@ const openPaths = new Set([
   '/etcdserverpb.Auth/AuthStatus',
   '/etcdserverpb.Auth/Authenticate',
 ])
+
+/** Leases that are remembered of each name. */
+const leasesMax = 10_000
 
 const timeToLivePath = '/etcdserverpb.Lease/LeaseTimeToLive'
 
@@ -56,6 +63,7 @@ export class Access {
       // As with etcd's own roles, a compaction needs no right of its own.
       ['/etcdserverpb.KV/Compact', checked(compactionCodec, rights => rights.canWrite)],
       [timeToLivePath, checked(leaseTimeToLiveCodec, (_rights, { keys }) => !keys)],
+      ['/etcdserverpb.Lease/LeaseGrant', noteGrant],
       ['/etcdserverpb.Lease/LeaseRevoke', (rights, bytes) => checkRevoke(sessions, rights, bytes)],
     ])
   }
@@ -92,13 +100,31 @@ function checked<Request>(
   }
 }
 
-/** A lease that is revoked takes its keys with it. */
+/** The newest leases that a name was granted here, with numbers that were chosen here: nobody else can have had them. */
+const granted = new WeakMap<Rights, Set<bigint>>()
+
+/** Chooses the number of a lease, if the client leaves that to etcd, so that it is known whose the lease is. */
+function noteGrant(rights: Rights, bytes: Buffer): Buffer {
+  const request = leaseGrantCodec.decode(bytes)
+  if (request.id !== 0n) return leaseGrantCodec.encode(request)
+  const id = BigInt.asUintN(63, randomBytes(8).readBigUInt64BE())
+  const own = granted.get(rights) ?? new Set()
+  granted.set(rights, own.add(id))
+  const [oldest] = own
+  if (own.size > leasesMax && oldest !== undefined) own.delete(oldest)
+  return leaseGrantCodec.encode({ ...request, id })
+}
+
+/** A lease that is revoked takes its keys with it, and others may give it keys between the question and the revocation: so one without keys
+ *  is revoked only by whom it was granted to. */
 async function checkRevoke(sessions: EtcdSessions, rights: Rights, bytes: Buffer): Promise<Buffer> {
   const { id } = leaseIdCodec.decode(bytes)
   const question = leaseTimeToLiveCodec.encode({ id, keys: true })
   const answer = await callEtcd(sessions, timeToLivePath, question)
   const { keys } = leaseTimeToLiveResponseCodec.decode(answer)
-  if (!rights.mayWriteKeys(keys)) throw new EtcdError('permissionDenied')
+  const isOwn = granted.get(rights)?.has(id) === true
+  const may = keys.length === 0 ? isOwn : rights.mayWriteKeys(keys)
+  if (!may) throw new EtcdError('permissionDenied')
   return leaseIdCodec.encode({ id })
 }
 

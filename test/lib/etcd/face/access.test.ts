@@ -126,6 +126,23 @@ t.test('a lease is revoked by those who may write its keys', async t => {
   }
 })
 
+t.test('a lease without keys is revoked by whom it was granted to', async t => {
+  const direct = new RawEtcd(server.address)
+  t.teardown(() => direct.close())
+  await direct.call('Lease', 'LeaseGrant', { ID: '23', TTL: '100' })
+  const others = await client.call('Lease', 'LeaseRevoke', { ID: '23' })
+  t.match(others, { code: 7 }, 'its owner may be about to put a key')
+  for (const ID of ['0', '0', '0']) {
+    const answer = await client.call('Lease', 'LeaseGrant', { ID, TTL: '100' })
+    const { response } = answer as { response: { ID: string } }
+    const revoked = await client.call('Lease', 'LeaseRevoke', { ID: response.ID })
+    t.match(revoked, { response: {} })
+  }
+  await client.call('Lease', 'LeaseGrant', { ID: '24', TTL: '100' })
+  const chosen = await client.call('Lease', 'LeaseRevoke', { ID: '24' })
+  t.match(chosen, { code: 7 }, "a number that a client chooses may be anybody's")
+})
+
 t.test('watches are refused one by one, as etcd refuses them', async t => {
   const log = new WatchLog(client)
   t.teardown(() => log.close())
