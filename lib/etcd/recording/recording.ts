@@ -167,6 +167,9 @@ export class RecordingWriter {
   }
 }
 
+/** Far above the largest value that etcd can be told to take. A small compressed file may have a line of any length. */
+const lineMaxBytes = 64 * 1024 * 1024
+
 async function* linesOf(path: string): AsyncGenerator<string, void> {
   const source = createReadStream(path)
   const stream: Transform = path.endsWith('.gz') ? createGunzip() : new PassThrough()
@@ -174,6 +177,7 @@ async function* linesOf(path: string): AsyncGenerator<string, void> {
   piped.catch(() => undefined)
   // A line may come in many pieces, which are joined once.
   let pieces: Buffer[] = []
+  let bytes = 0
   try {
     for await (const chunk of stream as AsyncIterable<Buffer>) {
       let start = 0
@@ -181,9 +185,13 @@ async function* linesOf(path: string): AsyncGenerator<string, void> {
         pieces.push(chunk.subarray(start, end))
         yield Buffer.concat(pieces).toString('utf8')
         pieces = []
+        bytes = 0
         start = end + 1
       }
-      if (start < chunk.length) pieces.push(chunk.subarray(start))
+      if (start === chunk.length) continue
+      pieces.push(chunk.subarray(start))
+      bytes += chunk.length - start
+      if (bytes > lineMaxBytes) throw invalid(`a line is longer than ${lineMaxBytes} bytes`)
     }
     await piped
   } catch (error) {

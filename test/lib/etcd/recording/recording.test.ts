@@ -213,3 +213,12 @@ function textOf(change: Change): string {
   const text = Buffer.from(value).toString('latin1')
   return `${key} ${createRevision} ${modRevision} ${version} ${lease} ${text}`
 }
+
+t.test('a small file whose line never ends is refused before it fills the memory', async t => {
+  const path = join(t.testdir(), 'endless.jsonl.gz')
+  writeFileSync(path, gzipSync(Buffer.alloc(65 * 1024 * 1024, ' '), { level: 1 }))
+  await t.rejects(all(path), {
+    code: 'invalid_request',
+    message: /endless\.jsonl\.gz cannot be read: a line is longer than 67108864 bytes$/,
+  })
+})
