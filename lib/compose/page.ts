@@ -66,6 +66,7 @@ export function createPage(
     nameOf: keyspaceNames(() => registry.state),
     resources: upstreamSide && (() => upstreamSide.report.all()),
     servers: () => upstreamSide?.servers() ?? [],
+    versions: () => upstreamSide?.knowledge.versions.map(({ name }) => name) ?? [],
     isSwitchedOff: upstreamSide && (() => upstreamSide.readSwitch.isSwitchedOff),
     traffic: copies?.traffic ?? ofProcess,
   }

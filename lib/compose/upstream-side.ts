@@ -1,10 +1,11 @@
 /** The parts of a service that exist only with an upstream. */
 
-import { minors, schemaOf } from '../codec/schema/schema.ts'
+import { minors } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
+import { AnsweringVersions } from './answering-versions.ts'
 import { InexactEvents } from '../http/api/inexact.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from '../http/proxy/proxy-options.ts'
 import { ReadSwitch } from '../http/api/read-switch.ts'
@@ -96,15 +97,18 @@ export class UpstreamSide implements Follower {
     const at = contentsAt(mirrors)
     const common = { upstream: servers, clock, random: systemRandom, logger, isServed, at }
     const aggregated = aggregatedOf(common, parts)
+    const versions: AnsweringVersions = new AnsweringVersions({
+      registry,
+      knowledge: () => this.knowledge,
+      evidence: () => this.evidence,
+      onChange: () => this.proxy.inexact.forgetAll(),
+    })
     const knowledge = new UpstreamKnowledge({
       ...common,
       registry: () => registry.state.registry,
       hasDataOf: minor => minors().includes(`1.${minor}`),
-      onVersion: version => {
-        const minor = `1.${version?.minor}`
-        if (minors().includes(minor)) registry.setSchema(schemaOf(minor))
-        this.evidence.look()
-      },
+      onVersions: answering => versions.take(answering),
+      mixed: () => versions.mixed,
       compatibleMinors,
       isMirrored: keyspace => mirrors.has(keyspace),
       aggregated,
@@ -115,7 +119,8 @@ export class UpstreamSide implements Follower {
     registry.onRedefined(() => knowledge.redefined())
     const held = new HeldEvents({ clock, resume: parts.resumeHeld })
     const evidence = new Evidence({
-      upstream: servers,
+      upstreamOf: version => knowledge.upstreamOf(version),
+      alikeGateOf: (resource, shown) => versions.alikeGateOf(resource, shown),
       clock,
       logger,
       pace: options.evidencePace,
@@ -131,16 +136,8 @@ export class UpstreamSide implements Follower {
     })
     const isExcluded = ({ storage }: Resource): boolean =>
       storage !== undefined && !isKept(keyFromText(storage.prefix))
-    this.report = reportOf({ knowledge, evidence, aggregated, isExcluded }, parts)
-    const { readSwitch } = this
-    const policy: ReturnType<ProxyOptions['policy']> = {
-      hasUpstream: true,
-      get isSwitchedOff() {
-        return readSwitch.isSwitchedOff
-      },
-      isExcluded,
-      objection: knowledge.objection,
-    }
+    this.report = reportOf({ knowledge, evidence, aggregated, isExcluded, versions }, parts)
+    const policy = policyOf(this.readSwitch, isExcluded, knowledge)
     this.comparison = comparisonOf(options, metrics)
     this.proxy = {
       upstream: servers,
@@ -148,7 +145,8 @@ export class UpstreamSide implements Follower {
       passed,
       isIdentityHeader,
       inexact: new InexactEvents(),
-      gateOf: (resource, shown) => evidence.gateOf(resource, shown),
+      gateOf: (resource, shown) => versions.gateOf(resource, shown),
+      mixed: () => versions.mixed,
       isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
       held,
       slots: new Slots(elsewhereMax),
@@ -209,6 +207,21 @@ export class UpstreamSide implements Follower {
   }
 }
 
+function policyOf(
+  readSwitch: ReadSwitch,
+  isExcluded: (resource: Resource) => boolean,
+  { objection }: UpstreamKnowledge,
+): ReturnType<ProxyOptions['policy']> {
+  return {
+    hasUpstream: true,
+    get isSwitchedOff() {
+      return readSwitch.isSwitchedOff
+    },
+    isExcluded,
+    objection,
+  }
+}
+
 /** What is known of the resources of a server that is no kube-apiserver. */
 function aggregatedOf(
   common: Pick<AggregatedOptions, 'upstream' | 'clock' | 'random' | 'logger' | 'isServed' | 'at'>,
@@ -228,7 +241,7 @@ function aggregatedOf(
 }
 
 function reportOf(
-  { knowledge, evidence, ...rest }: ReportParts,
+  { knowledge, evidence, versions, ...rest }: ReportParts,
   { registry, clock, logger }: UpstreamParts,
 ): ResourceReport {
   return new ResourceReport({
@@ -237,12 +250,14 @@ function reportOf(
     listed: () => knowledge.listed,
     objection: knowledge.objection,
     differences: () => evidence.differences(),
+    mixedRows: resource => versions.differences(resource),
     clock,
     logger,
   })
 }
 
 interface ReportParts extends Pick<ReportOptions, 'aggregated' | 'isExcluded'> {
+  readonly versions: AnsweringVersions
   readonly knowledge: UpstreamKnowledge
   readonly evidence: Evidence
 }

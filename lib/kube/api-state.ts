@@ -15,6 +15,7 @@ import type { MakeReader } from './selectors/filter.ts'
 import { OpenApi } from './documents/openapi.ts'
 import type { Registry } from './resources/registry.ts'
 import { groupVersionText, type Resource } from './resources/resource.ts'
+import type { Schema } from '../codec/schema/schema.ts'
 import type { KeyValue } from '../store/event.ts'
 
 export interface ApiStateOptions {
@@ -34,6 +35,7 @@ export class ApiState {
   readonly #customKinds = new Map<string, CustomKind | NotExact>()
   readonly #configuredKinds = new Map<Resource, CustomKind>()
   readonly #encoders = new Map<Resource, ObjectEncoder | NotExact>()
+  readonly #otherEncoders = new Map<Schema, Map<Resource, ObjectEncoder | NotExact>>()
   readonly #readers = new Map<Resource, Map<string, SelectableReader>>()
 
   constructor(options: ApiStateOptions) {
@@ -78,17 +80,27 @@ export class ApiState {
   encoderOf(resource: Resource): ObjectEncoder | NotExact {
     const known = this.#encoders.get(resource)
     if (known !== undefined) return known
-    const encoder = this.#makeEncoder(resource)
+    const encoder = this.#makeEncoder(resource, this.registry.schema)
     this.#encoders.set(resource, encoder)
     return encoder
   }
 
-  #makeEncoder(resource: Resource): ObjectEncoder | NotExact {
+  /** How another minor version writes them. */
+  encoderAs(resource: Resource, schema: Schema): ObjectEncoder | NotExact {
+    if (schema === this.registry.schema) return this.encoderOf(resource)
+    const encoders =
+      this.#otherEncoders.get(schema) ?? new Map<Resource, ObjectEncoder | NotExact>()
+    this.#otherEncoders.set(schema, encoders)
+    const encoder = encoders.get(resource) ?? this.#makeEncoder(resource, schema)
+    encoders.set(resource, encoder)
+    return encoder
+  }
+
+  #makeEncoder(resource: Resource, schema: Schema): ObjectEncoder | NotExact {
     const { storage } = resource
     if (storage === undefined) return new NotExact('the resource is not stored')
     const custom = this.#customKindOf(resource)
     if (custom instanceof NotExact) return custom
-    const { schema } = this.registry
     return new ObjectEncoder({ ...resource, storage, schema }, custom)
   }
 

@@ -46,6 +46,8 @@ export type PassReason =
   | 'not-listed'
   // The upstream stores the resource in another version than servers of its minor do:
   | 'stored-version'
+  // Servers of the upstream have different minor versions, which answer this differently:
+  | 'versions-differ'
   | 'unproven'
   // A comparison found that the upstream writes the resource in other bytes than the mirror:
   | 'differs'

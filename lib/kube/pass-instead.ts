@@ -1,7 +1,7 @@
 /** Requests that the mirror cannot answer and the upstream can. */
 
 import { CacheError } from '../base/errors.ts'
-import { Unproven } from '../codec/evidence/gate.ts'
+import { Superseded, Unproven, VersionsDiffer } from '../codec/evidence/gate.ts'
 import type { NotExact } from '../codec/not-exact.ts'
 import type { PassReason } from './decide.ts'
 import type { Resource } from './resources/resource.ts'
@@ -19,7 +19,10 @@ export class PassInstead extends CacheError {
 
 /** The error of a request that reads an object which cannot be shown: the request passes, or is refused if there is no upstream. */
 export function notShown(resource: Resource, problem: NotExact): CacheError {
-  if (problem instanceof Unproven) return new PassInstead('unproven')
+  if (problem instanceof Unproven || problem instanceof Superseded) {
+    return new PassInstead('unproven')
+  }
+  if (problem instanceof VersionsDiffer) return new PassInstead('versions-differ')
   return notExactly(resource, problem)
 }
 

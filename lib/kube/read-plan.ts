@@ -188,17 +188,20 @@ function planList(target: Target, encryption: TokenEncryption | undefined): List
   const isCached =
     resource.isWatchCached && (continuation === undefined || schema.has('snapshotLists'))
   const ignoresLimit = options.resourceVersion === '0' && isCached
+  const limit = ignoresLimit ? 0 : Math.max(0, options.limit)
   return {
     type: 'list',
     isFromEtcd: freshness.type === 'exact' && !schema.has('snapshotLists'),
     isPageFromCache:
-      resource.isWatchCached && (freshness.type === 'consistent' || schema.has('snapshotLists')),
+      limit > 0 &&
+      resource.isWatchCached &&
+      (freshness.type === 'consistent' || schema.has('snapshotLists')),
     isLeftToStore: isSingle && isExactOrLimited(options),
     ...scope,
     range: rangeOfPage(scope, isSingle ? singleName(target) : undefined, continuation),
     resourceVersion: options.resourceVersion,
     freshness,
-    limit: ignoresLimit ? 0 : Math.max(0, options.limit),
+    limit,
     continuation,
   }
 }

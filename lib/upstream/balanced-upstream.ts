@@ -3,6 +3,7 @@
  *  A request goes to the server with the fewest requests in flight among those that answer, or among all if none does. It is retried on
  *  another server only if it never reached the first, and is safe to repeat. */
 
+import type { Dispatcher } from 'undici'
 import { type CancelTimer, type Clock, sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { LinkedAbort } from '../base/linked-abort.ts'
@@ -22,6 +23,7 @@ import type {
   UpstreamAnswer,
   UpstreamCall,
   UpstreamIdentity,
+  UpstreamLine,
 } from './upstream.ts'
 
 export interface BalancedUpstreamOptions {
@@ -118,7 +120,8 @@ export class BalancedUpstream implements Upstream {
   async call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer> {
     const own = as === 'ourselves' ? await this.credentials() : {}
     const headers = { ...request.headers, ...own }
-    return this.#callServer(this.#choose(new Set()), { ...request, headers }, as)
+    const server = this.#choose(new Set())
+    return this.#callServer(server, server.pool(as), { ...request, headers })
   }
 
   async callEach(
@@ -130,9 +133,33 @@ export class BalancedUpstream implements Upstream {
     const headers = { ...request.headers, ...own, connection: 'close' }
     return Promise.all(
       this.#options.servers.map(server =>
-        this.#callServer(server, { ...request, headers }, as).catch(() => undefined),
+        this.#callServer(server, server.pool(as), { ...request, headers }).catch(() => undefined),
       ),
     )
+  }
+
+  line(): UpstreamLine {
+    const server = this.#choose(new Set())
+    const client = server.openLine()
+    let connections = 0
+    let hasEnded = false
+    client.on('connect', () => connections++)
+    client.on('disconnect', () => (hasEnded = true))
+    const ended = new CacheError('upstream_failed', 'the connection has ended')
+    return {
+      call: async request => {
+        const headers = { ...request.headers, ...(await this.credentials()) }
+        if (hasEnded) throw ended
+        const answer = await this.#callServer(server, client, { ...request, headers })
+        // The client connects again by itself.
+        if (connections > 1) throw ended
+        return answer
+      },
+      get isOpen() {
+        return !hasEnded
+      },
+      close: () => void client.destroy(),
+    }
   }
 
   async credentials(): Promise<Readonly<Record<string, string>>> {
@@ -232,7 +259,12 @@ export class BalancedUpstream implements Upstream {
   async #problemOf(server: UpstreamServer): Promise<string | undefined> {
     const request = { method: 'GET', path: '/readyz', headers: {}, signal: this.#stopped.signal }
     try {
-      const { code } = await this.#callServer(server, request, 'caller', healthTimeoutMs)
+      const { code } = await this.#callServer(
+        server,
+        server.pool('caller'),
+        request,
+        healthTimeoutMs,
+      )
       return code >= 500 ? `answers ${code}` : undefined
     } catch (error) {
       return CacheError.from(error, 'upstream_failed').message
@@ -241,8 +273,8 @@ export class BalancedUpstream implements Upstream {
 
   async #callServer(
     server: UpstreamServer,
+    from: Dispatcher,
     request: UpstreamCall,
-    as: UpstreamIdentity,
     timeoutMs = this.#options.timeouts.callMs,
   ): Promise<UpstreamAnswer> {
     const { signal } = request
@@ -250,9 +282,7 @@ export class BalancedUpstream implements Upstream {
       new UpstreamFailure('late', 'the upstream did not answer in time')
     const limit = { clock: this.#options.clock, maxMs: timeoutMs, signal, late }
     try {
-      return await withTimeLimit(limit, limited =>
-        answerOf(server.pool(as), { ...request, signal: limited }),
-      )
+      return await withTimeLimit(limit, limited => answerOf(from, { ...request, signal: limited }))
     } catch (error) {
       if (signal.aborted) throw new CacheError('closed', 'the call was cancelled')
       const failure = upstreamFailure(error, !unreachableCodes.has(codeOf(error)))

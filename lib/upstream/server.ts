@@ -75,6 +75,7 @@ export class UpstreamServer {
   readonly #timeouts: UpstreamTimeouts
   readonly #clock: Clock
   readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
+  readonly #lines = new Set<Undici.Client>()
   /** Of certificates before, with requests that are not over. */
   #retired: ConnectionPool[] = []
   readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
@@ -94,6 +95,15 @@ export class UpstreamServer {
     const pool = this.#pools.get(as) ?? this.#createPool(as)
     this.#pools.set(as, pool)
     return pool
+  }
+
+  /** A single connection for calls as ourselves. The caller destroys it; so does a renewal of certificates. */
+  openLine(): Undici.Client {
+    const { Client } = loadUndici()
+    const line = new Client(this.url.origin, { pipelining: 1, ...this.#clientOptions('ourselves') })
+    this.#lines.add(line)
+    line.once('disconnect', () => this.#lines.delete(line))
+    return line
   }
 
   /** The connections for an identity and a use, for requests that pass. */
@@ -136,6 +146,8 @@ export class UpstreamServer {
     this.#tls = tls
     for (const pool of this.#pools.values()) void pool.close()
     this.#pools.clear()
+    for (const line of this.#lines) void line.close()
+    this.#lines.clear()
     this.#retired = this.#retired.filter(({ isEmpty }) => !isEmpty)
     for (const connections of Object.values(this.#connections)) {
       for (const one of connections.values()) {
@@ -152,16 +164,23 @@ export class UpstreamServer {
     for (const connections of Object.values(this.#connections)) {
       for (const one of connections.values()) one.close()
     }
-    await Promise.all([...this.#pools.values()].map(pool => pool.destroy()))
+    await Promise.all([...this.#pools.values(), ...this.#lines].map(one => one.destroy()))
     this.#pools.clear()
+    this.#lines.clear()
   }
 
   #createPool(as: UpstreamIdentity): Undici.Pool {
-    const { connectMs, answerMs } = this.#timeouts
     const { Pool } = loadUndici()
     return new Pool(this.url.origin, {
       connections: connectionsMax,
       pipelining: 1,
+      ...this.#clientOptions(as),
+    })
+  }
+
+  #clientOptions(as: UpstreamIdentity): Undici.Client.Options {
+    const { connectMs, answerMs } = this.#timeouts
+    return {
       keepAliveTimeout: idleMs,
       maxHeaderSize: headersMaxBytes,
       headersTimeout: answerMs,
@@ -172,7 +191,7 @@ export class UpstreamServer {
         keepAlive: true,
         keepAliveInitialDelay: vanishedAfterMs,
       },
-    })
+    }
   }
 
   #credentials(as: UpstreamIdentity): { ca?: Buffer; cert?: Buffer; key?: Buffer } {

@@ -81,6 +81,8 @@ export interface Upstream {
     request: UpstreamCall,
     as: UpstreamIdentity,
   ): Promise<readonly (UpstreamAnswer | undefined)[]>
+  /** A connection of its own to the next server, for calls of our own that must reach the same one. Opened with its first call. */
+  line(): UpstreamLine
   /** The headers with our own credentials, for a request `as` ourselves. */
   credentials(): Promise<Readonly<Record<string, string>>>
   /** Forwards a request and streams its response back. */
@@ -89,6 +91,15 @@ export interface Upstream {
   tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl
   /** The problem of the upstream; undefined while at least one of its servers answers. */
   problem(): string | undefined
+}
+
+/** One connection to one server, for one call at a time, as ourselves. */
+export interface UpstreamLine {
+  /** Fails as `Upstream.call` does, and if the connection has ended: another one might lead to another server. */
+  call(request: UpstreamCall): Promise<UpstreamAnswer>
+  /** False when no more calls can be made on it. */
+  readonly isOpen: boolean
+  close(): void
 }
 
 /** A request for an upgrade. */

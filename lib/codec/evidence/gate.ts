@@ -13,6 +13,20 @@ export interface Gate {
   objection(entry: KeyValue, place: ShownPlace): NotExact | undefined
 }
 
+/** Servers of different minor versions show the object differently. */
+export class VersionsDiffer extends NotExact {
+  constructor() {
+    super('servers of different minor versions show it differently')
+  }
+}
+
+/** What is known of the upstream has changed since the gate was made: whoever still has it asks for another. */
+export class Superseded extends NotExact {
+  constructor() {
+    super('the upstream has changed meanwhile')
+  }
+}
+
 /** Something about the object has not been compared with the upstream yet. It soon will be, so it is worth waiting
  *  for a moment. */
 export class Unproven extends NotExact {

@@ -113,7 +113,7 @@ export class Schema {
   readonly #contained = new Map<string, ReadonlySet<string>>()
   #resources: readonly BuiltInResource[] | undefined
   #tables: readonly ResourceTable[] | undefined
-  #behaviours: ReadonlySet<string> | undefined
+  #behaviours: ReadonlySet<Behaviour> | undefined
   #defaults: readonly ReadDefault[] | undefined
 
   constructor(minor: string) {
@@ -242,6 +242,13 @@ export class Schema {
     return this.#behaviours.has(behaviour)
   }
 
+  /** The behaviours that concern how objects with a message of this type are written, in this minor or in another. */
+  behavioursOf(type: string): readonly Behaviour[] {
+    return behaviours().behaviours.flatMap(({ id, types }) =>
+      types?.includes(type) === true ? [id] : [],
+    )
+  }
+
   #allDefaults(): readonly ReadDefault[] {
     const { rules: more } = data('more-defaults') as MoreDefaultsFile
     const replaced = new Set(more.map(({ type, field }) => `${type}.${field}`))
@@ -309,7 +316,10 @@ interface BehavioursFile {
   readonly minors: readonly string[]
   /** The minor that the reference data describes whole; of others, it has the differences. */
   readonly whole: string
-  readonly behaviours: readonly (Period & { readonly id: string })[]
+  readonly behaviours: readonly (Period & {
+    readonly id: Behaviour
+    readonly types?: readonly string[]
+  })[]
 }
 
 function typesFile(): TypesFile {

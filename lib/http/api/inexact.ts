@@ -42,6 +42,11 @@ export class InexactEvents {
     this.#keyspaces.delete(keyspace)
   }
 
+  /** Objects may be shown in another way than before. */
+  forgetAll(): void {
+    this.#keyspaces.clear()
+  }
+
   /** True if the watch would reach an event that cannot be shown. */
   concerns({ keyspace, start }: WatchPlan, snapshot: Snapshot): boolean {
     const known = this.#keyspaces.get(keyspace)

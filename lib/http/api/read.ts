@@ -3,12 +3,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
-import {
-  contentType,
-  type MediaType,
-  negotiate,
-  streamed,
-} from '../../codec/negotiate/negotiate.ts'
+import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import {
   invalidIncludeObject,
@@ -22,16 +17,11 @@ import { checkUncovered, uncoveredRefusal } from '../../kube/evidence/uncovered-
 import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
 import { checkLearned, refusalOf } from '../../kube/learned-reads.ts'
 import { notShown, PassInstead } from '../../kube/pass-instead.ts'
-import {
-  type GetPlan,
-  type ListPlan,
-  planRead,
-  type ReadPlan,
-  type WatchPlan,
-} from '../../kube/read-plan.ts'
+import { planAsked } from '../../kube/request/asked-read.ts'
+import type { GetPlan, ListPlan, ReadPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { DirectSource } from '../../kube/reads.ts'
 import { scaleBody, scaleRefusal } from '../../kube/scale.ts'
-import { parseListOptions, requestTimeoutMs } from '../../kube/request/list-options.ts'
+import { requestTimeoutMs } from '../../kube/request/list-options.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import {
   badRequest,
@@ -103,15 +93,17 @@ function answerPlanned(
   // The router refuses before anything adds warnings.
   const isRouterRefusal = 'refusal' in negotiated && negotiated.hasDetails
   if (!isRouterRefusal) reply.warnings = route.resource.warnings
-  if ('refusal' in negotiated) {
-    // The router refuses before the handler reads the query; not every version does so.
-    const isLate = !negotiated.hasDetails && !route.schema.has('acceptBeforeOptions')
-    if (isLate && route.verb !== 'get') parseListOptions(target.query, route.schema)
-    throw notAcceptable(negotiated.refusal, negotiated.hasDetails)
+  const asked = {
+    query: target.query,
+    isWatch,
+    preference: reply.preference,
+    offer: reply.offer,
+    encryption: services.tokenEncryption,
   }
-  const plan = planRead(route, target.query, services.tokenEncryption)
-  const mediaType = isWatch ? streamed(negotiated, reply.offer) : negotiated
-  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
+  if (services.proxy?.mixed?.()?.areReadAlike(route, asked) === false) {
+    throw new PassInstead('versions-differ')
+  }
+  const { plan, mediaType } = planAsked(route, asked, negotiated)
   checkLearned(route.resource, { mediaType, plan, query: target.query })
   if (services.proxy?.isCovered?.(route.resource) === false) checkUncovered(plan, target.query)
   const { group, version, resource } = context.facts

@@ -23,6 +23,8 @@ export interface PageSource {
   /** How resources are answered that the upstream lists; undefined without an upstream: all are answered here. */
   readonly resources: (() => readonly ReportedResource[]) | undefined
   readonly servers: () => readonly ServerStanding[]
+  /** The versions of these servers, as far as they are known. */
+  readonly versions: () => readonly string[]
   /** Undefined without an upstream, to which reads could pass. */
   readonly isSwitchedOff: (() => boolean) | undefined
   readonly traffic: () => Promise<Traffic>

@@ -3,6 +3,7 @@
 import type { Gate } from '../../codec/evidence/gate.ts'
 import type { Shown } from '../../codec/served/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { MixedMinors } from '../../kube/evidence/minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { InexactEvents } from '../api/inexact.ts'
@@ -36,6 +37,8 @@ export interface ProxyOptions {
   readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
   /** True if there is data of the version that serves the resource, so that more than objects can be answered here. Undefined: always. */
   readonly isCovered?: ((resource: Resource) => boolean) | undefined
+  /** What servers of different minor versions answer differently; undefined while all are of one. */
+  readonly mixed?: (() => MixedMinors | undefined) | undefined
   /** Events that wait until they were compared. */
   readonly held: HeldEvents
   /** Limits reads that the mirror should have answered. */

@@ -2,7 +2,7 @@
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
-import { Unproven } from '../../codec/evidence/gate.ts'
+import { Superseded, Unproven } from '../../codec/evidence/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { type Filter, nameOfKey } from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
@@ -76,6 +76,7 @@ function frameMaker(
     if (kept !== undefined && gate?.objection(told.entry, 'alone') === undefined) return kept
     const made = framing.event(told, clock.wallMs())
     if (made instanceof Unproven) return unproven(told.entry, revision)
+    if (made instanceof Superseded) return 'inexact'
     if (made instanceof NotExact) return inexact(made, event.key, revision)
     // Kept frames outlive the young generation: 1,000 a second make full collections about twice as frequent.
     if (!isAlone) frames?.set(event, names[told.type], made)

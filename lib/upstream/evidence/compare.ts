@@ -4,7 +4,7 @@ import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { ShownPlace } from '../../codec/evidence/gate.ts'
+import type { Gate, ShownPlace } from '../../codec/evidence/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import { joined, objectBody } from '../../codec/output/object-body.ts'
@@ -43,6 +43,8 @@ export interface Held {
 
 export interface CompareOptions {
   readonly upstream: Pick<Upstream, 'call'>
+  /** Objects that do not pass it are not compared. */
+  readonly gate: Gate | undefined
   readonly clock: Clock
   readonly held: Held
   readonly encoder: ObjectEncoder
@@ -111,11 +113,13 @@ async function compareList(
   form: Form,
   { path, entries, at }: ComparedList,
 ): Promise<Outcome> {
-  const { encoder, clock } = options
+  const { encoder, clock, gate } = options
   const ours = (now: number): Uint8Array | NotExact => {
     const runs = [{ entries, from: 0, to: entries.length, leaf: undefined }]
     const meta = { resourceVersion: String(at) }
-    return joined(listBody(encoder, { shown: { ...form.shown, now }, isPretty: false, meta, runs }))
+    return joined(
+      listBody(encoder, { shown: { ...form.shown, now, gate }, isPretty: false, meta, runs }),
+    )
   }
   // An object that we cannot show does not have to be compared.
   if (ours(clock.wallMs()) instanceof NotExact) return { type: 'inexact' }
@@ -154,11 +158,11 @@ async function compareAlone(options: CompareOptions, form: Form, key: Key): Prom
 }
 
 function aloneBody(
-  { encoder }: CompareOptions,
+  { encoder, gate }: CompareOptions,
   { resource, shown: form, isScale }: Form,
   { entry, now }: { readonly entry: KeyValue; readonly now: number },
 ): Uint8Array | NotExact {
-  const shown = { ...form, now }
+  const shown = { ...form, now, gate }
   if (!isScale) return objectBody(encoder, entry, { shown, isPretty: false })
   try {
     return scaleBody(resource, { isPretty: false }, { encoder, shown, entry })

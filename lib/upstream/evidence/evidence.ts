@@ -17,17 +17,20 @@ import type { Resource } from '../../kube/resources/resource.ts'
 import type { Batch, KeyValue } from '../../store/event.ts'
 import type { Upstream } from '../upstream.ts'
 import { compare, type Held, type Outcome, pageOf } from './compare.ts'
+import { type Evident, Evidents, type Wanted } from './evidents.ts'
 import { Form, type ShownForm, type Task } from './form.ts'
 import { comparedForm, firstForms, formName, isComparedFirst } from './form-names.ts'
 import { defaultPace, Pace, type PaceLimits } from './pace.ts'
 
 export interface EvidenceOptions {
-  readonly upstream: Pick<Upstream, 'call'>
+  /** Servers of a version of `wanted`. */
+  readonly upstreamOf: (version: string) => Pick<Upstream, 'call'>
   readonly clock: Clock
   readonly logger: Logger
-  /** Every resource that may be answered from the mirror if evidence allows it, and the state of the upstream for which its evidence is
-   *  valid: with another text it is not. */
-  readonly wanted: () => ReadonlyMap<Resource, string>
+  readonly wanted: () => Wanted
+  /** The gate of objects that servers of several versions show alike; undefined while all objects are, as far as is known. Others are not
+   *  compared. */
+  readonly alikeGateOf?: ((resource: Resource, shown: Shown) => Gate | undefined) | undefined
   readonly held: (keyspace: Key) => Held | undefined
   readonly encoderOf: (resource: Resource) => ObjectEncoder | NotExact
   readonly pace?: PaceLimits | undefined
@@ -40,12 +43,6 @@ export interface EvidenceFigures {
   readonly comparisons: Readonly<Record<Outcome['type'], number>>
   readonly bytes: number
   readonly forms: Readonly<Record<'unproven' | 'proven' | 'closed', number>>
-}
-
-interface Evident {
-  readonly resource: Resource
-  readonly state: string
-  readonly forms: Map<string, Form>
 }
 
 /** Comparisons that run at the same time. */
@@ -61,9 +58,7 @@ export class Evidence {
   readonly #shapes = new Shapes()
   readonly #pace: Pace
   readonly #stopped = new AbortController()
-  readonly #byName = new Map<string, Evident>()
-  #byResource = new WeakMap<Resource, Evident>()
-  #byKeyspace = new Map<string, Evident[]>()
+  readonly #evidents: Evidents
   readonly #busy = new Set<Form>()
   readonly #comparisons = { same: 0, differs: 0, moved: 0, inexact: 0, refused: 0, failed: 0 }
   #bytes = 0
@@ -75,6 +70,10 @@ export class Evidence {
   constructor(options: EvidenceOptions) {
     this.#options = options
     this.#pace = new Pace(options.pace ?? defaultPace)
+    this.#evidents = new Evidents({
+      begin: evident => this.#begin(evident),
+      drop: evident => this.#drop(evident),
+    })
   }
 
   start(): void {
@@ -89,32 +88,43 @@ export class Evidence {
 
   /** The gate that objects of a resource in a form must pass; or why there is none. */
   gateOf(resource: Resource, shown: Shown): Gate | 'unproven' | 'differs' {
-    const evident = this.#byResource.get(resource) ?? this.#evidentOf(resource)
-    if (evident === undefined) return 'unproven'
-    const form = this.#formOf(evident, shown)
-    if (form.proven.difference !== undefined) return 'differs'
+    const evidents = this.#evidents.of(resource)
+    const forms = evidents.map(evident => this.#formOf(evident, shown))
+    if (forms.length === 0) return 'unproven'
+    if (forms.some(({ proven }) => proven.difference !== undefined)) return 'differs'
     // Scales are compared when they are asked for.
-    return form.isBegun || form.isScale ? form : 'unproven'
+    if (!forms.every(form => form.isBegun || form.isScale)) return 'unproven'
+    const alike = this.#options.alikeGateOf?.(resource, shown)
+    return allOf(alike === undefined ? forms : [alike, ...forms])
   }
 
   /** True if nothing of a resource is left to compare in the forms that are in use. */
   isSettled(resource: Resource): boolean {
-    const forms = this.#evidentOf(resource)?.forms
-    return forms !== undefined && [...forms.values()].every(form => form.isSettled)
+    const evidents = this.#evidents.of(resource)
+    const forms = evidents.flatMap(evident => [...evident.forms.values()])
+    return forms.length > 0 && forms.every(form => form.isSettled)
   }
 
   /** In which form the upstream differs, and where. */
   differences(): { readonly resource: Resource; readonly form: string; readonly at: string }[] {
-    return [...this.#byName.values()].flatMap(({ resource, forms }) =>
-      [...forms].flatMap(([form, { proven }]) =>
-        proven.difference === undefined ? [] : [{ resource, form, at: proven.difference }],
-      ),
-    )
+    return this.#evidents
+      .all()
+      .flatMap(({ resource, forms }) =>
+        [...forms].flatMap(([form, { proven }]) =>
+          proven.difference === undefined ? [] : [{ resource, form, at: proven.difference }],
+        ),
+      )
+  }
+
+  /** Other versions answer than before: what was found to differ is compared again. */
+  versionsChanged(): void {
+    this.look()
+    this.#evidents.reopen()
   }
 
   get figures(): EvidenceFigures {
     const forms = { unproven: 0, proven: 0, closed: 0 }
-    for (const { forms: all } of this.#byName.values()) {
+    for (const { forms: all } of this.#evidents.all()) {
       for (const form of all.values()) {
         if (form.proven.difference !== undefined) forms.closed++
         else if (form.isBegun) forms.proven++
@@ -126,7 +136,7 @@ export class Evidence {
 
   /** Compares changed objects at once in the forms that are in use, so that they are proven when a client asks for them. */
   applied(keyspace: Key, { events }: Batch): void {
-    for (const { forms } of this.#byKeyspace.get(keyspace) ?? []) {
+    for (const { forms } of this.#evidents.in(keyspace)) {
       for (const form of forms.values()) {
         if (!form.isBegun) continue
         for (const { after } of events) if (after !== undefined) this.#wantIfNew(form, after)
@@ -140,40 +150,15 @@ export class Evidence {
 
   /** Adds the resources that are wanted now, and drops the evidence of another state of the upstream. */
   look(): void {
-    const wanted = this.#options.wanted()
-    const names = new Set<string>()
-    this.#byResource = new WeakMap()
-    for (const [resource, state] of wanted) {
-      const name = nameOf(resource)
-      names.add(name)
-      const known = this.#byName.get(name)
-      if (known?.state === state) this.#byResource.set(resource, known)
-      else this.#begin(resource, name, state)
-    }
-    for (const [name, evident] of this.#byName) {
-      if (names.has(name)) continue
-      this.#drop(evident)
-      this.#byName.delete(name)
-    }
-    this.#byKeyspace = new Map()
-    for (const evident of this.#byName.values()) {
-      const prefix = keyFromText(evident.resource.storage?.prefix ?? '')
-      this.#byKeyspace.set(prefix, [...(this.#byKeyspace.get(prefix) ?? []), evident])
-    }
+    this.#evidents.take(this.#options.wanted())
     this.#cancelLook()
     if (this.#stopped.signal.aborted) return
     this.#cancelLook = this.#options.clock.setTimer(lookIntervalMs, () => this.look())
   }
 
-  #begin(resource: Resource, name: string, state: string): void {
-    const known = this.#byName.get(name)
-    if (known !== undefined) this.#drop(known)
-    const evident: Evident = { resource, state, forms: new Map() }
-    this.#generations++
-    this.#byName.set(name, evident)
-    this.#byResource.set(resource, evident)
+  #begin(evident: Evident): void {
     for (const shown of firstForms) {
-      if (isComparedFirst(resource, shown)) this.#formOf(evident, shown)
+      if (isComparedFirst(evident.resource, shown)) this.#formOf(evident, shown)
     }
   }
 
@@ -181,25 +166,20 @@ export class Evidence {
   #drop({ forms }: Evident): void {
     for (const form of forms.values()) {
       this.#busy.delete(form)
-      form.close('the upstream is another one')
+      form.drop()
     }
   }
 
-  #evidentOf(resource: Resource): Evident | undefined {
-    const found = this.#byName.get(nameOf(resource))
-    if (found !== undefined) this.#byResource.set(resource, found)
-    return found
-  }
-
-  #formOf({ resource, forms }: Evident, shown: ShownForm): Form {
+  #formOf({ resource, version, forms }: Evident, shown: ShownForm): Form {
     const name = formName(shown)
     const known = forms.get(name)
     if (known !== undefined) return known
     const form = new Form({
       resource,
+      version,
       shown: comparedForm(shown),
       shapes: this.#shapes,
-      generation: `evidence ${this.#generations}`,
+      generation: `evidence ${++this.#generations}`,
       onTask: this.#onTask,
     })
     forms.set(name, form)
@@ -284,7 +264,7 @@ export class Evidence {
 
   async #ask(form: Form): Promise<void> {
     const task = form.take()
-    const { clock, encoderOf, upstream } = this.#options
+    const { clock, encoderOf, upstreamOf, alikeGateOf } = this.#options
     const held = this.#heldOf(form)
     const encoder = encoderOf(form.resource)
     if (task === undefined) return
@@ -296,7 +276,8 @@ export class Evidence {
     this.#pace.asked(clock.monotonicMs())
     const outcome = await compare(
       {
-        upstream,
+        upstream: upstreamOf(form.version),
+        gate: alikeGateOf?.(form.resource, { ...form.shown, now: clock.wallMs() }),
         clock,
         held,
         encoder,
@@ -310,16 +291,10 @@ export class Evidence {
       task,
     )
     form.release(task)
-    if (this.#stopped.signal.aborted || !this.#isOfNow(form)) return
+    if (this.#stopped.signal.aborted || !this.#evidents.has(form)) return
     this.#comparisons[outcome.type]++
     this.#conclude(form, task, outcome)
     this.#options.onConcluded(keyFromText(form.resource.storage?.prefix ?? ''))
-  }
-
-  /** Takes a result. The upstream may have changed meanwhile. */
-  #isOfNow(form: Form): boolean {
-    const forms = this.#byName.get(nameOf(form.resource))?.forms
-    return forms?.get(formName(form.shown)) === form
   }
 
   #conclude(form: Form, task: Task, outcome: Outcome): void {
@@ -393,6 +368,18 @@ export class Evidence {
   }
 }
 
-function nameOf({ group, version, resource, custom }: Resource): string {
-  return `${group}/${version}/${resource} ${custom?.definedAt ?? ''}`
+/** All of them must be passed. */
+function allOf(gates: readonly Gate[]): Gate {
+  const [first, ...others] = gates
+  if (first === undefined || others.length === 0) return first as Gate
+  return {
+    name: gates.map(({ name }) => name).join(' '),
+    objection(entry, place) {
+      for (const gate of gates) {
+        const objection = gate.objection(entry, place)
+        if (objection !== undefined) return objection
+      }
+      return undefined
+    },
+  }
 }

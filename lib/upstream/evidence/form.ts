@@ -1,7 +1,7 @@
 /** One resource in one form, such as pods as a Table: what is proven of it, what is compared next, and the gate for its objects. */
 
 import type { Key } from '../../base/keys.ts'
-import { type Gate, type ShownPlace, Unproven } from '../../codec/evidence/gate.ts'
+import { type Gate, type ShownPlace, Superseded, Unproven } from '../../codec/evidence/gate.ts'
 import type { Shapes } from '../../codec/evidence/shapes.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { Shown } from '../../codec/served/object-encoder.ts'
@@ -25,9 +25,11 @@ const tasksMax = 500
 
 export interface FormOptions {
   readonly resource: Resource
+  /** Of the servers that it is compared with; empty for any. */
+  readonly version: string
   readonly shown: ShownForm
   readonly shapes: Shapes
-  /** Differs for each state of the upstream. */
+  /** Differs for each form. */
   readonly generation: string
   /** Called when there is something to compare. */
   readonly onTask: (form: Form) => void
@@ -36,6 +38,7 @@ export interface FormOptions {
 export class Form implements Gate {
   readonly name: string
   readonly resource: Resource
+  readonly version: string
   readonly shown: ShownForm
   readonly proven: ProvenForm
   readonly #shapes: Shapes
@@ -52,13 +55,15 @@ export class Form implements Gate {
   isSweepDue = true
   /** All of its objects may be few enough to be compared in one request. */
   hasPage: boolean
+  #isDropped = false
   #suspicion: string | undefined = undefined
   /** Shapes of objects that the server changes before it shows them, and the epoch of their numbers. */
   #excepted = { epoch: 0, shapes: new Set<number>() }
 
-  constructor({ resource, shown, shapes, generation, onTask }: FormOptions) {
+  constructor({ resource, version, shown, shapes, generation, onTask }: FormOptions) {
     this.name = generation
     this.resource = resource
+    this.version = version
     this.shown = shown
     this.#shapes = shapes
     this.#onTask = onTask
@@ -79,6 +84,7 @@ export class Form implements Gate {
   }
 
   objection(entry: KeyValue, place: ShownPlace): NotExact | undefined {
+    if (this.#isDropped) return superseded
     const shape = this.#shapes.shapeOf(entry)
     const isKnown = place === 'item' || this.hasAlone
     if (isKnown && this.proven.isProven(shape)) return undefined
@@ -166,6 +172,12 @@ export class Form implements Gate {
     return this.#suspicion !== undefined
   }
 
+  /** Its evidence is not valid any more. Open watches may still have it as their gate. */
+  drop(): void {
+    this.#isDropped = true
+    this.close('the upstream is another one')
+  }
+
   close(difference: string): void {
     this.#suspicion = undefined
     this.proven.close(difference)
@@ -179,4 +191,5 @@ export class Form implements Gate {
 }
 
 const unproven = new Unproven()
+const superseded = new Superseded()
 const closed = new NotExact('the upstream shows it in another way')

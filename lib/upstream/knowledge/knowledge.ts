@@ -10,6 +10,7 @@ import type { Revision } from '../../base/revision.ts'
 import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
 import type { Upstream } from '../upstream.ts'
 import type { PassReason } from '../../kube/decide.ts'
+import type { MixedMinors } from '../../kube/evidence/minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Registry } from '../../kube/resources/registry.ts'
 import type { ListedResource, UpstreamResources } from '../../kube/resources/upstream-resources.ts'
@@ -28,8 +29,10 @@ export interface KnowledgeOptions {
   readonly registry: () => Registry
   /** True if there is data of the minor version. */
   readonly hasDataOf: (minor: number) => boolean
-  /** The version of the upstream's servers; undefined while it is not known, or while they differ. */
-  readonly onVersion: (version: ServerVersion | undefined) => void
+  /** The versions of the upstream's servers; none while nothing is known. */
+  readonly onVersions: (versions: readonly ServerVersion[]) => void
+  /** What these versions answer differently; undefined while there is one, or while one is unknown. */
+  readonly mixed: () => MixedMinors | undefined
   /** Other minor versions that the operator declares to be compatible. */
   readonly compatibleMinors: ReadonlySet<number>
   /** True if the keyspace is mirrored here. */
@@ -60,6 +63,9 @@ export class UpstreamKnowledge {
   #listed: UpstreamResources | undefined = undefined
   readonly #version: FollowedVersion
   #versionText = ''
+  /** By resource: how often what it is written as has changed. */
+  readonly #rewritten = new Map<string, number>()
+  #rewrites = 0
   #cutPause = (): void => {}
   #isRedefined = false
   #unavailable = ''
@@ -75,7 +81,7 @@ export class UpstreamKnowledge {
       logger,
       isKubernetes: () => this.#listed?.hasCore === true,
       builtIns: () => this.#listedBuiltIns(),
-      onChange: () => this.#versionChanged(),
+      onChange: () => this.#versionsChanged(),
     })
     this.#storage = new VerifiedStorage({
       clock,
@@ -115,7 +121,8 @@ export class UpstreamKnowledge {
     }
     if (storage === undefined) return 'not-stored'
     if (this.#listed?.hasCore === false) return 'not-listed'
-    if (custom === undefined && this.#version.version === undefined) return 'version'
+    if (custom === undefined && !this.#areVersionsAnswered) return 'version'
+    if (this.#options.mixed()?.areApart(resource) === true) return 'versions-differ'
     if (this.#listed?.has(resource) !== true) return 'not-listed'
     if (this.isVersionCovered && this.#version.isStoredOtherwise(resource)) return 'stored-version'
     const keyspace = keyFromText(storage.prefix)
@@ -123,27 +130,58 @@ export class UpstreamKnowledge {
     return isServed(keyspace) ? 'unproven' : 'not-ready'
   }
 
-  /** All resources that may be answered from the mirror if evidence allows it, and the state of the upstream for which evidence is valid. */
-  comparable(): ReadonlyMap<Resource, string> {
+  /** All resources that may be answered from the mirror if evidence allows it, and the states of the upstream for which evidence is valid:
+   *  by the version whose servers are to be asked (`upstreamOf`). */
+  comparable(): ReadonlyMap<Resource, ReadonlyMap<string, string>> {
     const { aggregated, registry } = this.#options
-    const comparable = new Map<Resource, string>()
+    const comparable = new Map<Resource, ReadonlyMap<string, string>>()
     for (const resource of registry().resources) {
-      const own = this.#version.stateOf(resource)
       const isLearnt = aggregated.has(resource)
-      const state = isLearnt ? `${aggregated.stateOf(resource)} ${own ?? ''}` : own
-      const isAnswered = state !== undefined && this.objection(resource) === undefined
-      if (isAnswered) comparable.set(resource, state)
+      const states = this.#version.statesOf(resource)
+      if (states.size === 0 || this.objection(resource) !== undefined) continue
+      const own = isLearnt ? aggregated.stateOf(resource) : this.#rewritten.get(nameOf(resource))
+      // It does not matter through which server an aggregated one is asked, and it cannot be chosen everywhere.
+      const isAny = isLearnt || this.#version.areInseparable
+      const all = isAny ? new Map([['', [...states.values()].join('\n')]]) : states
+      comparable.set(
+        resource,
+        new Map([...all].map(([version, state]) => [version, `${own ?? ''} ${state}`])),
+      )
     }
     return comparable
   }
 
-  /** There is data of the upstream's version, or the operator has declared it compatible. */
+  /** Asks servers of one version of `comparable`. */
+  upstreamOf(version: string): Pick<Upstream, 'call'> {
+    return this.#version.upstreamOf(version)
+  }
+
+  /** Objects are written as another one of these minors writes them from now on: evidence is kept where both write alike. */
+  rewritten(minors: MixedMinors): void {
+    this.#rewrites++
+    for (const resource of this.#options.registry().resources) {
+      const isAlike = minors.differences(resource).length === 0
+      if (!isAlike) this.#rewritten.set(nameOf(resource), this.#rewrites)
+    }
+  }
+
+  /** There is data of each version of the upstream, or the operator has declared it compatible; and if there are several, servers of
+   *  each can be asked. */
   get isVersionCovered(): boolean {
     const { hasDataOf, compatibleMinors } = this.#options
-    const { version } = this.#version
-    if (version === undefined) return this.#listed?.hasCore === false
-    const { minor, emulatedMinor } = version
-    return (minor === emulatedMinor && hasDataOf(minor)) || compatibleMinors.has(minor)
+    const { versions, areInseparable } = this.#version
+    if (versions.length === 0) return this.#listed?.hasCore === false
+    const areKnown = versions.every(
+      ({ minor, emulatedMinor }) =>
+        (minor === emulatedMinor && hasDataOf(minor)) || compatibleMinors.has(minor),
+    )
+    return areKnown && !areInseparable
+  }
+
+  /** Reads of built-in resources are answered here: objects of one version whatever it is, of several if they are known. */
+  get #areVersionsAnswered(): boolean {
+    const { length } = this.#version.versions
+    return length === 1 || (length > 1 && this.isVersionCovered)
   }
 
   /** How many keyspaces are in each state of the storage check. */
@@ -154,7 +192,12 @@ export class UpstreamKnowledge {
   /** Discovery is known and, of a kube-apiserver, the version. */
   get isKnown(): boolean {
     if (this.#listed === undefined) return false
-    return !this.#listed.hasCore || this.#version.version !== undefined || this.#version.differ
+    return !this.#listed.hasCore || this.#version.versions.length > 0
+  }
+
+  /** Each version of the upstream's servers; none while nothing is known. */
+  get versions(): readonly ServerVersion[] {
+    return this.#version.versions
   }
 
   /** The resources that the upstream lists; undefined before they were read. */
@@ -276,30 +319,47 @@ export class UpstreamKnowledge {
     this.#cutPause = () => {}
   }
 
-  /** The version of the servers is known, or it is known that they differ. */
-  #versionChanged(): void {
-    const { logger, onVersion } = this.#options
-    const { version, differ } = this.#version
-    const text = differ ? 'differ' : (version?.text ?? '')
-    if (text !== this.#versionText) {
-      this.#versionText = text
-      const fields = { upstream: version === undefined ? undefined : `1.${version.minor}` }
-      if (differ) {
-        logger.warn(
-          'servers of the upstream have different versions: requests for built-in resources pass to the upstream until they agree',
-        )
-      } else if (version !== undefined && this.isVersionCovered) {
-        logger.info(
-          'the version of the upstream is known: its built-in resources are answered here',
-          fields,
-        )
-      } else if (version !== undefined) {
-        logger.warn(
-          'the version of the upstream is not known here: objects are answered here once they were compared, everything else passes to the upstream',
-          fields,
-        )
-      }
-    }
-    onVersion(version)
+  /** The versions of the servers are known. */
+  #versionsChanged(): void {
+    const { versions } = this.#version
+    this.#options.onVersions(versions)
+    const text = JSON.stringify([versions, this.isVersionCovered])
+    if (text === this.#versionText) return
+    this.#versionText = text
+    if (versions.length > 0) this.#sayVersions(versions)
   }
+
+  #sayVersions(versions: readonly ServerVersion[]): void {
+    const { logger, mixed, registry } = this.#options
+    const minors = [...new Set(versions.map(({ minor }) => `1.${minor}`))].join(', ')
+    const fields = { upstream: minors }
+    if (versions.length > 1 && !this.isVersionCovered) {
+      logger.warn(
+        this.#version.areInseparable
+          ? 'servers of the upstream have different versions, and each connection leads to several of them: requests for built-in resources pass to the upstream until they agree'
+          : 'servers of the upstream have different versions, of which one is not known here: requests for built-in resources pass to the upstream until they agree',
+        fields,
+      )
+    } else if (versions.length > 1) {
+      const apart = registry().resources.filter(one => mixed()?.areApart(one) === true)
+      logger.warn(
+        'servers of the upstream have different versions: what these answer differently passes to the upstream until they agree, and everything else is answered here once it was compared with each version',
+        { ...fields, passing: apart.map(({ resource }) => resource).join(', ') },
+      )
+    } else if (this.isVersionCovered) {
+      logger.info(
+        'the version of the upstream is known: its built-in resources are answered here',
+        fields,
+      )
+    } else {
+      logger.warn(
+        'the version of the upstream is not known here: objects are answered here once they were compared, everything else passes to the upstream',
+        fields,
+      )
+    }
+  }
+}
+
+function nameOf({ group, version, resource }: Resource): string {
+  return `${group}/${version}/${resource}`
 }

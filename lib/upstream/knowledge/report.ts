@@ -18,6 +18,8 @@ export interface ReportOptions {
   readonly aggregated: AggregatedResources
   /** Where the upstream writes a resource differently. */
   readonly differences: () => readonly { resource: Resource; form: string; at: string }[]
+  /** What servers of different minor versions write differently. */
+  readonly mixedRows: (resource: Resource) => readonly string[]
   readonly clock: Clock
   readonly logger: Logger
 }
@@ -36,6 +38,8 @@ export interface ReportedResource {
   readonly remark: string | undefined
   /** Forms that pass nevertheless, because the upstream writes them differently. */
   readonly formsThatDiffer: readonly string[]
+  /** While servers have different minor versions: what these know or write differently. Objects that show it pass. */
+  readonly versionsDifferIn: readonly string[]
 }
 
 const lookIntervalMs = 5_000
@@ -59,8 +63,12 @@ const words: Partial<Record<PassReason, Words>> = {
     remedy: 'switch the API on in the upstream, if it is wanted',
   },
   version: {
-    why: 'there is no data of the upstream’s version, or its servers are of different versions',
+    why: 'there is no data of the upstream’s version, or of one of its servers’ versions, or servers of different versions answer on one connection',
     remedy: 'wait until all servers are of one version, or use --compatible-with',
+  },
+  'versions-differ': {
+    why: 'servers of the upstream have different minor versions, which serve it or store it differently',
+    remedy: 'wait until all servers are of one version',
   },
   'stored-version': {
     why: 'by the storageVersionHash in its discovery, the upstream stores it in another version than servers of its minor version do',
@@ -109,7 +117,7 @@ export class ResourceReport {
   }
 
   readonly #reported = (resource: Resource): ReportedResource => {
-    const { objection, isExcluded, aggregated, differences } = this.#options
+    const { objection, isExcluded, aggregated, differences, mixedRows } = this.#options
     const { group, version, storage } = resource
     const reason = isExcluded(resource)
       ? 'excluded'
@@ -132,6 +140,7 @@ export class ResourceReport {
       whatWouldChangeThat: known?.remedy ?? said?.remedy,
       remark: aggregated.remarkOf(resource),
       formsThatDiffer: differing.map(({ form, at }) => `${form}: ${at}`),
+      versionsDifferIn: mixedRows(resource),
     }
   }
 

@@ -1,10 +1,12 @@
-/** The version of all servers of the upstream. There may be several servers behind one address, and while they are being replaced an answer
- *  may come from either version. So each address is asked repeatedly, each time over another connection, and a version is accepted when
- *  the last answers were all equal. */
+/** The versions of the servers of the upstream. There may be several servers behind one address, and while they are being replaced an answer
+ *  may come from either version. So each address is asked repeatedly, each time over another connection, and every version among its last
+ *  answers counts. */
 
 import { objectOf, textOf } from '../../base/untyped.ts'
 
 export interface ServerVersion {
+  /** Such as `v1.34.2`. */
+  readonly name: string
   /** The minor version of the binary: it decides which fields there are, and how they are written. */
   readonly minor: number
   /** The minor version that it behaves as (`--emulated-version`), mostly the same. */
@@ -13,14 +15,17 @@ export interface ServerVersion {
   readonly text: string
 }
 
-/** If a third of the servers behind an address have another version, this many answers are equal by chance in 4 of 100 cases. */
-const rememberedMax = 8
+/** If a third of the servers behind an address have another version, this many answers miss it in 2 of 1,000 cases; if a fifth has, in 3
+ *  of 100. */
+const rememberedMax = 16
 
 export class ServerVersions {
-  /** The last answers of each server. */
+  /** The last answers of each address. */
   #answers: ServerVersion[][] = []
+  #seen = ''
+  #sinceChange = 0
 
-  /** Adds the answer of each server: undefined for those that did not answer. */
+  /** Adds the answer of each address: undefined for those that did not answer. */
   take(documents: readonly unknown[]): void {
     this.#answers = documents.map((document, i) => {
       const version = document === undefined ? undefined : versionOf(document)
@@ -28,33 +33,37 @@ export class ServerVersions {
       // A server that does not answer may be another one when it answers again.
       return version === undefined ? [] : [...known, version].slice(-rememberedMax)
     })
+    const seen = JSON.stringify(this.all)
+    this.#sinceChange = seen === this.#seen ? this.#sinceChange + 1 : 0
+    this.#seen = seen
   }
 
-  /** The version of all of them; undefined while it is not known, or while they differ. */
-  get agreed(): ServerVersion | undefined {
-    const [first, ...others] = this.#answers.flat()
-    return others.every(({ text }) => text === first?.text) ? first : undefined
+  /** Each version that has answered lately, oldest first; none while nothing is known. */
+  get all(): readonly ServerVersion[] {
+    const byText = new Map(this.#answers.flat().map(version => [version.text, version]))
+    return [...byText.values()].sort((a, b) => a.minor - b.minor || (a.text < b.text ? -1 : 1))
   }
 
-  /** True if there are answers, and they differ. */
-  get differ(): boolean {
-    return this.agreed === undefined && this.#answers.flat().length > 0
+  /** True if others have answered lately: answers of a server that is gone may still count. */
+  get haveChanged(): boolean {
+    return this.#sinceChange < rememberedMax && this.all.length > 0
   }
 
-  /** True if each server was asked often enough. */
+  /** True if there is one version, and each address was asked often enough. */
   get isSettled(): boolean {
     const isEnough = this.#answers.every(({ length }) => length === 0 || length === rememberedMax)
-    return isEnough && this.agreed !== undefined
+    return isEnough && this.all.length === 1
   }
 }
 
-/** Vendors write `29+`. Undefined for a text that is not a Kubernetes version. */
-function versionOf(document: unknown): ServerVersion | undefined {
+/** The version in a /version document. Vendors write `29+`. Undefined for a text that is not a Kubernetes version. */
+export function versionOf(document: unknown): ServerVersion | undefined {
   const version = objectOf(document)
   const minor = numberOf(version['minor'])
   if (minor === undefined) return undefined
   const { emulationMinor } = version
   return {
+    name: textOf(version['gitVersion']),
     minor,
     emulatedMinor: numberOf(emulationMinor) ?? minor,
     text: JSON.stringify([version['gitVersion'], version['minor'], emulationMinor]),

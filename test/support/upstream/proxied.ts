@@ -89,7 +89,7 @@ export async function startProxied(t: Test, options: ProxiedOptions = {}): Promi
 /** A service in front of an upstream that runs already. */
 export function startFront(
   client: Client,
-  upstream: TestUpstream,
+  upstream: Pick<TestUpstream, 'url'>,
   options: ProxiedOptions = {},
 ): Promise<Service> {
   const { service, timeouts, tls, otherUrls = [], token, access, compatibleMinors } = options

@@ -4,7 +4,8 @@
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../lib/codec/transcode/transcode.ts'
 import { bodyBytes, type Exchange, type Recording } from '../../golden/load.ts'
-import type { DirectAnswer } from './answers.ts'
+import { ask } from '../http/served.ts'
+import type { Before, DirectAnswer } from './answers.ts'
 
 /** An object in one state. */
 export interface ObjectName {
@@ -21,7 +22,27 @@ interface RecordedList {
   readonly headers: Record<string, string>
 }
 
-export class RecordedAnswers {
+/** Answers the questions of the evidence from a recording: what was not recorded is left to a service of ours that writes as the recorded
+ *  server does, once it has a port. It also says which objects there are. */
+export function recordedBefore(recording: Recording, portOf: () => number | undefined): Before {
+  const recorded = new RecordedAnswers(recording)
+  return async ({ url, headers }) => {
+    const port = portOf()
+    if (port === undefined || !url.includes('resourceVersionMatch=Exact')) return undefined
+    const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+    const found = await ask(port, { path: url, headers: { accept } }).catch(() => undefined)
+    if (found?.status !== 200) return { code: 503, body: '' }
+    const { items } = JSON.parse(found.body.toString()) as { items: { metadata: ObjectName }[] }
+    const objects = items.map(({ metadata }) => ({
+      ...metadata,
+      namespace: metadata.namespace ?? '',
+    }))
+    const asked = /resourceVersion=(\d+)/.exec(url)![1]!
+    return recorded.listOf(url, String(headers.accept), { objects, revision: asked })
+  }
+}
+
+class RecordedAnswers {
   readonly #lists = new Map<string, RecordedList>()
   /** Rows show ages: the answer is dated so that they are right. */
   readonly #shownAt = new Map<Buffer, number>()

@@ -10,7 +10,7 @@ export function upstream(figures: Figures, source: PageSource): Html | undefined
   if (source.isSwitchedOff === undefined) return undefined
   const reasons = [...figures.by('watchglass_passed_requests_total', 'reason')]
   return section(
-    { id: 'upstream', title: 'Upstream' },
+    { id: 'upstream', title: 'Upstream', about: aboutVersions(source.versions()) },
     html`<div class="side">
       ${table({
         caption: 'Servers of the upstream',
@@ -39,6 +39,15 @@ export function upstream(figures: Figures, source: PageSource): Html | undefined
       })}
     </div>`,
   )
+}
+
+function aboutVersions(versions: readonly string[]): Html | undefined {
+  if (versions.length === 0) return undefined
+  const names = versions.join(', ')
+  return versions.length === 1
+    ? html`Its servers are of version ${names}.`
+    : html`Its servers are of versions ${names}: what these answer differently passes until they
+      agree.`
 }
 
 export function evidence(figures: Figures, source: PageSource): Html | undefined {

@@ -96,8 +96,10 @@ t.test('names from strangers stay text', async t => {
         whatWouldChangeThat: hostile,
         remark: undefined,
         formsThatDiffer: [hostile],
+        versionsDifferIn: [hostile],
       },
     ],
+    versions: () => [hostile],
     servers: () => [{ name: hostile, problem: hostile, inFlight: 0 }],
     isSwitchedOff: () => false,
     traffic: async () => ({

@@ -7,42 +7,15 @@ import { areEqualButForAges } from '../../../../lib/kube/evidence/ages.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { bodyBytes, type Exchange, recordingOf } from '../../../golden/load.ts'
 import { HistoryWriter } from '../../../golden/replay.ts'
-import { ask } from '../../../support/http/served.ts'
-import type { Before } from '../../../support/upstream/answers.ts'
 import { originOf, type Proxied, startProxied } from '../../../support/upstream/proxied.ts'
-import { type ObjectName, RecordedAnswers } from '../../../support/upstream/recorded-answers.ts'
+import { recordedBefore } from '../../../support/upstream/recorded-answers.ts'
 
 const recording = recordingOf('1.34')
-const recorded = new RecordedAnswers(recording)
 /** At this revision every kind was asked for in every form. */
 const { at_revision: revision } = recording.exchanges().find(({ area }) => area === 'kinds-list')!
 const kindReads = recording
   .exchanges()
   .filter(({ area, at_revision: at }) => area.startsWith('kinds-') && at === revision)
-
-interface Item {
-  readonly metadata: ObjectName
-}
-
-/** Answers the questions of the evidence from the recording. */
-function recordedAnswers(proxied: () => Proxied | undefined): Before {
-  return async ({ url, headers }) => {
-    const upstream = proxied()?.upstream
-    if (upstream === undefined || !url.includes('resourceVersionMatch=Exact')) return undefined
-    const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
-    const { port } = upstream.service
-    const found = await ask(port, { path: url, headers: { accept } }).catch(() => undefined)
-    if (found?.status !== 200) return { code: 503, body: '' }
-    const { items } = JSON.parse(found.body.toString()) as { items: Item[] }
-    const objects = items.map(({ metadata }) => ({
-      ...metadata,
-      namespace: metadata.namespace ?? '',
-    }))
-    const asked = /resourceVersion=(\d+)/.exec(url)![1]!
-    // What was not recorded is answered by a service of ours that writes as 1.34 does.
-    return recorded.listOf(url, String(headers.accept), { objects, revision: asked })
-  }
-}
 
 interface Recorded extends Proxied {
   /** Answers of the evidence's questions that were recorded. */
@@ -52,7 +25,7 @@ interface Recorded extends Proxied {
 async function startRecorded(t: Test, version: string): Promise<Recorded> {
   let proxied: Proxied | undefined = undefined as Proxied | undefined
   let count = 0
-  const answers = recordedAnswers(() => proxied)
+  const answers = recordedBefore(recording, () => proxied?.upstream.service.port)
   proxied = await startProxied(t, {
     upstream: {
       service: { schema: schemaOf('1.34') },
