@@ -10,6 +10,7 @@ import { ask } from '../../support/http/served.ts'
 import { type Program, startProgram } from '../../support/program/program.ts'
 import { openWatch } from '../../support/watch/watch-client.ts'
 import { startBalancer } from './balancer.ts'
+import { type ListsReport, startLists } from './lists.ts'
 
 export interface RollingOptions {
   readonly pods: number
@@ -25,16 +26,10 @@ export interface RollingOptions {
   readonly progress: (message: string) => void
 }
 
-export interface RollingReport {
-  /** What clients saw that they should not have seen. */
-  readonly errors: readonly string[]
-  readonly lists: number
-  /** What clients waited for lists of two pages. */
-  readonly medianListMs: number
-  readonly p99ListMs: number
-  readonly slowestListMs: number
-  /** The longest time that the clients' own process was busy with other things: lists waited for that, too. */
-  readonly clientBusyMs: number
+/** Its errors are all that clients saw and should not have seen. */
+export interface RollingReport extends ListsReport {
+  /** The longest time that the thread of watchers and balancer was busy: lists wait for that, too. */
+  readonly balancerBusyMs: number
   /** Lists whose second page came from the other replica. */
   readonly crossed: number
   /** How many changes each watcher was told of. */
@@ -186,7 +181,13 @@ export async function rollingRestart(
     () => new Watcher(Number(from.metadata.resourceVersion)),
   )
   const watching = watchers.map(watcher => watcher.run(balancer.port).catch(note))
-  const lists = startLists(balancer.port, options, note)
+  const busy = monitorEventLoopDelay({ resolution: 10 })
+  busy.enable()
+  const lists = startLists({
+    port: balancer.port,
+    perSecond: options.listsPerSecond,
+    firstPage: Math.ceil(pods / 2),
+  })
   let crossed = 0
   for (let i = 0; i < options.restarts; i++) {
     await settle(settleMs)
@@ -208,63 +209,22 @@ export async function rollingRestart(
   }
   await settle(settleMs)
   const report = await lists.stop()
+  busy.disable()
   const last = await pageAt(balancer.port, '')
+  errors.push(...report.errors)
   const changes = errors.length > 0 ? 0 : await compareAll(watchers, from, last)
   for (const watcher of watchers) watcher.stop()
   await Promise.all(watching)
   const sumOf = (count: (watcher: Watcher) => number): number =>
     watchers.reduce((sum, watcher) => sum + count(watcher), 0)
   return {
-    errors,
     ...report,
+    errors,
+    balancerBusyMs: Math.round(busy.max / 1e6),
     crossed,
     changes,
     resumes: sumOf(({ resumes }) => resumes),
     fromBookmarks: sumOf(({ fromBookmarks }) => fromBookmarks),
-  }
-}
-
-type ListTimes = Pick<
-  RollingReport,
-  'lists' | 'medianListMs' | 'p99ListMs' | 'slowestListMs' | 'clientBusyMs'
->
-
-/** Lists through the balancer at a steady rate, each page over a connection of its own. */
-function startLists(
-  port: number,
-  { listsPerSecond, pods }: RollingOptions,
-  onError: (error: unknown) => void,
-): { stop(): Promise<ListTimes> } {
-  const underWay = new Set<Promise<void>>()
-  const times: number[] = []
-  const busy = monitorEventLoopDelay({ resolution: 10 })
-  busy.enable()
-  const timer = setInterval(() => {
-    const began = performance.now()
-    const list = listInTwo([port, port], pods)
-      .catch(onError)
-      .then(() => {
-        times.push(performance.now() - began)
-        underWay.delete(list)
-      })
-    underWay.add(list)
-  }, 1000 / listsPerSecond)
-  return {
-    async stop() {
-      clearInterval(timer)
-      await Promise.all(underWay)
-      busy.disable()
-      times.sort((a, b) => a - b)
-      const at = (share: number): number =>
-        Math.round(times[Math.min(times.length - 1, Math.floor(share * times.length))] ?? 0)
-      return {
-        lists: times.length,
-        medianListMs: at(0.5),
-        p99ListMs: at(0.99),
-        slowestListMs: at(1),
-        clientBusyMs: Math.round(busy.max / 1e6),
-      }
-    },
   }
 }
 

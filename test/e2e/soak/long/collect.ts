@@ -1,5 +1,5 @@
-/** Loaded into each program before it starts (`--import`): in every thread, collects garbage now and then and writes down what is left,
- *  for what the heap happens to hold between two collections says nothing about leaks. */
+/** Loaded into each program before it starts (`--import`): in every thread, writes down now and then how much memory there is, where it is
+ *  asked for right after a collection of garbage, for what the heap happens to hold between two says little about leaks. */
 
 import { appendFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -18,11 +18,14 @@ export interface HeapSample {
 export const fileVariable = 'SOAK_HEAP_FILE'
 /** How often, in milliseconds. */
 export const periodVariable = 'SOAK_HEAP_PERIOD'
+/** Set where garbage is to be collected each time. */
+export const collectVariable = 'SOAK_HEAP_COLLECT'
 
 const file = process.env[fileVariable]
 if (file !== undefined) {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
+  const collects = process.env[collectVariable] !== undefined
+  if (collects) setFlagsFromString('--expose-gc')
+  const collect = collects ? (runInNewContext('gc') as () => void) : () => undefined
   setInterval(() => {
     collect()
     const { heapUsed, external, rss } = process.memoryUsage()

@@ -37,3 +37,17 @@ export function trendOf(samples: readonly Sample[]): Trend {
   const isFlat = growth <= Math.max(noise, tolerated * mean)
   return { mean, perHour: slope * 3_600_000, growth, noise, isFlat }
 }
+
+/** The lowest sample of each of so many equal parts of the time: what is left of a figure that goes up until garbage is collected. */
+export function lowestOf(samples: readonly Sample[], parts: number): Sample[] {
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const partMs = (last.atMs - first.atMs + 1) / parts
+  const lowest: Sample[] = []
+  for (const sample of samples) {
+    const part = Math.floor((sample.atMs - first.atMs) / partMs)
+    const known = lowest[part]
+    if (known === undefined || sample.value < known.value) lowest[part] = sample
+  }
+  return lowest.filter(sample => sample !== undefined)
+}

@@ -16,7 +16,7 @@ import type { Trend } from './flatness.ts'
 import { Outcomes } from './outcomes.ts'
 import { type Program, type Programs, flags, startPrograms } from './programs.ts'
 import { Reads } from './reads.ts'
-import { ProgramSamples } from './samples.ts'
+import { type MemoryUses, ProgramSamples } from './samples.ts'
 import { Truth } from './truth.ts'
 import { Watches } from './watches.ts'
 import { Writes } from './writes.ts'
@@ -52,6 +52,8 @@ export interface ProgramFigures {
   readonly trends: Readonly<Record<string, Trend>>
   /** Descriptors without clients, before the first came and after the last has left. */
   readonly atRest: readonly [before: number, after: number]
+  /** After the time to warm up, and at the end. */
+  readonly uses: readonly MemoryUses[]
   readonly warnings: number
 }
 
@@ -100,7 +102,10 @@ export async function longSoak(scope: Teardown, options: LongSoakOptions): Promi
   const saying = setInterval(() => {
     progress(`revision ${truth.latest}, ${outcomes.wrong.length} wrong`)
   }, 60_000)
-  await pause(ms)
+  await pause(warmUpMs)
+  const usesBefore = await Promise.all(samples.map(one => one.uses()))
+  await pause(ms - warmUpMs)
+  const usesAfter = await Promise.all(samples.map(one => one.uses()))
   clearInterval(saying)
   await trouble.stop()
   await load.stop()
@@ -113,6 +118,7 @@ export async function longSoak(scope: Teardown, options: LongSoakOptions): Promi
     name: program.name,
     trends: samples[i]!.trends(fromMs),
     atRest: [before[i]!, samples[i]!.descriptors()] as const,
+    uses: [usesBefore[i]!, usesAfter[i]!],
     warnings: readFileSync(program.logFile, 'utf8').split('"level":"warn"').length - 1,
   }))
   truth.stop()

@@ -1,7 +1,7 @@
 /** The programs under test, each a process of its own over one etcd:
  *
  *      writable   takes writes, serves etcd's API too, two face threads
- *      proxy      in front of the writable one: access reviews, evidence, comparisons, two face threads
+ *      proxy      in front of the writable one: access reviews, evidence, comparisons, two face threads; collects garbage when V8 wants to
  *      faulty     fails on purpose, and compacts etcd
  */
 
@@ -14,7 +14,7 @@ import { ask } from '../../../support/http/served.ts'
 import type { Teardown } from '../../../support/etcd/etcd-cluster.ts'
 import { freePort } from '../../../support/program/ports.ts'
 import type { Certificates } from './certificates.ts'
-import { fileVariable, periodVariable } from './collect.ts'
+import { collectVariable, fileVariable, periodVariable } from './collect.ts'
 
 export interface Program {
   readonly name: ProgramName
@@ -22,6 +22,8 @@ export interface Program {
   readonly adminPort: number
   readonly child: ChildProcess
   readonly heapFile: string
+  /** Its heap was measured right after collections. */
+  readonly isCollected: boolean
   readonly logFile: string
 }
 
@@ -106,6 +108,8 @@ async function startOne(
     'tls-cert': path('listener.pem'),
     'tls-key': path('listener.key'),
   }
+  // Forced collections would hide what V8 does not collect by itself.
+  const isCollected = name !== 'proxy'
   const collector = fileURLToPath(new URL('collect.js', import.meta.url))
   const child = spawn(
     process.execPath,
@@ -117,6 +121,9 @@ async function startOne(
         [fileVariable]: heapFile,
         // A collection takes longer than the other samples.
         [periodVariable]: String(2 * sampleEveryMs),
+        ...(isCollected && { [collectVariable]: '1' }),
+        // Each thread's pool would keep the most that the thread ever needed, and clients go from one to the other for hours.
+        MALLOC_ARENA_MAX: '1',
       },
     },
   )
@@ -125,7 +132,7 @@ async function startOne(
     child.kill()
     await exited
   })
-  const program = { name, port, adminPort, child, heapFile, logFile }
+  const program = { name, port, adminPort, child, heapFile, isCollected, logFile }
   await isReady(program)
   return program
 }

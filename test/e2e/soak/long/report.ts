@@ -9,10 +9,16 @@ export function reportText(report: LongSoakReport): string {
     `${kills} members of etcd killed; ${certificateChanges} changes of certificates, of which ` +
       `clients saw at least ${certificatesSeen} certificates`,
   )
-  for (const { name, trends, atRest, warnings } of figures) {
+  for (const { name, trends, atRest, uses, warnings } of figures) {
     lines.push(
       `${name}: ${warnings} warnings, ${atRest.join(' and ')} descriptors at rest before and after`,
     )
+    const usesText = uses.map(use =>
+      Object.entries(use)
+        .map(([of, value]) => `${of} ${(value as number).toFixed(1)}`)
+        .join(', '),
+    )
+    lines.push(`  MiB that it counts, after the warm-up: ${usesText.join('; at the end: ')}`)
     for (const [of, { mean, perHour, growth, noise, isFlat }] of Object.entries(trends)) {
       const text = [mean, perHour, growth, noise].map(value => value.toFixed(1))
       const [meanText, slope, growthText, noiseText] = text

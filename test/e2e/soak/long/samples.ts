@@ -1,11 +1,21 @@
 /** Memory and descriptors of a program over time. */
 
 import { readFileSync, readdirSync } from 'node:fs'
+import { ask } from '../../../support/http/served.ts'
 import type { HeapSample } from './collect.ts'
-import { type Sample, type Trend, trendOf } from './flatness.ts'
+import { type Sample, type Trend, lowestOf, trendOf } from './flatness.ts'
 import type { Program } from './programs.ts'
 
 const mebibyte = 1024 * 1024
+/** V8 collects the whole heap at least once in an eighth of twenty minutes. */
+const heapParts = 8
+
+/** What memory is used for, as far as the program counts it. */
+export interface MemoryUses {
+  readonly slabs: number
+  readonly segments: number
+  readonly external: number
+}
 
 export class ProgramSamples {
   readonly #program: Program
@@ -24,17 +34,34 @@ export class ProgramSamples {
     this.#descriptors.push({ atMs, value: this.descriptors() })
   }
 
+  /** What metrics say of memory now, in MiB. */
+  async uses(): Promise<MemoryUses> {
+    const { body } = await ask(this.#program.adminPort, { path: '/metrics' })
+    const text = body.toString()
+    const sumOf = (name: string): number =>
+      [...text.matchAll(new RegExp(`^${name} (\\S+)$`, 'gm'))]
+        .map(([, value]) => Number(value) / mebibyte)
+        .reduce((sum, value) => sum + value, 0)
+    return {
+      slabs: sumOf('watchglass_slabs_bytes'),
+      segments: sumOf('watchglass_segments_bytes'),
+      external: sumOf('nodejs_external_memory_bytes'),
+    }
+  }
+
   descriptors(): number {
     return readdirSync(`/proc/${this.#program.child.pid}/fd`).length
   }
 
-  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, right after a collection. */
+  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads: right after a collection, or what is left after
+   *  those of V8. */
   trends(fromMs: number): Readonly<Record<'rss' | 'heap' | 'descriptors', Trend>> {
     const after = (samples: readonly Sample[]): Sample[] =>
       samples.filter(({ atMs }) => atMs >= fromMs)
+    const heap = after(heapOf(this.#program.heapFile))
     return {
       rss: trendOf(after(this.#rss)),
-      heap: trendOf(after(heapOf(this.#program.heapFile))),
+      heap: trendOf(this.#program.isCollected ? heap : lowestOf(heap, heapParts)),
       descriptors: trendOf(after(this.#descriptors)),
     }
   }
