@@ -23,6 +23,18 @@ const figuresEveryMs = 1_000
 /** What is for people goes with each fifth of them: it takes a look at every watch. */
 const shownEach = 5
 
+/** What the main thread has, or does for all. */
+const ofMainThread = {
+  adminListen: undefined,
+  hasControllers: false,
+  simulation: undefined,
+  hasSystemNamespaces: false,
+  etcdDoor: undefined,
+  memoryBudgetBytes: undefined,
+  // It waits before it stops its threads.
+  stopDelayMs: 0,
+} satisfies Partial<ServiceOptions>
+
 async function run(thread: FaceThread): Promise<void> {
   const { number, count, listening, program } = thread.data
   const { options, faults, segments } = program as ThreadProgram
@@ -43,14 +55,8 @@ async function run(thread: FaceThread): Promise<void> {
       shared: sharedListenOf(thread.data),
     },
     copies: copiesOf(thread, { checks: checks.all, fits: bytes => bytes <= roomBytes }),
-    adminListen: undefined,
-    // The main thread has them.
-    hasControllers: false,
-    simulation: undefined,
-    hasSystemNamespaces: false,
+    ...ofMainThread,
     faults: faults && faultsFrom(faults, plan.options.faults),
-    etcdDoor: undefined,
-    memoryBudgetBytes: undefined,
     segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined),
   })
   thread.onOrder(order => {
@@ -81,6 +87,9 @@ async function run(thread: FaceThread): Promise<void> {
         return
       case 'faults':
         service.faults?.take(order.faults)
+        return
+      case 'leave':
+        service.leave()
         return
       case 'stop':
         void stop(thread, service, () => plan.stop())

@@ -193,6 +193,12 @@ export class Service {
     return this.#parts.metrics.text()
   }
 
+  /** /readyz fails from now on, and answers tell clients to connect anew. */
+  leave(): void {
+    this.#parts.health.stop()
+    this.#servers.front.leave()
+  }
+
   /** Stops: /readyz fails at once; after the delay no new requests are accepted; requests in flight finish; then mirroring stops. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
@@ -200,11 +206,11 @@ export class Service {
   }
 
   async #stop(): Promise<void> {
-    const { clock, health, watches, authorizer, memory, writeSide, faults, recent } = this.#parts
+    const { clock, watches, authorizer, memory, writeSide, faults, recent } = this.#parts
     const { segmentKeeper, sizes } = this.#parts
     const { front, admin, etcdDoor, stopTls } = this.#servers
     stopTls()
-    health.stop()
+    this.leave()
     if (this.#stopDelayMs > 0) await sleep(clock, this.#stopDelayMs)
     const cancel = clock.setTimer(drainMaxMs, () => front.close())
     const drained = front.drain()

@@ -110,6 +110,8 @@ export interface Front {
   readonly port: number
   /** Requests under way. */
   readonly exchanges: number
+  /** Answers tell clients to connect anew from now on. */
+  leave(): void
   drain(): Promise<void>
   close(): void
 }
@@ -269,6 +271,10 @@ export class Threads implements Front {
       this.#pool?.tell({ type: 'named', key: asked.key, user: answer.answer.user })
     }
     return answer
+  }
+
+  leave(): void {
+    this.#pool?.tell({ type: 'leave' })
   }
 
   async drain(): Promise<void> {

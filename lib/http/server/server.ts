@@ -12,6 +12,7 @@ import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { unreachable } from '../../base/assert.ts'
 import type { Exchange, Handler, OnFault } from './exchange.ts'
+import { onFirstBytes } from './first-bytes.ts'
 import { guarded } from './guarded.ts'
 import { closesFlood, Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
@@ -106,6 +107,7 @@ export class Server {
   readonly #handshakes = new Handshakes()
   readonly #times: Times
   #onIdle: (() => void) | undefined
+  #isLeaving = false
   #isDraining = false
 
   private constructor(options: ServerOptions) {
@@ -185,8 +187,14 @@ export class Server {
     this.#secure?.setSecureContext(options)
   }
 
+  /** Each HTTP/1.1 answer closes its connection from now on, so that clients go elsewhere: the end of a kept connection may cross a request. */
+  leave(): void {
+    this.#isLeaving = true
+  }
+
   /** Stops accepting, lets exchanges under way finish, and closes connections as they become idle. Resolves when all are gone. */
   async drain(): Promise<void> {
+    this.leave()
     this.#isDraining = true
     this.#http1.close()
     for (const session of this.#sessions) session.close()
@@ -265,6 +273,7 @@ export class Server {
   #withHttp1<T extends http.Server>(server: T): T {
     server.on('request', (request, response) => {
       if (closesFlood(request)) return
+      if (this.#isLeaving) response.shouldKeepAlive = false
       this.#begin(new Http1Exchange(request, response, this.#onFault), request.socket)
     })
     server.on('clientError', refuseMalformed)
@@ -350,20 +359,6 @@ function refuseStream(exchange: Exchange): void {
   const headers = { 'content-type': 'text/plain; charset=utf-8' }
   const body = Buffer.from('the method is not allowed, or the path has bytes that must be escaped')
   sendWhole(exchange, { status: 400, headers }, body)
-}
-
-/** Calls `task` when a connection has sent its first bytes, which stay to be read. One that sends nothing in time is closed. */
-function onFirstBytes(socket: net.Socket, withinMs: number, task: (start: Buffer) => void): void {
-  socket.setTimeout(withinMs, () => socket.destroy())
-  socket.on('error', () => {})
-  socket.once('readable', () => {
-    const start = socket.read() as Buffer | null
-    if (start === null) return
-    socket.setTimeout(0)
-    socket.removeAllListeners('timeout')
-    socket.unshift(start)
-    task(start)
-  })
 }
 
 /** `reusePort` has no type in Node 20, which ignores it. */

@@ -59,7 +59,8 @@ t.test('serve says where it serves, what it holds and what to try, and ends in p
 })
 
 t.test('serve with two threads answers as with one, and counts as one', async t => {
-  const program = await startProgram(t, ['--generate', 'pods=40', '--threads', '2'])
+  const args = ['--generate', 'pods=40', '--threads', '2', '--shutdown-delay', '1']
+  const program = await startProgram(t, args)
   const { port } = program
   const list = (headers: Record<string, string>): Promise<HttpAnswer[]> =>
     Promise.all(Array.from({ length: 12 }, () => ask(port, { path: '/api/v1/pods', headers })))
@@ -80,7 +81,15 @@ t.test('serve with two threads answers as with one, and counts as one', async t 
   t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 24$/m)
   t.equal(metrics.match(/^# TYPE watchglass_requests_total/gm)?.length, 1)
   t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 40$/m)
-  t.equal(await program.stop(), 0)
+  const stopped = program.stop()
+  for (;;) {
+    const { status, headers } = await ask(port, { path: '/readyz' })
+    if (status === 200) continue
+    t.equal(status, 500)
+    t.equal(headers.connection, 'close', 'threads have clients connect anew')
+    break
+  }
+  t.equal(await stopped, 0)
 })
 
 t.test('serve mirrors an etcd that is there', async t => {

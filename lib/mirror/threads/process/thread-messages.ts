@@ -100,6 +100,8 @@ export type ToFace =
       readonly type: 'faults'
       readonly faults: { readonly texts: readonly string[]; readonly memory: SharedArrayBuffer }
     }
+  /** The process will stop: clients should go elsewhere. */
+  | { readonly type: 'leave' }
   | { readonly type: 'stop' }
 
 const questions: ReadonlySet<string> = new Set<Question['type']>([

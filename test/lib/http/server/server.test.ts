@@ -309,3 +309,21 @@ t.test('requests that wait behind another add one listener to their connection',
   while (lost < 29) await new Promise(resolve => setTimeout(resolve, 1))
   t.strictSame(warnings, [])
 })
+
+t.test('a server that is about to stop has clients of HTTP/1.1 connect anew', async t => {
+  const server = await serve(t, exchange => {
+    exchange.respond(200, {})
+    exchange.end(Buffer.from('served'))
+  })
+  const agent = new http.Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
+  const connectionOf = async (): Promise<string | undefined> => {
+    const { headers, body } = await get1({ port: server.port, path: '/', agent })
+    t.equal(body, 'served')
+    return headers.connection
+  }
+  t.equal(await connectionOf(), 'keep-alive')
+  server.leave()
+  t.equal(await connectionOf(), 'close', 'on the connection that was kept')
+  t.equal(await connectionOf(), 'close', 'on a new one, which is still served')
+})
