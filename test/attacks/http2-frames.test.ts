@@ -147,7 +147,8 @@ for (const protocol of protocols) {
     const stranger = openSession(door)
     const answer = await askOn(stranger, { path: maps, headers: { authorization: 'Bearer junk' } })
     t.equal(answer.status, 401)
-    t.equal(stranger.remoteSettings.maxConcurrentStreams, 100, 'a stranger has few streams')
+    const { maxConcurrentStreams = 0 } = stranger.remoteSettings
+    t.ok([16, 100].includes(maxConcurrentStreams), 'a stranger has few streams: fewer in a flood')
     await new Promise(resolve => setTimeout(resolve, 100))
     t.ok(stranger.closed || stranger.destroyed, 'and no more requests after a 401')
     const friend = openSession(door)

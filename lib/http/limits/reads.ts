@@ -10,9 +10,9 @@ import { isAccepted } from '../server/accepted.ts'
 import { Lines } from './lines.ts'
 
 /** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
-const perTurn = { strangers: 12, known: 24 }
+const perTurn = { strangers: 8, known: 24 }
 /** A turn that was full tells for so long that many streams come. */
-const crowdedMs = 1_000
+const crowdedMs = 10_000
 /** What it takes to begin a connection, in streams. */
 const openingCost = 4
 

@@ -104,7 +104,7 @@ export class Server {
   readonly #stalled: StalledClients
   readonly #starts: Starts
   readonly #reads: Reads
-  readonly #handshakes = new Handshakes()
+  readonly #handshakes: Handshakes
   readonly #times: Times
   #onIdle: (() => void) | undefined
   #isLeaving = false
@@ -120,6 +120,7 @@ export class Server {
     }
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#starts = new Starts(clock)
+    this.#handshakes = new Handshakes(clock)
     this.#reads = new Reads({ clock, isWaiting: session => this.#starts.isWaiting(session) })
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {

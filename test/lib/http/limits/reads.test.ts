@@ -37,7 +37,7 @@ t.test(
     const reads = createReads()
     const [a, b, known] = [connect(reads), connect(reads), connect(reads)]
     noteAccepted(known.session)
-    begin(reads, a, 11)
+    begin(reads, a, 7)
     t.ok(a.isRead && b.isRead)
     begin(reads, a, 1)
     t.notOk(a.isRead || b.isRead)
@@ -52,14 +52,14 @@ t.test(
   },
 )
 
-t.test('connections are crowded for a second after a turn that was full', async t => {
+t.test('connections are crowded for ten seconds after a turn that was full', async t => {
   const reads = createReads()
   const one = connect(reads)
-  begin(reads, one, 11)
+  begin(reads, one, 7)
   t.notOk(reads.isCrowded)
   begin(reads, one, 1)
   t.ok(reads.isCrowded)
-  await clock.advance(999)
+  await clock.advance(9_999)
   t.ok(reads.isCrowded)
   await clock.advance(1)
   t.notOk(reads.isCrowded)
@@ -86,7 +86,7 @@ t.test('connections begin a few in each turn, and addresses take turns', async t
   const begun: string[] = []
   for (let i = 1; i <= 9; i++) reads.open('a', () => begun.push(`a${i}`))
   reads.open('b', () => begun.push('b1'))
-  t.equal(begun.splice(0).join(' '), 'a1 a2 a3')
+  t.equal(begun.splice(0).join(' '), 'a1 a2')
   await settle()
-  t.equal(begun.splice(0).join(' '), 'a4 b1 a5')
+  t.equal(begun.splice(0).join(' '), 'a3 b1')
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { Handshakes } from '../../../../lib/http/limits/handshakes.ts'
 import { Starts } from '../../../../lib/http/limits/starts.ts'
-import { settle } from '../../../support/fake-clock.ts'
+import { FakeClock, settle } from '../../../support/fake-clock.ts'
 
 /** Starts on a clock that moves by what tasks take, and what has begun. */
 class Stage {
@@ -57,15 +57,34 @@ t.test('known clients go first, and strangers have a part of each turn', async t
 })
 
 t.test('a few handshakes begin in each turn, and addresses take turns', async t => {
-  const handshakes = new Handshakes()
+  const handshakes = new Handshakes(new FakeClock())
   const begun: string[] = []
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1']) {
     handshakes.add(name.slice(0, 1), () => begun.push(name))
   }
   await settle()
+  t.strictSame(begun, ['a1'])
+  await settle()
   t.strictSame(begun, ['a1', 'b1'])
-  await settle()
-  t.strictSame(begun, ['a1', 'b1', 'a2', 'a3'])
-  await settle()
+  for (let i = 0; i < 3; i++) await settle()
   t.strictSame(begun, ['a1', 'b1', 'a2', 'a3', 'a4'])
+})
+
+t.test('no handshake begins after a long turn, but one every 20 ms', async t => {
+  let nowMs = 0
+  const handshakes = new Handshakes({ monotonicMs: () => nowMs })
+  let begun = 0
+  for (let i = 0; i < 5; i++) handshakes.add('a', () => void begun++)
+  await settle()
+  t.equal(begun, 1)
+  const turn = async (tookMs: number): Promise<void> => {
+    nowMs += tookMs
+    await settle()
+  }
+  for (let i = 1; i <= 3; i++) await turn(5)
+  t.equal(begun, 1, 'the turns are long')
+  await turn(5)
+  t.equal(begun, 2, 'somebody has waited for 20 ms')
+  await turn(4)
+  t.equal(begun, 3, 'the turns are short again')
 })
