@@ -1,5 +1,6 @@
-/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is in flight at a time. Reads that come
- *  meanwhile share the next probe, never the one in flight, which etcd may have answered before a write that the reader has seen.
+/** Asks etcd for its current revision: a linearizable range that returns no data. One probe is in flight at a time, and a second one when
+ *  the first is late. Reads that come meanwhile share the next probe, never one in flight, which etcd may have answered before a write that
+ *  the reader has seen.
  *
  *  Only the probe begins epochs: an answer from another cluster, or one that goes back and is confirmed by a second, begins a new
  *  epoch. */
@@ -41,11 +42,18 @@ export interface RevisionProbeOptions {
   readonly onNewEpoch: () => void
 }
 
+/** A probe that has taken longer is late: etcd is, or the event loop. Reads that come then do not wait for two probes one after another. */
+const lateMs = 4
+const probesMax = 2
+
 export class RevisionProbe {
   readonly #options: RevisionProbeOptions
   readonly #backoff: Backoff
   #next: RevisionAsker[] = []
-  #isRunning = false
+  #running = 0
+  /** A probe is about to take those who wait, or waits itself after a failure. */
+  #isDue = false
+  #begunMs = 0
   #lastFailure: CacheError | undefined = undefined
 
   constructor(options: RevisionProbeOptions) {
@@ -61,7 +69,7 @@ export class RevisionProbe {
   /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. */
   ask(asker: RevisionAsker): void {
     this.#next.push(asker)
-    if (!this.#isRunning) void this.#run()
+    if (this.#running === 0 || this.#isLate()) void this.#run()
   }
 
   /** The current revision; `undefined` if the signal is aborted before etcd answers. */
@@ -88,19 +96,29 @@ export class RevisionProbe {
     })
   }
 
+  #isLate(): boolean {
+    const { clock } = this.#options
+    return !this.#isDue && this.#running < probesMax && clock.monotonicMs() - this.#begunMs > lateMs
+  }
+
   async #run(): Promise<void> {
     const { signal, clock } = this.#options
-    this.#isRunning = true
+    this.#running++
+    this.#isDue = true
     // All askers of this turn of the event loop share the probe: with an etcd in this process each would have its own otherwise. Those that
     // came while a probe was in flight have waited for longer than a turn.
     await clock.yield('first')
+    this.#isDue = false
     while (this.#next.length > 0 && !signal.aborted) {
       const askers = this.#next
       this.#next = []
+      this.#begunMs = clock.monotonicMs()
       const revision = await this.#probe(askers.length)
       if (revision === undefined) {
         for (const asker of askers) if (!asker.isSettled) asker.delayed()
+        this.#isDue = true
         await sleep(clock, this.#backoff.nextMs(), signal)
+        this.#isDue = false
         this.#next = [...askers, ...this.#next].filter(asker => !asker.isSettled)
         continue
       }
@@ -109,7 +127,7 @@ export class RevisionProbe {
         if (!asker.isSettled) asker.probed(revision)
       }
     }
-    this.#isRunning = false
+    this.#running--
   }
 
   /** The revision, confirmed if it went back; `undefined` if etcd did not answer. */
@@ -132,11 +150,13 @@ export class RevisionProbe {
       const confirmMark = epochs.mark()
       const second = await this.#ask()
       if (second === undefined) return undefined
-      if (epochs.judge(confirmMark, second) === 'same') {
+      const confirmed = epochs.judge(confirmMark, second)
+      if (confirmed === 'same') {
         onStaleAnswer(first.revision, mark.revision)
         return second.revision
       }
-      return this.#startEpoch(second)
+      // The other probe has begun an epoch meanwhile.
+      return confirmed === 'over' ? undefined : this.#startEpoch(second)
     }
     return verdict === 'another cluster' ? this.#startEpoch(first) : undefined
   }

@@ -86,6 +86,29 @@ t.test('reads share the probe that begins after they came, never the one in flig
   t.equal(etcd.ranges.length - probesBefore, 2)
 })
 
+t.test('a second probe is sent when the first is late, and a third is not', async t => {
+  const { etcd, mirror, clock } = await createReadyFixture()
+  const probesBefore = etcd.ranges.length
+  const releases = [hold(etcd)]
+  const first = watchOutcome(read(mirror, 'a'))
+  await clock.advance(5)
+  releases.push(hold(etcd))
+  const second = watchOutcome(read(mirror, 'b'))
+  await clock.advance(5)
+  t.equal(etcd.ranges.length - probesBefore, 2)
+  const third = watchOutcome(read(mirror, 'b'))
+  await clock.advance(5)
+  t.equal(etcd.ranges.length - probesBefore, 2, 'two are enough')
+  releases[1]?.()
+  await clock.advance(0)
+  t.strictSame([first.now(), second.now()], ['waiting', 'at 1'], 'answers may overtake each other')
+  await clock.advance(0)
+  t.equal(third.now(), 'at 1', 'the next one begins when one is answered')
+  releases[0]?.()
+  await clock.advance(0)
+  t.equal(first.now(), 'at 1')
+})
+
 t.test('progress is asked for again with growing pauses until it is enough', async t => {
   const { etcd, mirror, clock } = await createReadyFixture()
   const asked: number[] = []
