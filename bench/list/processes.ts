@@ -115,6 +115,10 @@ export class Ceiling implements Subject {
 export class Load {
   readonly #child = startChild('load')
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   run(order: LoadOrder): Promise<LoadReport> {
     return ask<LoadReport>(this.#child, order)
   }

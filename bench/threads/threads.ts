@@ -4,12 +4,12 @@
 import { createHash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
-import { median } from '../bench.ts'
 import { Load, Program } from '../list/processes.ts'
 import { ReviewCounter } from '../auth/review-server.ts'
-import { ProcessUsage } from '../proxy/process-usage.ts'
 import { measureFanOut } from './fan-out.ts'
+import { type Figure, floorsOf, type Measured, type Rounds, tableOf } from './figures.ts'
 import { PipeliningLoad } from './pipelining.ts'
+import { UsageMeter } from './usage.ts'
 
 export const threadsBench: Bench = {
   name: 'threads',
@@ -20,7 +20,6 @@ export const threadsBench: Bench = {
 interface Subject {
   readonly threads: number
   readonly program: Program
-  readonly usage: ProcessUsage
 }
 
 /** What clients ask for. */
@@ -33,13 +32,6 @@ interface Question {
   readonly isPipelined?: boolean
 }
 
-interface Figure {
-  readonly perSecond: number
-  readonly cpuMs: number
-}
-
-/** At most so much more processor time for an answer with each thread. */
-const growthMax = 0.15
 /** With two processors, of which the clients take a part. */
 const getsFactorMin = 1.5
 
@@ -70,7 +62,7 @@ async function measureAnswers(
       const access = ['--auth=delegate', `--review-server=${reviews.url}`]
       const program = await Program.start([...args, ...access])
       tasks.push(() => program.stop())
-      subjects.push({ threads, program, usage: new ProcessUsage(program.process, program.port) })
+      subjects.push({ threads, program })
     }
     // Two processes of clients, so that these do not hold up what they measure.
     const loads = [new Load(), new Load()]
@@ -82,9 +74,11 @@ async function measureAnswers(
     const floors: Floor[] = []
     for (const question of questionsOf(body)) {
       progress(question.name)
-      const figures = await measure(question, { subjects, loads, pipelining, pace })
-      tables.push(tableOf(question, subjects, figures))
-      floors.push(...floorsOf(question, subjects, figures))
+      const rounds = await measure(question, { subjects, loads, pipelining, pace })
+      const { name } = question
+      const measured: Measured = { name, counted: 'answers', unit: 'answer', counts, rounds }
+      tables.push(tableOf(measured))
+      floors.push(...floorsOf(measured, name === 'gets' ? getsFactorMin : undefined))
     }
     const resultHash = createHash('sha256').update(body).digest('hex').slice(0, 16)
     return { tables, floors, resultHash }
@@ -96,14 +90,14 @@ async function measureAnswers(
 interface Pace {
   readonly rounds: number
   readonly roundMs: number
-  /** Each thread compiles what it runs for itself, and has only a part of the requests to learn from. */
+  /** Each thread compiles what it runs for itself, and has only a part of the requests to learn from. What small requests run, all others
+   *  run, too. */
   readonly warmMs: number
-  /** Where no figure matters: each connection begins with a handshake. */
-  readonly inFlightMax?: number
+  readonly warmNextMs: number
 }
 
-const smallPace: Pace = { rounds: 1, roundMs: 60, warmMs: 40, inFlightMax: 4 }
-const fullPace: Pace = { rounds: 5, roundMs: 1_500, warmMs: 5_000 }
+const smallPace: Pace = { rounds: 1, roundMs: 200, warmMs: 100, warmNextMs: 50 }
+const fullPace: Pace = { rounds: 5, roundMs: 1_200, warmMs: 12_000, warmNextMs: 2_000 }
 
 /** Who asks. The upstream allows everything. */
 const caller = { authorization: 'Bearer of-the-bench' }
@@ -117,8 +111,10 @@ function questionsOf(body: Buffer): Question[] {
   )
   const gzip = { ...caller, 'accept-encoding': 'gzip' }
   const [page, all] = [['/api/v1/pods?limit=500'], ['/api/v1/pods?resourceVersion=0']]
+  const small = { headers: caller, inFlight: 16, isPipelined: true }
   return [
-    { name: 'gets', paths: gets, headers: caller, inFlight: 32, isPipelined: true },
+    { name: 'gets', paths: gets, ...small },
+    { name: 'gets of any revision', paths: gets.map(get => `${get}?resourceVersion=0`), ...small },
     { name: 'pages of 500', paths: page, headers: caller, inFlight: 8 },
     { name: 'pages, gzip', paths: page, headers: gzip, inFlight: 8 },
     { name: 'whole lists', paths: all, headers: caller, inFlight: 4 },
@@ -133,73 +129,38 @@ interface Arena {
 }
 
 /** The figures of each subject in each round. */
-async function measure(question: Question, arena: Arena): Promise<Figure[][]> {
+async function measure(question: Question, arena: Arena): Promise<Rounds> {
   const { subjects, pace } = arena
-  const inFlight = Math.min(question.inFlight, pace.inFlightMax ?? question.inFlight)
-  const asked = { ...question, inFlight }
-  for (const subject of subjects) {
-    await askFor(asked, subject, { ...arena, ms: pace.warmMs / (question.isPipelined ? 1 : 4) })
-  }
+  const warmMs = question.name === 'gets' ? pace.warmMs : pace.warmNextMs
+  for (const subject of subjects) await askFor(question, subject, { ...arena, ms: warmMs })
   const rounds: Figure[][] = []
   for (let round = 0; round < pace.rounds; round++) {
     const figures: Figure[] = []
     for (const subject of subjects) {
-      figures.push(await askFor(asked, subject, { ...arena, ms: pace.roundMs }))
+      figures.push(await askFor(question, subject, { ...arena, ms: pace.roundMs }))
     }
     rounds.push(figures)
   }
   return rounds
 }
 
+/** Requests that are sent at once on a connection. */
+const atOnce = 16
+
 async function askFor(
   { paths, headers, inFlight, isPipelined = false }: Question,
-  { program: { port }, usage }: Subject,
+  { program, threads }: Subject,
   { loads, pipelining, ms }: Pick<Arena, 'loads' | 'pipelining'> & { readonly ms: number },
 ): Promise<Figure> {
-  const before = await usage.cpuSeconds()
+  const { port } = program
   const asked = { paths, headers, ms }
+  const pids = [pipelining, ...loads].map(({ pid }) => pid)
+  const meter = new UsageMeter(program, threads, { pids })
+  const target = { type: 'api', port, version: '1.1' } as const
   const reports = isPipelined
-    ? [await pipelining.run({ ...asked, port, connections: inFlight, atOnce: 8 })]
-    : await Promise.all(
-        loads.map(load =>
-          load.run({ ...asked, inFlight, target: { type: 'api', port, version: '1.1' } }),
-        ),
-      )
-  const cpuSeconds = (await usage.cpuSeconds()) - before
-  const requests = reports.reduce((sum, report) => sum + report.requests, 0)
-  const perSecond = reports.reduce((sum, one) => sum + one.requests / one.seconds, 0)
-  return { perSecond, cpuMs: (cpuSeconds * 1000) / Math.max(1, requests) }
-}
-
-/** The median over the rounds of a figure against that of one thread. */
-function against(rounds: readonly Figure[][], at: number, of: (figure: Figure) => number): number {
-  return median(rounds.map(figures => of(figures[at]!) / Math.max(1e-9, of(figures[0]!))))
-}
-
-function tableOf({ name }: Question, subjects: readonly Subject[], rounds: Figure[][]): BenchTable {
-  return {
-    title: name,
-    columns: ['threads', 'answers/s', 'processor/answer', 'answers, of one', 'processor, of one'],
-    rows: subjects.map(({ threads }, i) => [
-      threads,
-      median(rounds.map(figures => figures[i]!.perSecond)).toFixed(0),
-      `${median(rounds.map(figures => figures[i]!.cpuMs)).toFixed(3)} ms`,
-      against(rounds, i, ({ perSecond }) => perSecond).toFixed(2),
-      against(rounds, i, ({ cpuMs }) => cpuMs).toFixed(2),
-    ]),
-  }
-}
-
-function floorsOf({ name }: Question, subjects: readonly Subject[], rounds: Figure[][]): Floor[] {
-  const floors: Floor[] = subjects.slice(1).map(({ threads }, i) => ({
-    name: `processor for ${name} with ${threads} threads, of one`,
-    value: against(rounds, i + 1, ({ cpuMs }) => cpuMs),
-    bound: 'at most',
-    limit: (1 + growthMax) ** (threads - 1),
-    unit: '',
-  }))
-  if (name !== 'gets') return floors
-  const value = against(rounds, 1, ({ perSecond }) => perSecond)
-  const floor = { name: 'gets with two threads, of one', value, unit: '' } as const
-  return [...floors, { ...floor, bound: 'at least', limit: getsFactorMin }]
+    ? [await pipelining.run({ ...asked, port, connections: inFlight, atOnce })]
+    : await Promise.all(loads.map(load => load.run({ ...asked, inFlight, target })))
+  const amount = reports.reduce((sum, report) => sum + report.requests, 0)
+  const seconds = Math.max(...reports.map(report => report.seconds))
+  return { amount, seconds, usage: meter.read() }
 }

@@ -19,6 +19,10 @@ export interface WatchingReport {
 export class WatchingLoad {
   readonly #child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' })
 
+  get pid(): number {
+    return this.#child.pid ?? 0
+  }
+
   /** Resolves when all watches have begun. */
   start(order: WatchingOrder): Promise<WatchingReport> {
     return this.#ask(order)
