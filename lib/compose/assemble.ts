@@ -47,6 +47,7 @@ import {
 import type { ServiceOptions } from './service-options.ts'
 import type { Sides } from './sides.ts'
 import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
+import { encodeStretch } from '../upkeep/stretch-encoder.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { ViewKeeper } from '../upkeep/view-keeper.ts'
 import { segmentsMaxBytes } from './shared-segments.ts'
@@ -221,6 +222,15 @@ function mirrorsOf(
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
+  const shared = options.copies?.segments
+  shared?.stretches.onAsked(stretch =>
+    encodeStretch(stretch, {
+      state: () => registry.state,
+      storeOf: keyspace => storeIn(mirrors, keyspace),
+      shared: shared.shelf,
+      clock,
+    }),
+  )
   return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
@@ -229,7 +239,8 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     comparison: upstreamSide?.comparison,
     watches,
     segments,
-    sharedSegments: options.copies?.segments,
+    sharedSegments: shared?.shelf,
+    otherThreads: shared?.otherThreads,
     tokenEncryption: options.tokenEncryption,
     hasCbor: options.hasCbor ?? false,
     authorizer,

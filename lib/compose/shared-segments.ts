@@ -6,6 +6,13 @@ import { SegmentLedger } from '../codec/shared/ledger.ts'
 import type { ToLedger, ToShelf } from '../codec/shared/messages.ts'
 import { createPlaceOf } from '../codec/shared/shared-segment.ts'
 import { SegmentShelf } from '../codec/shared/shelf.ts'
+import {
+  type OtherThreads,
+  type Stretch,
+  Stretches,
+  type StretchMessage,
+  StretchRouter,
+} from '../codec/shared/stretches.ts'
 import { SegmentUsage } from '../codec/shared/usage.ts'
 import type { FaceThread, ThreadWork } from '../mirror/threads/process/face-thread.ts'
 import { ReleasedMemory } from '../ops/released-memory.ts'
@@ -29,6 +36,7 @@ export interface SharedUsage {
 
 export class SharedSegmentsOfProcess {
   readonly ledger: SegmentLedger
+  readonly #router = new StretchRouter()
 
   constructor() {
     const released = new ReleasedMemory()
@@ -54,7 +62,18 @@ export class SharedSegmentsOfProcess {
   attach(tell: (news: unknown) => void): ThreadWork {
     const tellShelf = (message: ToShelf): void => tell(message)
     const detach = this.ledger.attach(tellShelf)
-    return { take: news => this.ledger.take(news as ToLedger, tellShelf), end: detach }
+    const route = this.#router.attach(tell)
+    return {
+      take: news => {
+        const message = news as ToLedger | StretchMessage
+        if (message.type === 'made') this.ledger.take(message, tellShelf)
+        else route.take(message)
+      },
+      end: () => {
+        detach()
+        route.end()
+      },
+    }
   }
 }
 
@@ -63,8 +82,18 @@ export function ownSegmentsMaxBytes(count: number, shares: boolean): number {
   return Math.floor((segmentsMaxBytes * (shares ? 1 - sharedShare : 1)) / count)
 }
 
+/** What a face thread shares with the others. */
+export interface SharedByThread {
+  readonly shelf: SegmentShelf
+  readonly stretches: Stretches
+  readonly otherThreads: OtherThreads
+}
+
 /** In a face thread. */
-export function createShelf(thread: FaceThread, { memory, maxBytes }: SharedUsage): SegmentShelf {
+export function shareSegments(
+  thread: FaceThread,
+  { memory, maxBytes }: SharedUsage,
+): SharedByThread {
   const released = new ReleasedMemory()
   const shelf = new SegmentShelf({
     placeOf: createPlaceOf(bytes => thread.slabOf(bytes)),
@@ -73,6 +102,15 @@ export function createShelf(thread: FaceThread, { memory, maxBytes }: SharedUsag
     soon: task => void setImmediate(task),
     onReleased: bytes => released.add(bytes),
   })
-  thread.onWork(news => shelf.take(news as ToShelf))
-  return shelf
+  const stretches = new Stretches(message => thread.tell({ type: 'work', news: message }))
+  thread.onWork(news => {
+    const message = news as ToShelf | StretchMessage
+    if (message.type === 'stretch' || message.type === 'stretch-done') stretches.take(message)
+    else shelf.take(message)
+  })
+  const otherThreads = {
+    count: thread.data.count - 1,
+    ask: (stretch: Stretch): Promise<void> => stretches.ask(stretch),
+  }
+  return { shelf, stretches, otherThreads }
 }

@@ -2,8 +2,12 @@
 
 import { type Clock, sleep } from '../base/clock.ts'
 import type { Traffic } from '../http/page/page-source.ts'
-import type { SegmentShelf } from '../codec/shared/shelf.ts'
-import { createShelf, SharedSegmentsOfProcess, type SharedUsage } from './shared-segments.ts'
+import {
+  type SharedByThread,
+  SharedSegmentsOfProcess,
+  type SharedUsage,
+  shareSegments,
+} from './shared-segments.ts'
 import type { ThreadShown } from './thread-shown.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
@@ -79,8 +83,8 @@ export interface CopiesOptions {
   readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
   /** Whether so much more memory may be taken. */
   readonly fits: (bytes: number) => boolean
-  /** What all threads have encoded; undefined where each keeps its own. */
-  readonly segments: SegmentShelf | undefined
+  /** What all threads have encoded, and encode for each other; undefined where each keeps its own. */
+  readonly segments: SharedByThread | undefined
   /** Checks of the main thread. */
   readonly checks: readonly HealthCheck[]
 }
@@ -96,7 +100,7 @@ export function copiesOf(
   return {
     count,
     createTally: joinLimits(program.shared, number - 1),
-    segments: program.segments && createShelf(thread, program.segments),
+    segments: program.segments && shareSegments(thread, program.segments),
     createMirrors: parts => thread.createMirrors(parts),
     allMetrics: () => ask({ type: 'metrics' }) as Promise<string>,
     traffic: () => ask({ type: 'traffic' }) as Promise<Traffic>,

@@ -34,6 +34,7 @@ import {
 import { Snapshot } from '../../store/snapshot.ts'
 import { holdFor, noteGet, takeTurn } from '../limits/fair-share.ts'
 import { answerWatch } from '../watch/answer-watch.ts'
+import { aheadOf } from './ahead.ts'
 import type { ApiOptions } from './api.ts'
 import { withDeadline } from './deadline.ts'
 import { directList, directSnapshot } from './direct-contents.ts'
@@ -55,6 +56,7 @@ export type ReadServices = Pick<
   | 'watches'
   | 'segments'
   | 'sharedSegments'
+  | 'otherThreads'
   | 'tokenEncryption'
   | 'onList'
   | 'fairness'
@@ -256,7 +258,19 @@ async function answerList(
   const shown: ShownAs = shownAs(context, plan, mediaType, services)
   const meta = listMeta(plan, page, services.tokenEncryption)
   const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
-  const contents = { meta, runs: runsOf(page), isMirrored: true, items }
+  const { content } = page
+  const isOver = (): boolean => context.isOver
+  const ahead =
+    content.type === 'slices'
+      ? aheadOf({ ...shown, plan, slices: content.slices, items, pace, isOver }, services)
+      : undefined
+  const contents = {
+    meta,
+    runs: ahead?.runs ?? runsOf(page),
+    more: ahead && ((): Promise<void> => ahead.more()),
+    isMirrored: true,
+    items,
+  }
   const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
   await sendList(context, list, await beginList(context, list, services), services)
 }
