@@ -78,7 +78,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     if (connection === undefined) return 'there is no upstream'
     compareShare(values)
     compatibleMinors(values)
-    return `${connection.urls.length} servers`
+    return connection.urls.length === 1 ? 'one server' : `${connection.urls.length} servers`
   })
   await checkVariables(list)
 }

@@ -11,7 +11,13 @@ export interface UpstreamCheck {
   readonly signal: AbortSignal
 }
 
-type Ask = (path: string, body?: object) => Promise<unknown>
+interface Answer {
+  readonly path: string
+  readonly code: number
+  readonly text: string
+}
+
+type Ask = (path: string) => Promise<Answer>
 
 export async function checkUpstream(
   list: CheckList,
@@ -21,37 +27,31 @@ export async function checkUpstream(
   const servers = serversAt(values, url)
   // What is wrong with the options was said with them.
   if (servers === undefined) return
-  const ask: Ask = async (path, body) => {
+  const ask: Ask = async path => {
     const call = servers.call(
-      {
-        method: body === undefined ? 'GET' : 'POST',
-        path,
-        headers: { accept, 'content-type': 'application/json' },
-        body: body && Buffer.from(JSON.stringify(body)),
-        maxBytes: 16 * 1024 * 1024,
-        signal,
-      },
+      { method: 'GET', path, headers: { accept }, maxBytes: 16 * 1024 * 1024, signal },
       'ourselves',
     )
-    const { code, body: answer } = await call.catch((error: unknown) => {
+    const { code, body } = await call.catch((error: unknown) => {
       throw explained(error)
     })
-    const text = Buffer.from(answer).toString()
-    if (code >= 300) {
-      const hint = code === 401 ? ': it does not know our token or certificate' : ''
-      throw new CacheError('upstream_failed', `${path} is answered with ${code}${hint}`)
-    }
-    return JSON.parse(text)
+    return { path, code, text: Buffer.from(body).toString() }
   }
   try {
     const answers = await list.try(`upstream ${url}`, async () => {
-      const { gitVersion } = (await ask('/version')) as { readonly gitVersion?: string }
-      return gitVersion ?? ''
+      const version = documentIn(await ask('/version')) as { readonly gitVersion?: string }
+      return version.gitVersion ?? ''
     })
     if (answers) await list.try(`upstream ${url}: what we may list`, () => mayList(ask))
   } finally {
     await servers.stop()
   }
+}
+
+function documentIn({ path, code, text }: Answer): unknown {
+  if (code < 300) return JSON.parse(text)
+  const hint = code === 401 ? ': it does not know our token or certificate' : ''
+  throw new CacheError('upstream_failed', `${path} is answered with ${code}${hint}`)
 }
 
 const accept =
@@ -84,6 +84,7 @@ interface Discovered {
   readonly items?: readonly {
     readonly metadata?: { readonly name?: string }
     readonly versions?: readonly {
+      readonly version?: string
       readonly resources?: readonly {
         readonly resource?: string
         readonly verbs?: readonly string[]
@@ -94,39 +95,40 @@ interface Discovered {
 
 const refusedShown = 10
 
-/** Asks the server itself, for each resource that can be listed and watched. */
+/** Asks for one object of each resource that can be listed and watched. An aggregated server need not know of access reviews. */
 async function mayList(ask: Ask): Promise<Finding> {
-  const names = new Set<string>()
-  for (const path of ['/api', '/apis']) {
-    const { items = [] } = (await ask(path)) as Discovered
-    for (const { metadata, versions = [] } of items) {
-      for (const { resource, verbs = [] } of versions.flatMap(one => one.resources ?? [])) {
-        const isMirrored = verbs.includes('list') && verbs.includes('watch')
-        if (resource !== undefined && isMirrored) names.add(`${resource}.${metadata?.name ?? ''}`)
-      }
+  const paths = new Map<string, string>()
+  for (const root of ['/api', '/apis']) {
+    const answer = await ask(root)
+    // An aggregated server has no core group.
+    if (root === '/api' && answer.code === 404) continue
+    for (const [name, path] of listedIn(root, documentIn(answer) as Discovered)) {
+      if (!paths.has(name)) paths.set(name, path)
     }
   }
   const refused: string[] = []
-  let answered = 0
-  for (const name of names) {
-    const [resource = '', ...group] = name.split('.')
-    const resourceAttributes = { verb: 'list', group: group.join('.'), resource }
-    const review = await ask('/apis/authorization.k8s.io/v1/selfsubjectaccessreviews', {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SelfSubjectAccessReview',
-      spec: { resourceAttributes },
-    }).catch((error: unknown) => {
-      // Whoever cannot answer the first question cannot answer the others.
-      if (answered === 0) throw error
-      return {}
-    })
-    answered++
-    const { status } = review as { readonly status?: { readonly allowed?: boolean } }
-    if (status?.allowed !== true) refused.push(name.replace(/\.$/, ''))
+  for (const [name, path] of paths) {
+    const answer = await ask(`${path}?limit=1`)
+    if (answer.code === 401) documentIn(answer)
+    if (answer.code >= 300) refused.push(name)
   }
-  const text = `${names.size - refused.length} of ${names.size} resources`
+  const text = `${paths.size - refused.length} of ${paths.size} resources`
   if (refused.length === 0) return text
   const shown = refused.slice(0, refusedShown).join(', ')
   const more = refused.length > refusedShown ? ` and ${refused.length - refusedShown} more` : ''
   return { warning: `${text}; these pass always: ${shown}${more}` }
+}
+
+/** The resources of a discovery document that can be mirrored, and where they are listed. */
+function* listedIn(root: string, { items = [] }: Discovered): Generator<[string, string]> {
+  for (const { metadata, versions = [] } of items) {
+    const group = metadata?.name ?? ''
+    for (const { version = '', resources = [] } of versions) {
+      for (const { resource = '', verbs = [] } of resources) {
+        if (!verbs.includes('list') || !verbs.includes('watch')) continue
+        const folder = group === '' ? `${root}/${version}` : `${root}/${group}/${version}`
+        yield [group === '' ? resource : `${resource}.${group}`, `${folder}/${resource}`]
+      }
+    }
+  }
 }

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
 import { keyFromText } from '../../../lib/base/keys.ts'
@@ -90,4 +92,30 @@ t.test('check says of everything whether it works', async t => {
     bad.lines.some(text => text.includes('SERVICE_HOST')),
     'Kubernetes sets that',
   )
+})
+
+t.test('check asks an aggregated server, which has neither a core group nor reviews', async t => {
+  const resource = { resource: 'things', verbs: ['list', 'watch'] }
+  const groups = ['open.example.com', 'closed.example.com'].map(name => ({
+    metadata: { name },
+    versions: [{ version: 'v1', resources: [resource] }],
+  }))
+  const answers: Record<string, object> = {
+    '/version': { gitVersion: 'v1.2.3' },
+    '/apis': { kind: 'APIGroupDiscoveryList', items: groups },
+    '/apis/open.example.com/v1/things?limit=1': { items: [] },
+  }
+  const server = createServer((request, response) => {
+    const answer = answers[request.url ?? '']
+    response.writeHead(answer !== undefined ? 200 : request.url === '/api' ? 404 : 403)
+    response.end(JSON.stringify(answer ?? {}))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { lines } = await check(['--upstream', url, '--etcd', url, '--auth', 'none'])
+  const text = '1 of 2 resources; these pass always: things.closed.example.com'
+  t.ok(lines.includes(`ok    upstream ${url}: v1.2.3`), lines.join('\n'))
+  t.ok(lines.includes(`warn  upstream ${url}: what we may list: ${text}`), lines.join('\n'))
 })
