@@ -1,5 +1,7 @@
 /** Texts that many cells share: ages, shortened lists, labels, selectors. Each is the same as kube-apiserver's. */
 
+import { giveUp } from '../not-exact.ts'
+
 /** What a server says where there is nothing. */
 export const none = '<none>'
 export const unset = '<unset>'
@@ -174,6 +176,13 @@ export function pairValue(
   name: string,
 ): string | undefined {
   return pairs.find(([other]) => other === name)?.[1]
+}
+
+/** An amount in a list of resources, which the API server rounds up to thousandths. Gives up where it would have to. */
+export function amountText(pairs: readonly (readonly [string, string])[], name: string): string {
+  const text = pairValue(pairs, name) ?? '0'
+  if (/[nu]$|e-[69]$|\.[0-9]{4}/.test(text)) giveUp('a quantity is smaller than a thousandth')
+  return text
 }
 
 /** Whether an annotation makes this object the default of its kind. */

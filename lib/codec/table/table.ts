@@ -3,7 +3,7 @@
 import { appendJsonString } from '../output/append.ts'
 import type { ByteWriter } from '../output/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
-import { NotExact } from '../not-exact.ts'
+import { GiveUp, NotExact } from '../not-exact.ts'
 
 import { type ColumnDefinition, type Schema } from '../schema/schema.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
@@ -89,7 +89,12 @@ class BuiltInTable implements Table {
     const picked = this.#pick(object)
     if (picked instanceof NotExact) return picked
     const { cells, condition } = this.#printer
-    return { cells: cells(picked, now, this.#kind.schema), condition: condition?.(picked) }
+    try {
+      return { cells: cells(picked, now, this.#kind.schema), condition: condition?.(picked) }
+    } catch (error) {
+      if (error instanceof GiveUp) return new NotExact(error.reason)
+      throw error
+    }
   }
 
   emptyRow(): Row {

@@ -140,12 +140,17 @@ function addEmptyDir(object: JsonObject, _place: MessagePlace, type: MessageType
   }
 }
 
-/** An old name of the service account; and in pods, not in templates, the ports of the host's network. */
+/** An old name of the service account; and in pods, not in templates, a time to end that is none, and the ports of the host's network. */
 function completePodSpec(spec: JsonObject, { root }: MessagePlace): void {
   const [name, old] = [spec.get('serviceAccountName'), spec.get('serviceAccount')]
   if (isText(name)) spec.set('serviceAccount', name)
   else if (isText(old)) spec.set('serviceAccountName', old)
-  if (spec.get('hostNetwork') !== true || root !== 'v1 Pod') return
+  if (root !== 'v1 Pod') return
+  const grace = spec.get('terminationGracePeriodSeconds')
+  if (grace instanceof JsonNumber && Number(grace.text) < 0) {
+    spec.set('terminationGracePeriodSeconds', new JsonNumber('1'))
+  }
+  if (spec.get('hostNetwork') !== true) return
   for (const port of containersOf(spec).flatMap(container => listIn(container, 'ports'))) {
     const own = port.get('hostPort')
     const isOpen = own instanceof JsonNumber && own.text !== '0'

@@ -18,7 +18,7 @@ import {
   windowOf,
   windowsOf,
 } from './check-functions.ts'
-import { fieldOf, textSource, zeroSource } from './presets.ts'
+import { fieldOf, onField, onNumber, textSource, zeroSource } from './presets.ts'
 
 /** Source for a message type that is true when the rule could apply. */
 export interface Check {
@@ -228,12 +228,6 @@ export const checkFunctions: Readonly<Record<string, unknown>> = {
   lacksNumbers,
 }
 
-/** Source that calls a predicate on a field's window, if the field is there. */
-function onField(type: MessageType, field: string, predicate: string): string {
-  const { number } = fieldOf(type, field)
-  return `${predicate}(O, a${number}, z${number})`
-}
-
 const onMetadata =
   (predicate: string) =>
   (type: MessageType): string =>
@@ -288,10 +282,13 @@ export const checks: readonly Check[] = [
     id: 'hostNetworkPorts',
     type: 'core/v1.PodSpec',
     roots: ['v1 Pod'],
-    source: type => {
-      const a = `a${fieldOf(type, 'hostNetwork').number}`
-      return `${a} !== -1 && isNonZero64(O, ${a}) && lacksHostPort(O, s, e)`
-    },
+    source: type => `${onNumber(type, 'hostNetwork', 'isNonZero64')} && lacksHostPort(O, s, e)`,
+  },
+  {
+    id: 'negativeGracePeriod',
+    type: 'core/v1.PodSpec',
+    roots: ['v1 Pod'],
+    source: type => onNumber(type, 'terminationGracePeriodSeconds', 'isNegative64'),
   },
   {
     id: 'namespaceLabel',

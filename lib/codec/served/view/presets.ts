@@ -147,3 +147,15 @@ function jobPreset(choices: readonly JobChoice[]): CodedPreset {
           value,
         }))
 }
+
+/** Source that calls a predicate on a field's window, if the field is there. */
+export function onField(type: MessageType, field: string, predicate: string): string {
+  const { number } = fieldOf(type, field)
+  return `${predicate}(O, a${number}, z${number})`
+}
+
+/** Source that calls a predicate on a field's number, if the field is there. */
+export function onNumber(type: MessageType, field: string, predicate: string): string {
+  const a = `a${fieldOf(type, field).number}`
+  return `${a} !== -1 && ${predicate}(O, ${a})`
+}

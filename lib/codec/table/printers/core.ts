@@ -1,6 +1,6 @@
 /** The plain kinds of the core group, nodes and events. */
 
-import { none, pairValue, since, unknown } from '../format.ts'
+import { amountText, none, since, unknown } from '../format.ts'
 import { type Cell, type Printer, named, printer } from '../printer.ts'
 import type { Picked } from '../pattern.ts'
 
@@ -52,9 +52,11 @@ export const resourceQuotas: Printer = printer({
   fields: { metadata: named, status: { hard: 'pairs', used: 'pairs' } },
   cells({ metadata, status }, now, schema) {
     const columns: Record<'request' | 'limit', string[]> = { request: [], limit: [] }
-    for (const [name, hard] of status.hard) {
+    for (const [name] of status.hard) {
       const column = name.startsWith('limits.') ? 'limit' : 'request'
-      columns[column].push(`${name}: ${pairValue(status.used, name) ?? '0'}/${hard}`)
+      columns[column].push(
+        `${name}: ${amountText(status.used, name)}/${amountText(status.hard, name)}`,
+      )
     }
     const age = since(metadata.creationTimestamp, now)
     const [requests, limits] = [columns.request.join(', '), columns.limit.join(', ')]

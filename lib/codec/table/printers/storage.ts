@@ -1,6 +1,6 @@
 /** Volumes, claims and their classes, CSI. */
 
-import { isDefault, none, pairValue, since, unset } from '../format.ts'
+import { amountText, isDefault, none, pairValue, since, unset } from '../format.ts'
 import { type Printer, named, printer } from '../printer.ts'
 
 /** Where the class of a volume or claim stood before there was a field for it; it still wins. */
@@ -24,7 +24,7 @@ export const persistentVolumes: Printer = printer({
   },
   cells: ({ metadata, spec, status }, now) => [
     metadata.name,
-    pairValue(spec.capacity, 'storage') ?? '0',
+    amountText(spec.capacity, 'storage'),
     accessModesText(spec.accessModes),
     spec.persistentVolumeReclaimPolicy,
     metadata.deletionTimestamp ? 'Terminating' : status.phase,
@@ -54,7 +54,7 @@ export const persistentVolumeClaims: Printer = printer({
       metadata.name,
       metadata.deletionTimestamp ? 'Terminating' : status.phase,
       spec.volumeName,
-      isBound ? (pairValue(status.capacity, 'storage') ?? '0') : '',
+      isBound ? amountText(status.capacity, 'storage') : '',
       isBound ? accessModesText(status.accessModes) : '',
       pairValue(metadata.annotations, classAnnotation) ?? spec.storageClassName ?? '',
       spec.volumeAttributesClassName ?? unset,

@@ -65,6 +65,11 @@ export function isNonZero64(out: DecodeState, at: number): boolean {
   return byte < 0x80 ? byte !== 0 : readLow(out, at) !== 0 || readHigh(out, at) !== 0
 }
 
+export function isNegative64(out: DecodeState, at: number): boolean {
+  const byte = out.input[at] as number
+  return byte >= 0x80 && readHigh(out, at) < 0
+}
+
 /** Writes the varint at `at` as an int32. */
 export function writeInt32(out: DecodeState, at: number, position: number): number {
   const byte = out.input[at] as number

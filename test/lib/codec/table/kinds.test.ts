@@ -1,5 +1,8 @@
 import t from 'tap'
+import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
+import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
+import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { cellsOf, created } from './cells.ts'
 import { fullObjects } from './full-objects.ts'
 
@@ -152,4 +155,31 @@ t.test('texts of a secret count as what they become, once for each name', async 
   const data = { a: 'QQ==', c: 'Qw==' }
   const cells = cellsOf('v1', 'Secret', { data, stringData: { a: 'A', b: 'B' } })
   t.equal(cells[2], 3)
+})
+
+/** The row of a built-in object that lies in etcd as JSON. */
+function rowOf(resource: string, object: object): string {
+  const found = builtInResources(schemaOf()).find(one => one.resource === resource)
+  if (found?.storage === undefined) throw new Error(resource)
+  const { storage, kind } = found
+  const encoder = new ObjectEncoder({ ...found, storage, schema: schemaOf() }, undefined)
+  const bytes = Buffer.from(JSON.stringify({ apiVersion: 'v1', kind, ...object }))
+  const rendering = { rendering: 'Table', renderingVersion: 'v1', includeObject: 'None' } as const
+  const shown = { ...rendering, encoding: 'json', now: Date.parse(created) } as const
+  const out = new ByteWriter()
+  const entry = { bytes, start: 0, end: bytes.length }
+  const problem = encoder.append(out, entry, { shown, revision: 1, place: 'item' })
+  return problem?.reason ?? Buffer.from(out.copy()).toString()
+}
+
+t.test('amounts that the server would round up are not shown', async t => {
+  const volume = (storage: string): object => ({ metadata, spec: { capacity: { storage } } })
+  for (const small of ['100u', '5n', '1e-6', '1e-9', '0.0001']) {
+    t.match(rowOf('persistentvolumes', volume(small)), /thousandth/, small)
+    const quota = { metadata, status: { hard: { cpu: small }, used: { cpu: '1' } } }
+    t.match(rowOf('resourcequotas', quota), /thousandth/, small)
+  }
+  for (const shown of ['100m', '1e6', '1Gi']) {
+    t.match(rowOf('persistentvolumes', volume(shown)), `"cells":["x","${shown}"`)
+  }
 })

@@ -63,6 +63,7 @@ t.test(
     const spec = {
       hostNetwork: true,
       serviceAccount: 'old',
+      terminationGracePeriodSeconds: -5,
       containers: [
         {
           name: 'c',
@@ -78,6 +79,7 @@ t.test(
     const json = shown(JSON.stringify({ ...pod, metadata: { annotations }, spec, status }), pod)
     for (const text of [
       '"annotations":{"a":"b"}',
+      '"terminationGracePeriodSeconds":1,',
       '"serviceAccountName":"old","serviceAccount":"old"',
       '"ports":[{"hostPort":80,"containerPort":80,"protocol":"TCP"}]',
       '"limits":{"cpu":"500m"},"requests":{"cpu":"500m"}',

@@ -32,6 +32,14 @@ const cases: readonly (readonly [
     [podSpec({ containers: [], volumes: [{ name: 'v', image: { pullPolicy: 'Never' } }] })],
   ],
   [
+    'negativeGracePeriod',
+    [podSpec({ containers: [], terminationGracePeriodSeconds: -5 })],
+    [
+      podSpec({ containers: [], terminationGracePeriodSeconds: 0 }),
+      podSpec({ containers: [], terminationGracePeriodSeconds: 4_000_000_000 }),
+    ],
+  ],
+  [
     'emptyDir',
     [podSpec({ containers: [], volumes: [{ name: 'v' }] })],
     [podSpec({ containers: [], volumes: [{ name: 'v', emptyDir: {} }] })],
