@@ -25,11 +25,13 @@ export function renderedScale(
   const { renderingVersion: version, includeObject, now } = shown
   if (shown.rendering !== 'Table') return `${partialScale(scale, version)}\n`
   const created = millisecondsFromText(scale.createdAt)
+  // The converter of custom resources looks members up, and these two are left out where they are zero.
+  const [lacksWanted, lacksTime] = [scale.wanted === 0, created === undefined || created === null]
   const cells = [
     goJsonString(scale.name),
-    scale.wanted,
+    kind.isCustom && lacksWanted ? 'null' : scale.wanted,
     scale.counted,
-    goJsonString(since(created, now)),
+    kind.isCustom && lacksTime ? 'null' : goJsonString(since(created, now)),
   ]
   const { resourceVersion } = JSON.parse(scale.metadata) as { resourceVersion?: string }
   const head = `{"kind":"Table","apiVersion":"meta.k8s.io/${version}"`
