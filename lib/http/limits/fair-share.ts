@@ -48,7 +48,8 @@ export async function takeTurn(
 ): Promise<Turn> {
   if (fairness === undefined) return { pace: clock, end: nothing }
   const user = userOf(request)
-  if (!isLong(plan, snapshot)) {
+  const takesSlot = isLong(plan, snapshot) || (plan.type === 'list' && fairness.holdsMuch(user))
+  if (!takesSlot) {
     fairness.noteSmall(user)
     await fairness.resume()
     return { pace: clock, end: nothing }

@@ -100,6 +100,9 @@ export interface FairnessOptions {
 /** A request that holds a slot this long has a client that reads slowly. The slot is freed; the bytes that it holds still count. */
 const placeMaxMs = 5_000
 
+/** Unread bytes of a user's responses, beyond which small lists take slots, too: a few whole lists. */
+const unreadBytes = 8 * 1024 * 1024
+
 /** With fewer whole lists than this, pacing is not needed: a single list gives way often enough. */
 const pacedLists = 3
 /** A user who asked for something small within this time is likely to ask again. */
@@ -205,6 +208,12 @@ export class Fairness {
     const beginMs = Math.max(nowMs, this.#nextSliceMs)
     this.#nextSliceMs = beginMs + Math.min(sliceMaxMs, Math.max(sliceMinMs, 2 * workedMs))
     return sleep(clock, Math.max(1, beginMs - nowMs))
+  }
+
+  /** True if the user's clients have not read much of what was sent to them: then each of its lists takes a slot, so that more of them are
+   *  begun only when these get on. */
+  holdsMuch(user: string): boolean {
+    return this.#bytes.isAbove(user, unreadBytes)
   }
 
   /** Resolves when a list or watch that takes no slot may begin; undefined: at once. */

@@ -75,6 +75,10 @@ export class SharedTally implements Tally {
     )
   }
 
+  isAbove(user: string, amount: number): boolean {
+    return this.#amountOf(this.#cells.of(user)) > amount / this.#unit
+  }
+
   isCrowded(user: string): boolean {
     const ofAll = this.#ofAllThreads(0)
     if (isNearBound(ofAll, this.#max)) return true

@@ -6,6 +6,8 @@ export interface Tally {
   add(user: string | undefined, amount: number): 'user' | 'all' | undefined
   remove(user: string | undefined, amount: number): void
   isCrowded(user: string): boolean
+  /** The user has taken more than that. */
+  isAbove(user: string, amount: number): boolean
 }
 
 /** From a sixteenth of a bound on, users are asked for by name. */
@@ -40,6 +42,10 @@ export class UserTally implements Tally {
     const left = (this.#amounts.get(user) ?? 0) - amount
     if (left > 0) this.#amounts.set(user, left)
     else this.#amounts.delete(user)
+  }
+
+  isAbove(user: string, amount: number): boolean {
+    return (this.#amounts.get(user) ?? 0) > amount
   }
 
   isCrowded(user: string): boolean {

@@ -4,6 +4,7 @@ import {
   Fairness,
   type FairnessLimits,
 } from '../../../../lib/http/limits/fairness.ts'
+import { type SharedRequest, takeTurn, type Turn } from '../../../../lib/http/limits/fair-share.ts'
 import { FakeClock, settle } from '../../../support/fake-clock.ts'
 
 const forever = new AbortController().signal
@@ -179,4 +180,35 @@ t.test('several whole lists leave half of the time to those who ask for little',
   fairness.noteSmall('b')
   fairness.noteSmall('a')
   t.notOk(await isQuick('a', 4), 'somebody else has asked before')
+})
+
+t.test('small lists of a user who does not read take places', async t => {
+  const { fairness, clock } = setUp()
+  const request = (user: string): SharedRequest & { readonly signal: AbortSignal } => ({
+    grant: { user: () => user, learnName: () => {} },
+    exchange: { peer: { address: '' } as never, onClose: () => () => {} },
+    signal: forever,
+  })
+  const page = {
+    plan: { type: 'list', limit: 500, labels: { isEmpty: true }, fields: { isEmpty: true } },
+    snapshot: {},
+  } as never
+  const begun: Turn[] = []
+  const begin = (user: string): void =>
+    void takeTurn(request(user), { fairness, clock }, page).then(turn => begun.push(turn))
+  for (let i = 0; i < 10; i++) begin('slow')
+  await settle()
+  t.equal(begun.length, 10)
+  const free = Array.from({ length: 9 }, () => fairness.hold('slow', 1024 * 1024, 'list'))
+  for (let i = 0; i < 10; i++) begin('slow')
+  begin('other')
+  await settle()
+  t.equal(begun.length, 15, 'four of the user, and those of others')
+  for (const turn of begun.slice(10)) turn.end()
+  await settle()
+  t.equal(begun.length, 19, 'and four more when these are over')
+  for (const one of free) one()
+  begin('slow')
+  await settle()
+  t.equal(begun.length, 20, 'what was read does not count')
 })

@@ -81,6 +81,7 @@ t.test('it answers as the tally of one thread does', async t => {
         if (bound === undefined) held.push(taken)
         if (taken.user === undefined) continue
         if (tallies[0]!.isCrowded(taken.user) !== model.isCrowded(taken.user)) return false
+        if (tallies[0]!.isAbove(taken.user, 7) !== model.isAbove(taken.user, 7)) return false
       }
       return true
     }),
