@@ -22,6 +22,8 @@ const rememberedMax = 16
 export class ServerVersions {
   /** The last answers of each address. */
   #answers: ServerVersion[][] = []
+  /** Kept, because every request asks. */
+  #all: readonly ServerVersion[] = []
   #seen = ''
   #sinceChange = 0
 
@@ -33,15 +35,15 @@ export class ServerVersions {
       // A server that does not answer may be another one when it answers again.
       return version === undefined ? [] : [...known, version].slice(-rememberedMax)
     })
-    const seen = JSON.stringify(this.all)
+    this.#all = differentOf(this.#answers.flat())
+    const seen = JSON.stringify(this.#all)
     this.#sinceChange = seen === this.#seen ? this.#sinceChange + 1 : 0
     this.#seen = seen
   }
 
   /** Each version that has answered lately, oldest first; none while nothing is known. */
   get all(): readonly ServerVersion[] {
-    const byText = new Map(this.#answers.flat().map(version => [version.text, version]))
-    return [...byText.values()].sort((a, b) => a.minor - b.minor || (a.text < b.text ? -1 : 1))
+    return this.#all
   }
 
   /** True if others have answered lately: answers of a server that is gone may still count. */
@@ -54,6 +56,11 @@ export class ServerVersions {
     const isEnough = this.#answers.every(({ length }) => length === 0 || length === rememberedMax)
     return isEnough && this.all.length === 1
   }
+}
+
+function differentOf(versions: readonly ServerVersion[]): readonly ServerVersion[] {
+  const byText = new Map(versions.map(version => [version.text, version]))
+  return [...byText.values()].sort((a, b) => a.minor - b.minor || (a.text < b.text ? -1 : 1))
 }
 
 /** The version in a /version document. Vendors write `29+`. Undefined for a text that is not a Kubernetes version. */
