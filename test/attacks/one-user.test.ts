@@ -71,7 +71,7 @@ for (const threads of [1, 2]) {
       t.ok((counts['101'] ?? 0) >= bound, 'as many as a user may have')
       // In each thread a sixteenth of the bound may be open for each token before its user's name is asked for.
       const early = threads * ((tokens.length * bound) / 16 + 20)
-    t.ok((counts['101'] ?? 0) <= bound + early, 'and hardly more')
+      t.ok((counts['101'] ?? 0) <= bound + early, 'and hardly more')
       t.ok((counts['429'] ?? 0) > 0)
       await worksAtOnce(t, door, 'meanwhile')
       for (const socket of held) socket.destroy()
