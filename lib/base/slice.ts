@@ -34,7 +34,7 @@ export class Slice {
 export type Steps<Result> = Generator<undefined, Result, undefined>
 
 /** Takes all steps, and gives way in between. */
-export async function inSlices<Result>(steps: Steps<Result>, clock: Clock): Promise<Result> {
+export async function inSlices<Result>(steps: Steps<Result>, clock: SliceClock): Promise<Result> {
   const slice = new Slice(clock)
   for (;;) {
     const { done, value } = steps.next()

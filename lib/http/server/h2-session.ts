@@ -7,7 +7,7 @@ import { isAccepted, noteAccepted } from './accepted.ts'
 const strangerStreamsMax = 100
 /** While more streams come than the event loop reads in a turn. Beyond them nghttp2 refuses, before Node makes any object; clients send such a
  *  request again (RFC 9113, 8.7). */
-const crowdedStreams = 16
+const crowdedStreams = 8
 
 /** How many streams a connection may have until its client is authenticated. */
 export function strangerStreams(isCrowded: boolean): number {

@@ -176,7 +176,7 @@ async function changeStatus(
       if (finalizers !== undefined) {
         setMeta(object, 'finalizers', finalizers.length === 0 ? undefined : [...finalizers])
       }
-      return Promise.resolve(owned(server, { live, object, options: noOptions }))
+      return owned(server, { live, object, options: noOptions })
     },
   })
 }

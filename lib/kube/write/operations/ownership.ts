@@ -2,6 +2,7 @@
 
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
+import { inSlices } from '../../../base/slice.ts'
 import { CacheError } from '../../../base/errors.ts'
 import { serverSideApply, updateManagedFields } from '../ownership/managed-fields.ts'
 import type { ConvertedObject, OwnershipContext } from '../ownership/ownership-context.ts'
@@ -19,8 +20,12 @@ interface Owned {
 }
 
 /** The object with its managers noted. */
-export function owned(session: WriteSession, { live, object, options }: Owned): JsonObject {
-  return updateManagedFields(contextOf(session, options), live, object)
+export function owned(
+  session: WriteSession,
+  { live, object, options }: Owned,
+): Promise<JsonObject> {
+  const steps = updateManagedFields(contextOf(session, options), live, object)
+  return inSlices(steps, session.services.clock)
 }
 
 /** What a server-side apply makes of an object. */

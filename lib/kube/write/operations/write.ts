@@ -30,7 +30,7 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   checkNamespace(object, session)
   session.warn(dropRepeatedOwners(object, false))
   await session.giveWay()
-  const managed = owned(session, { live: undefined, object, options })
+  const managed = await owned(session, { live: undefined, object, options })
   const answer = review(session, managed)
   if (answer !== undefined) return { type: 'tree', code: 201, object: answer }
   await admitCreate(session, managed)
@@ -52,7 +52,7 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
       await session.giveWay()
       const copy: JsonObject = new Map(object)
       copy.set('metadata', new Map(metadataOf(object)))
-      const managed = owned(session, { live, object: copy, options })
+      const managed = await owned(session, { live, object: copy, options })
       if (live === undefined) await admitCreate(session, managed)
       else admitUpdate(session, managed, live)
       return managed

@@ -1,6 +1,7 @@
 /** metadata.managedFields after a write, as kube-apiserver keeps it, and what a server-side apply makes of an object. */
 
 import { type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import type { Steps } from '../../../base/slice.ts'
 import { completeTree } from '../decode/complete-tree.ts'
 import { StatusError, badRequest, plainError } from '../../status.ts'
 import { applyOverClientSide, withLastApplied } from './client-side-apply.ts'
@@ -20,12 +21,13 @@ import { type Writer, managersAfterApply, managersAfterUpdate } from './update-m
 import type { TypedObject } from './versioned-objects.ts'
 
 /** The object, which is about to replace `live` (undefined: is created), with its managers in the place of those that it came with.
- *  An object whose managers cannot be determined has none, as upstream does it. Changes none of its arguments. */
-export function updateManagedFields(
+ *  An object whose managers cannot be determined has none, as upstream does it. Changes none of its arguments. Each step of an object of a
+ *  megabyte takes a tenth of a second. */
+export function* updateManagedFields(
   context: OwnershipContext,
   live: JsonObject | undefined,
   updated: JsonObject,
-): JsonObject {
+): Steps<JsonObject> {
   const object = withManagedFields(updated, undefined)
   try {
     const before = managersBeforeUpdate(context, live, updated)
@@ -33,12 +35,15 @@ export function updateManagedFields(
     if (before.owned.size === 0 && live !== undefined) return object
     const kind = context.kind
     const allowsDuplicates = true
-    const objects = {
-      live: typedObject(kind, live ?? emptyObject(context), { allowsDuplicates }),
-      updated: typedObject(kind, object, { allowsDuplicates }),
-    }
+    yield
+    const typedBefore = typedObject(kind, live ?? emptyObject(context), { allowsDuplicates })
+    yield
+    const typedAfter = typedObject(kind, object, { allowsDuplicates })
+    yield
+    const objects = { live: typedBefore, updated: typedAfter }
     const write = writeContextOf(context)
     const managers = managersAfterUpdate(write, objects, before, writerOf(context))
+    yield
     return withManagedFields(object, managedFieldsOf(managers))
   } catch (error) {
     if (error instanceof TypeProblems) return object

@@ -1,5 +1,6 @@
 /** Writes in memory: the transactions that writes need, on a map, with a session factory for built-in resources. */
 
+import type { Clock } from '../../../../lib/base/clock.ts'
 import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
 import type { Random } from '../../../../lib/base/random.ts'
 import type { Revision } from '../../../../lib/base/revision.ts'
@@ -56,16 +57,26 @@ export interface Asking {
   readonly manager?: string
 }
 
+/** Nothing takes any time. */
+const idle: Pick<Clock, 'monotonicMs' | 'yield'> = {
+  monotonicMs: () => 0,
+  yield: () => Promise.resolve(),
+}
+
 /** A server of the built-in resources over a store, whose clock moves on by a second with each write. */
-export function writesOver(store: MemoryStore, random: Random): (asking: Asking) => WriteSession {
+export function writesOver(
+  store: MemoryStore,
+  random: Random,
+  work: Pick<Clock, 'monotonicMs' | 'yield'> = idle,
+): (asking: Asking) => WriteSession {
   let nowMs = Date.parse('2026-01-01T00:00:00Z')
   const digit = (): string => Math.floor(random.next() * 16).toString(16)
   return sessionsOver({
     store,
     clock: {
       wallMs: () => (nowMs += 1000),
-      monotonicMs: () => 0,
-      yield: () => Promise.resolve(),
+      monotonicMs: () => work.monotonicMs(),
+      yield: () => work.yield(),
     },
     uid: () => 'xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx'.replace(/x/g, digit),
     nameSuffix: () => 'abcde',

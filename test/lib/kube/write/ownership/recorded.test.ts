@@ -88,9 +88,12 @@ function written(row: Row, live: JsonObject | undefined): JsonObject {
       object: new Map(object).set('apiVersion', apiVersion),
     }),
   }
-  return row.applied === undefined
-    ? updateManagedFields(context, live, treeOf(row.updated))
-    : serverSideApply(context, live, treeOf(row.applied))
+  if (row.applied !== undefined) return serverSideApply(context, live, treeOf(row.applied))
+  const steps = updateManagedFields(context, live, treeOf(row.updated))
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done === true) return value
+  }
 }
 
 function kindOf({ resource, apiVersion, live, updated, applied }: Row): WriteKind {
