@@ -11,7 +11,10 @@ import { Lines } from './lines.ts'
 
 /** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
 const perTurn = { strangers: 8, known: 24 }
-/** A turn that was full tells for so long that many streams come. */
+/** So many connections within a second are many: clients of our own begin a few. */
+const openingsMany = 20
+const openingsWithinMs = 1_000
+/** For so long it is remembered that many connections, or many streams, have come. */
 const crowdedMs = 10_000
 /** What it takes to begin a connection, in streams. */
 const openingCost = 4
@@ -39,6 +42,9 @@ export class Reads {
   readonly #clock: ReadsOptions['clock']
   readonly #isWaiting: ReadsOptions['isWaiting']
   #lastFullMs = Number.NEGATIVE_INFINITY
+  #lastManyMs = Number.NEGATIVE_INFINITY
+  /** When the last connections began. */
+  readonly #openings: number[] = []
   readonly #sources = new Map<object, Source>()
   #streams = 0
   readonly #stopped = new Set<Source>()
@@ -53,9 +59,11 @@ export class Reads {
     this.#isWaiting = isWaiting
   }
 
-  /** More streams came lately than a turn reads: connections that begin now may have fewer until their clients are known. */
+  /** Many connections came lately, and more streams than a turn reads: connections that begin now may have fewer until their clients are
+   *  known. A client that sends many requests over one connection is not meant. */
   get isCrowded(): boolean {
-    return this.#clock.monotonicMs() - this.#lastFullMs < crowdedMs
+    const sinceMs = this.#clock.monotonicMs() - crowdedMs
+    return this.#lastFullMs > sinceMs && this.#lastManyMs > sinceMs
   }
 
   /** Runs the task, which begins a session, in this turn or a later one. Addresses take turns. */
@@ -104,7 +112,16 @@ export class Reads {
   #begin(task: () => void): void {
     this.#beginTurn()
     this.#read.strangers += openingCost
+    this.#noteOpening()
     task()
+  }
+
+  #noteOpening(): void {
+    const nowMs = this.#clock.monotonicMs()
+    this.#openings.push(nowMs)
+    if (this.#openings.length < openingsMany) return
+    const firstMs = this.#openings.shift() ?? nowMs
+    if (nowMs - firstMs < openingsWithinMs) this.#lastManyMs = nowMs
   }
 
   /** Ends with the next `setImmediate`, which comes after all sockets that are readable were read. */

@@ -52,17 +52,25 @@ t.test(
   },
 )
 
-t.test('connections are crowded for ten seconds after a turn that was full', async t => {
+t.test('many connections and many streams are remembered for ten seconds', async t => {
   const reads = createReads()
   const one = connect(reads)
-  begin(reads, one, 7)
-  t.notOk(reads.isCrowded)
-  begin(reads, one, 1)
+  const open = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) reads.open('a', () => {})
+    for (let i = 0; i < count; i++) await settle()
+  }
+  begin(reads, one, 8)
+  t.notOk(reads.isCrowded, 'many requests over one connection are no crowd')
+  await open(10)
+  await clock.advance(1_000)
+  await open(10)
+  t.notOk(reads.isCrowded, 'nor are a few connections')
+  await open(10)
   t.ok(reads.isCrowded)
-  await clock.advance(9_999)
+  await clock.advance(8_999)
   t.ok(reads.isCrowded)
   await clock.advance(1)
-  t.notOk(reads.isCrowded)
+  t.notOk(reads.isCrowded, 'the streams came ten seconds ago')
 })
 
 t.test('a connection whose requests wait to begin is not read', async t => {
