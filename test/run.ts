@@ -8,7 +8,7 @@
 import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { suiteBudgets, suiteOf } from './budgets.ts'
+import { quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
 import { nodeOfVersion } from './support/runner/other-node.ts'
 import { alone, jobsOf } from './support/runner/plan.ts'
 import { type FileResult, type Job, runJobs } from './support/runner/run-files.ts'
@@ -22,6 +22,7 @@ const { values, positionals } = parseArgs({
   options: { quick: { type: 'boolean' }, wire: { type: 'boolean' } },
 })
 const results: FileResult[] = []
+const startMs = performance.now()
 
 // Many tests wait for a server, or for time to pass: one process more than processors keeps these busy.
 await runJobs(chosenJobs(), {
@@ -69,4 +70,9 @@ function showBudgets(): void {
       `# suite ${suite} took ${Math.round(seconds)} s; its budget is ${budget} s\n`,
     )
   }
+  if (values.wire === true || positionals.length > 0) return
+  const seconds = (performance.now() - startMs) / 1000
+  const budget = values.quick === true ? quickBudget : wholeBudget
+  if (seconds <= budget) return
+  process.stdout.write(`# all took ${Math.round(seconds)} s; the budget is ${budget} s\n`)
 }

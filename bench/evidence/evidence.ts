@@ -28,7 +28,7 @@ interface Size {
 }
 
 const sizes: Readonly<Record<BenchOptions['size'], Size>> = {
-  small: { pods: 20, only: ['configmaps', 'pods'], loadMs: 100 },
+  small: { pods: 20, only: ['configmaps', 'pods'], loadMs: 30 },
   full: { pods: 10_000, loadMs: 5_000 },
 }
 

@@ -67,11 +67,11 @@ const full: Scale = {
 
 const small: Scale = {
   pods: 100,
-  ms: 200,
-  lagMs: 200,
-  warmMs: 200,
+  ms: 100,
+  lagMs: 100,
+  warmMs: 50,
   settleMs: 50,
-  bystandMs: 300,
+  bystandMs: 150,
   fanRounds: 1,
   listRounds: 1,
   changesMaxPerSecond: 200,
