@@ -76,6 +76,7 @@ export const slowest: readonly string[] = [
 export const ownProcess: readonly string[] = [
   'lib/codec/served/view',
   'lib/upkeep/view-keeper',
+  'lib/mirror/threads/entries',
 ].map(builtName)
 
 function builtName(name: string): string {

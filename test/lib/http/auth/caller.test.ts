@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs'
+// Before `toLegacyObject`: Node 20 has a `tls` without functions after it otherwise.
+import 'node:tls'
 import type { DetailedPeerCertificate } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 import t from 'tap'
