@@ -1,4 +1,5 @@
 import t from 'tap'
+import { defaultLimits } from '../../../../lib/mirror/limits.ts'
 import { sleep } from '../../../../lib/base/clock.ts'
 import type { LogFields, Logger } from '../../../../lib/base/logger.ts'
 import { SlowRequests } from '../../../../lib/http/api/slow-requests.ts'
@@ -46,7 +47,12 @@ t.test('a slow request is logged with where its time went, and with its trace', 
       status: (...args) => client.status(...args),
       close: () => client.close(),
     }),
-    service: { logger, audit: () => ({ write: line => void events.push(line) }) },
+    service: {
+      logger,
+      audit: () => ({ write: line => void events.push(line) }),
+      // The answer below is waited for.
+      limits: { ...defaultLimits, probeTimeoutMs: 10_000 },
+    },
   })
   await answeredHere(proxied, '', 'v1', 'configmaps')
   delayMs = 1_200
