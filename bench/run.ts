@@ -5,21 +5,20 @@
 
 import { writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import { parseArgs } from 'node:util'
+import { ToolOptions } from '../test/support/runner/tool-options.ts'
 import { type BenchResult, type BenchTable, isMet } from './bench.ts'
 import { benches } from './benches.ts'
 
-const { values, positionals } = parseArgs({
+const list = benches.map(({ name, summary }) => `\n  ${name.padEnd(10)} ${summary}`).join('')
+const tool = new ToolOptions(
+  `npm run bench -- NAME [WORD...] [--check] [--small] [--json FILE]${list}`,
+)
+const { values, positionals } = tool.read({
   allowPositionals: true,
   options: { check: { type: 'boolean' }, small: { type: 'boolean' }, json: { type: 'string' } },
 })
 const [benchName, ...only] = positionals
-const bench = benches.find(({ name }) => name === benchName)
-if (bench === undefined) {
-  const list = benches.map(({ name, summary }) => `  ${name.padEnd(10)} ${summary}\n`).join('')
-  process.stderr.write(`usage: npm run bench -- NAME [--check] [--small] [--json FILE]\n${list}`)
-  process.exit(2)
-}
+const bench = benches.find(({ name }) => name === benchName) ?? unknownBench()
 const size = values.small === true ? 'small' : 'full'
 const result = await bench.run({
   size,
@@ -45,6 +44,12 @@ if (values.json !== undefined) {
 if (values.check === true) {
   process.stdout.write(`${bench.name}: ${met} of ${result.floors.length} floors met\n`)
   process.exitCode = met === result.floors.length ? 0 : 1
+}
+
+function unknownBench(): never {
+  return tool.refuse(
+    benchName === undefined ? 'name a benchmark' : `no benchmark is called ${benchName}`,
+  )
 }
 
 function report(result: BenchResult): string {

@@ -1,11 +1,18 @@
-/** `npm run simulate -- [--events N] [--seed N] [--profile NAME] [--threads N] [--door]`: simulates, and prints what happened. With a profile, one world of
- *  that profile and seed, as the message of a failure gives them. */
+/** `npm run simulate`: simulates, and prints what happened. With a profile, one world of that profile and seed, as the message of a failure
+ *  gives them. */
 
-import { parseArgs } from 'node:util'
+import { ToolOptions } from '../support/runner/tool-options.ts'
 import { profiles } from './faults.ts'
 import { runWorld, simulate, type SimulationResult } from './simulate.ts'
 
-const { values } = parseArgs({
+const tool = new ToolOptions(`npm run simulate -- [OPTION...]
+  --events N      so many events in all (1000000)
+  --seed N        random by default
+  --world N       so many events in each world
+  --profile NAME  one world with these faults: ${profiles.map(({ name }) => name).join(', ')}
+  --threads N     with so many face threads (0)
+  --door          with clients of etcd's own API`)
+const { values } = tool.read({
   options: {
     events: { type: 'string', default: '1000000' },
     seed: { type: 'string' },
@@ -15,9 +22,9 @@ const { values } = parseArgs({
     door: { type: 'boolean', default: false },
   },
 })
-const events = Number(values.events)
-const threads = Number(values.threads)
-const seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000))
+const events = tool.number('events', values.events)
+const threads = tool.number('threads', values.threads)
+const seed = tool.number('seed', values.seed ?? `${Math.floor(Math.random() * 1_000_000)}`)
 const startMs = performance.now()
 const result = await run()
 const seconds = (performance.now() - startMs) / 1000
@@ -32,11 +39,12 @@ process.stdout.write(
 async function run(): Promise<SimulationResult> {
   const world = { threads, hasDoor: values.door }
   if (values.profile === undefined) {
-    const eventsOfWorld = values.world === undefined ? undefined : Number(values.world)
+    const eventsOfWorld =
+      values.world === undefined ? undefined : tool.number('world', values.world)
     return simulate({ events, seed, eventsOfWorld, world, onWorld: showProgress })
   }
   const profile = profiles.find(({ name }) => name === values.profile)
-  if (profile === undefined) throw new Error(`no profile ${values.profile}`)
+  if (profile === undefined) return tool.refuse(`no profile is called ${values.profile}`)
   const ran = await runWorld({ ...world, seed, profile, events })
   return { events: ran.events, worlds: 1, stats: ran.stats }
 }

@@ -5,14 +5,24 @@
 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
+import { ToolOptions } from '../../support/runner/tool-options.ts'
 import type { Teardown } from '../../support/etcd/etcd-cluster.ts'
 import { soak } from './informers.ts'
 import { longSoak } from './long/long-soak.ts'
 import { reportText } from './long/report.ts'
 import { rollingRestart } from './rolling.ts'
 
-const { values } = parseArgs({
+const tool = new ToolOptions(`npm run soak -- [OPTION...]
+  --seconds N   informers on a large cluster, for so long (60)
+  --rolling     two replicas are restarted one after the other
+  --minutes N   everything at once, with trouble, for so long
+  --pods N      so many pods (100000; 40 with --rolling)
+  --changes N   changes a second (200; 10 with --rolling)
+  --watchers N  with --rolling (500)
+  --lists N     lists a second, with --rolling (200)
+  --seed N      with --minutes (1)
+  --folder PATH for logs and samples, with --minutes (a folder among the temporary files)`)
+const { values } = tool.read({
   options: {
     minutes: { type: 'string' },
     seed: { type: 'string', default: '1' },
@@ -35,7 +45,7 @@ try {
 }
 
 function chosen(): Promise<string> {
-  if (values.minutes !== undefined) return long(Number(values.minutes))
+  if (values.minutes !== undefined) return long(tool.number('minutes', values.minutes))
   return values.rolling ? rolling() : informers()
 }
 
@@ -49,7 +59,7 @@ async function long(minutes: number): Promise<string> {
     killEveryMs: 60_000,
     certificatesEveryMs: 100_000,
     sampleEveryMs: 10_000,
-    seed: Number(seed),
+    seed: tool.number('seed', seed),
     folder,
     progress: message => progress(`${new Date().toISOString()} ${message}`),
   })
@@ -59,10 +69,10 @@ async function long(minutes: number): Promise<string> {
 
 async function informers(): Promise<string> {
   const cuts = 3
-  const partMs = (Number(values.seconds) * 1000) / (cuts + 1)
+  const partMs = (tool.number('seconds', values.seconds) * 1000) / (cuts + 1)
   const { changes, events, objects, restarts } = await soak(scope, {
-    pods: Number(values.pods ?? 100_000),
-    changesPerSecond: Number(values.changes ?? 200),
+    pods: tool.number('pods', values.pods ?? '100000'),
+    changesPerSecond: tool.number('changes', values.changes ?? '200'),
     lasts: () => new Promise(resolve => setTimeout(resolve, partMs)),
     cuts,
     progress,
@@ -75,10 +85,10 @@ async function informers(): Promise<string> {
 
 async function rolling(): Promise<string> {
   const { errors, ...figures } = await rollingRestart(scope, {
-    pods: Number(values.pods ?? 40),
-    changesPerSecond: Number(values.changes ?? 10),
-    watchers: Number(values.watchers),
-    listsPerSecond: Number(values.lists),
+    pods: tool.number('pods', values.pods ?? '40'),
+    changesPerSecond: tool.number('changes', values.changes ?? '10'),
+    watchers: tool.number('watchers', values.watchers),
+    listsPerSecond: tool.number('lists', values.lists),
     shutdownDelay: 2,
     settleMs: 5000,
     restarts: 2,

@@ -1,9 +1,12 @@
 /** `npm run fuzz -- --requests 1000000 --seed N`: made-up requests through the whole door. Exit code 1 if there was a finding. */
 
-import { parseArgs } from 'node:util'
+import { ToolOptions } from '../runner/tool-options.ts'
 import { fuzz } from './fuzz.ts'
 
-const { values } = parseArgs({
+const tool = new ToolOptions(`npm run fuzz -- [OPTION...]
+  --requests N  so many requests (100000)
+  --seed N      1 by default`)
+const { values } = tool.read({
   options: {
     requests: { type: 'string', default: '100000' },
     seed: { type: 'string', default: '1' },
@@ -13,7 +16,7 @@ const tasks: (() => unknown)[] = []
 const startMs = performance.now()
 const report = await fuzz(
   { teardown: task => void tasks.unshift(task as () => unknown) },
-  { requests: Number(values.requests), seed: Number(values.seed) },
+  { requests: tool.number('requests', values.requests), seed: tool.number('seed', values.seed) },
 )
 for (const task of tasks) await task()
 const seconds = Math.round((performance.now() - startMs) / 1000)
