@@ -9,6 +9,7 @@ import { engineBench } from './engine/engine.ts'
 import { etcdFaceBench } from './etcd-face/etcd-face.ts'
 import { evidenceBench } from './evidence/evidence.ts'
 import { listBench } from './list/list.ts'
+import { coldBench } from './million/cold.ts'
 import { millionBench } from './million/million.ts'
 import { mirrorBench } from './mirror/mirror.ts'
 import { proxyBench } from './proxy/proxy.ts'
@@ -23,6 +24,7 @@ export const benches: readonly Bench[] = [
   etcdFaceBench,
   mirrorBench,
   millionBench,
+  coldBench,
   codecBench,
   outputs,
   listBench,

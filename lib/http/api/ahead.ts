@@ -59,15 +59,17 @@ const stretchBytes = 768 * 1024
 const windowBytes = 12 * 1024 * 1024
 /** What another thread is asked at once, so that it need not wait for the next. */
 const askedEach = 2
-/** Another thread that takes longer is busy with other work: this one goes on without it. */
-const lateMs = 100
+/** So long another thread is waited for, when there is nothing left to encode here. */
+const lateMs = 50
+/** Threads that were late so often are asked no more. */
+const lateMax = 3
 
 export class Ahead {
   readonly #options: AheadOptions
   /** From the one that is read on. */
   #parts: Part[] = []
   #asked = 0
-  #isAlone = false
+  #late = 0
   /** What the list waits for. */
   #awaited: Part | undefined
 
@@ -84,25 +86,20 @@ export class Ahead {
     if (awaited === undefined) return
     const { clock } = this.#options
     const slice = new Slice(clock)
-    const untilMs = clock.monotonicMs() + lateMs
     while (awaited.state === 'asked') {
-      const leftMs = untilMs - clock.monotonicMs()
-      if (leftMs <= 0) this.#goAlone()
-      else if (!this.#encodeOne()) await this.#done(awaited, leftMs)
+      if (!this.#encodeOne()) await this.#done(awaited)
       else if (slice.isOver) await slice.next()
     }
   }
 
-  /** Encodes the rest here. */
-  #goAlone(): void {
-    this.#isAlone = true
-    for (const part of this.#parts) if (part.state === 'asked') part.state = 'open'
-  }
-
-  /** Resolves when another thread has done it, but no later than that. */
-  #done(part: Part, maxMs: number): Promise<void> {
+  /** Resolves when another thread has done it. There is nothing else to do here: if that takes long, it is encoded here. */
+  #done(part: Part): Promise<void> {
     return new Promise(resolve => {
-      const cancel = this.#options.clock.setTimer(maxMs, resolve)
+      const cancel = this.#options.clock.setTimer(lateMs, () => {
+        part.state = 'open'
+        this.#late++
+        resolve()
+      })
       part.onDone = () => {
         cancel()
         resolve()
@@ -165,7 +162,7 @@ export class Ahead {
   /** The next stretches that nobody has begun go to the others. */
   #askOthers(): void {
     const { others, isWorthwhile } = this.#options
-    if (this.#isAlone || !isWorthwhile()) return
+    if (this.#late >= lateMax || !isWorthwhile()) return
     for (const part of this.#parts) {
       if (this.#asked >= others * askedEach) return
       if (part.state === 'open' && part.encoded === 0) this.#ask(part)
