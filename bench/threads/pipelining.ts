@@ -1,9 +1,11 @@
-/** A process whose requests cost it little: it sends some at once on each connection, and only counts the bytes that come back, since it knows
- *  from the start how long each answer is. So a processor that it shares with the server is mostly the server's. */
+/** A process whose requests cost it little: it sends some at once on each connection, looks now and then at what has come back, and only
+ *  counts the bytes, without decrypting them, since it knows from the start how long each answer is. So a processor that it shares with the server is mostly the server's. */
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { connect, type TLSSocket } from 'node:tls'
+import { connect, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
+import { connect as encrypt, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 
 export interface PipeliningOrder {
@@ -45,35 +47,60 @@ export class PipeliningLoad {
 /** What all connections read into: what is in it is only counted. */
 const readBuffer = Buffer.allocUnsafe(256 * 1024)
 
-/** Counts bytes up to a wanted number. */
+/** Reads of a connection are so far apart: each costs about as much for many answers as for one. */
+const everyMs = 4
+
+/** A record of TLS 1.3: its type, its version, and the length of what follows; that has a byte of its own and a signature at its end. */
+const recordHeaderBytes = 5
+const recordExtraBytes = 17
+
+/** A connection that counts bytes up to a wanted number. Once it knows how long the answers are, it does not decrypt them any more: the
+ *  lengths of the records tell how many bytes are in them. */
 class Pipe {
-  readonly #socket: TLSSocket
+  readonly #socket: Socket
+  /** Between the socket and what encrypts. */
+  readonly #transport: Duplex
+  readonly #secure: TLSSocket
   #left = 0
   #onAll: () => void = () => {}
   #onFailure: (error: Error) => void = () => {}
   /** Of an answer whose length is not known yet. */
   #head = ''
-  #isLearning = false
+  #isLearning = true
+  /** How much there is of a record's header; then how long the record is, and what of it is to come. */
+  #headerBytes = 0
+  #recordBytes = 0
+  #recordLeft = 0
 
   private constructor(port: number) {
     const onread = {
       buffer: readBuffer,
       callback: (bytes: number) => {
-        this.#take(bytes)
-        return true
+        if (this.#isLearning) this.#transport.push(Buffer.from(readBuffer.subarray(0, bytes)))
+        else this.#count(bytes)
+        // More is read in the next round.
+        return this.#isLearning
       },
     }
-    // The types do not know of `onread` here, which Node passes on to the socket.
-    const options = { host: '127.0.0.1', port, rejectUnauthorized: false, onread }
-    this.#socket = connect(options)
-    this.#socket.on('error', error => this.#onFailure(error))
-    this.#socket.on('close', () => this.#onFailure(new Error('the server closed the connection')))
+    const socket = connect({ host: '127.0.0.1', port, onread, noDelay: true })
+    this.#socket = socket
+    this.#transport = new Duplex({
+      read: () => {},
+      write: (bytes: Buffer, _, done) => void socket.write(bytes, done),
+    })
+    this.#secure = encrypt({
+      socket: this.#transport,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.3',
+    })
+    this.#secure.on('data', (bytes: Buffer) => this.#learn(bytes))
+    for (const one of [socket, this.#secure]) one.on('error', error => this.#onFailure(error))
+    socket.on('close', () => this.#onFailure(new Error('the server closed the connection')))
   }
 
   static async open(port: number): Promise<Pipe> {
     const pipe = new Pipe(port)
-    await once(pipe.#socket, 'secureConnect')
-    pipe.#socket.setNoDelay()
+    await once(pipe.#secure, 'secureConnect')
     return pipe
   }
 
@@ -82,10 +109,11 @@ class Pipe {
     this.#onAll = onAll
     this.#onFailure = onFailure
     this.#left = answerBytes
-    this.#socket.write(bytes)
+    this.#secure.write(bytes)
   }
 
-  /** Sends a request; how long its answer is. */
+  /** Sends a request; how long its answer is. To be called before anything is asked: what a server says of itself after the handshake
+   *  comes before the answer. */
   async learn(request: string): Promise<number> {
     this.#isLearning = true
     this.#head = ''
@@ -97,20 +125,44 @@ class Pipe {
     return lengthOf(this.#head)!
   }
 
+  /** Reads what has come. */
+  read(): void {
+    this.#socket.resume()
+  }
+
   close(): void {
     this.#onFailure = () => {}
+    this.#secure.destroy()
     this.#socket.destroy()
   }
 
-  #take(count: number): void {
-    if (this.#isLearning) {
-      this.#head += readBuffer.toString('latin1', 0, count)
+  #learn(bytes: Buffer): void {
+    this.#head += bytes.toString('latin1')
+    try {
       if (lengthOf(this.#head) === this.#head.length) this.#onAll()
-      return
+    } catch (error) {
+      this.#onFailure(error as Error)
     }
-    this.#left -= count
-    if (this.#left === 0) this.#onAll()
-    else if (this.#left < 0) this.#onFailure(new Error('an answer has become longer'))
+  }
+
+  #count(bytes: number): void {
+    let at = 0
+    while (at < bytes) {
+      if (this.#headerBytes < recordHeaderBytes) {
+        // The last two bytes are the length.
+        this.#recordBytes = ((this.#recordBytes << 8) | readBuffer[at++]!) & 0xffff
+        if (++this.#headerBytes === recordHeaderBytes) this.#recordLeft = this.#recordBytes
+        continue
+      }
+      const some = Math.min(bytes - at, this.#recordLeft)
+      at += some
+      this.#recordLeft -= some
+      if (this.#recordLeft > 0) continue
+      this.#headerBytes = 0
+      this.#left -= this.#recordBytes - recordExtraBytes
+      if (this.#left === 0) this.#onAll()
+      else if (this.#left < 0) this.#onFailure(new Error('an answer has become longer'))
+    }
   }
 }
 
@@ -138,6 +190,7 @@ async function run(order: PipeliningOrder): Promise<PipeliningReport> {
   // All at once: the server's threads must get their parts.
   const opening = Array.from({ length: connections }, () => Pipe.open(port))
   const pipes = await Promise.all(opening)
+  await Promise.all(pipes.map(pipe => pipe.learn(requests[0]!)))
   const lengths: number[] = []
   for (const request of requests) lengths.push(await pipes[0]!.learn(request))
   const batches = requests.map((_, first): Batch => {
@@ -145,6 +198,7 @@ async function run(order: PipeliningOrder): Promise<PipeliningReport> {
     const bytes = Buffer.from(each.map(at => requests[at]).join(''), 'latin1')
     return { bytes, answerBytes: each.reduce((sum, at) => sum + lengths[at]!, 0) }
   })
+  const reading = setInterval(() => pipes.forEach(pipe => pipe.read()), everyMs)
   let turn = 0
   const startMs = performance.now()
   const all = pipes.map(
@@ -159,6 +213,7 @@ async function run(order: PipeliningOrder): Promise<PipeliningReport> {
   )
   await Promise.all(all)
   const seconds = (performance.now() - startMs) / 1000
+  clearInterval(reading)
   for (const pipe of pipes) pipe.close()
   return { requests: turn * atOnce, seconds }
 }

@@ -28,6 +28,8 @@ interface Question {
   readonly paths: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly inFlight: number
+  /** How long one thread needs before it is measured: what comes first is new to it. */
+  readonly warmMs: number
   /** By a client that costs little: see `PipeliningLoad`. */
   readonly isPipelined?: boolean
 }
@@ -90,14 +92,12 @@ async function measureAnswers(
 interface Pace {
   readonly rounds: number
   readonly roundMs: number
-  /** Each thread compiles what it runs for itself, and has only a part of the requests to learn from. What small requests run, all others
-   *  run, too. */
-  readonly warmMs: number
-  readonly warmNextMs: number
+  /** For each thread of a subject: each compiles what it runs for itself, and has only a part of the requests to learn from. */
+  readonly warm: number
 }
 
-const smallPace: Pace = { rounds: 1, roundMs: 200, warmMs: 100, warmNextMs: 50 }
-const fullPace: Pace = { rounds: 5, roundMs: 1_200, warmMs: 12_000, warmNextMs: 2_000 }
+const smallPace: Pace = { rounds: 1, roundMs: 200, warm: 0.02 }
+const fullPace: Pace = { rounds: 5, roundMs: 1_000, warm: 1 }
 
 /** Who asks. The upstream allows everything. */
 const caller = { authorization: 'Bearer of-the-bench' }
@@ -111,13 +111,14 @@ function questionsOf(body: Buffer): Question[] {
   )
   const gzip = { ...caller, 'accept-encoding': 'gzip' }
   const [page, all] = [['/api/v1/pods?limit=500'], ['/api/v1/pods?resourceVersion=0']]
-  const small = { headers: caller, inFlight: 16, isPipelined: true }
+  const ofAny = gets.map(get => `${get}?resourceVersion=0`)
+  const small = { headers: caller, inFlight: 24, isPipelined: true }
   return [
-    { name: 'gets', paths: gets, ...small },
-    { name: 'gets of any revision', paths: gets.map(get => `${get}?resourceVersion=0`), ...small },
-    { name: 'pages of 500', paths: page, headers: caller, inFlight: 8 },
-    { name: 'pages, gzip', paths: page, headers: gzip, inFlight: 8 },
-    { name: 'whole lists', paths: all, headers: caller, inFlight: 4 },
+    { name: 'gets', paths: gets, ...small, warmMs: 7_000 },
+    { name: 'gets of any revision', paths: ofAny, ...small, warmMs: 1_000 },
+    { name: 'pages of 500', paths: page, headers: caller, inFlight: 8, warmMs: 5_000 },
+    { name: 'pages, gzip', paths: page, headers: gzip, inFlight: 8, warmMs: 2_000 },
+    { name: 'whole lists', paths: all, headers: caller, inFlight: 4, warmMs: 2_000 },
   ]
 }
 
@@ -131,8 +132,9 @@ interface Arena {
 /** The figures of each subject in each round. */
 async function measure(question: Question, arena: Arena): Promise<Rounds> {
   const { subjects, pace } = arena
-  const warmMs = question.name === 'gets' ? pace.warmMs : pace.warmNextMs
-  for (const subject of subjects) await askFor(question, subject, { ...arena, ms: warmMs })
+  for (const subject of subjects) {
+    await askFor(question, subject, { ...arena, ms: question.warmMs * pace.warm * subject.threads })
+  }
   const rounds: Figure[][] = []
   for (let round = 0; round < pace.rounds; round++) {
     const figures: Figure[] = []
