@@ -104,7 +104,9 @@ export function segmentNameOf(
   encoder: ObjectEncoder,
   { encoding, rendering, renderingVersion, gate }: Shown,
 ): string {
-  const versions = `${apiVersionOf(encoder.kind)} ${encoder.kind.custom?.definedAt ?? encoder.kind.learned?.generation ?? ''}`
+  const { schema, custom, learned } = encoder.kind
+  const made = custom?.definedAt ?? learned?.generation ?? ''
+  const versions = `${schema.minor} ${apiVersionOf(encoder.kind)} ${made}`
   const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
   return gate === undefined ? `${encoding} ${name}` : `${encoding} ${name} ${gate.name}`
 }
