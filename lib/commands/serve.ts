@@ -96,13 +96,16 @@ async function inEmbeddedEtcd(
   const load = replay === undefined ? values.text('load') : undefined
   const { startEmbeddedEtcd } = await import('./embedded-etcd.ts')
   const embedded = await startEmbeddedEtcd({ listen, load, clock: systemClock, logger })
+  const stops: (() => void)[] = []
   try {
-    const stopReplay = replay && (await startReplay(replay, embedded.createClient(), context))
-    const stopChurn = await generateInto(embedded, context)
+    if (replay !== undefined) {
+      stops.push(await startReplay(replay, embedded.createClient(), context))
+    }
+    stops.push(await generateInto(embedded, context))
     await task({ client: embedded.createClient(), name: 'embedded, in memory' })
-    stopChurn()
-    stopReplay?.()
   } finally {
+    // Whoever goes on writing would keep a process alive that could not listen.
+    for (const stop of stops) stop()
     await embedded.close()
   }
 }

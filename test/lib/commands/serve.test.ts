@@ -181,6 +181,11 @@ t.test('serve refuses what would not do what was meant', async t => {
       [...https, '--tls-key', `${certs}/client.key`],
       /^--tls-key .*client\.key is not the key of --tls-cert .*server\.pem$/,
     ],
+    // Churn that went on would keep this process alive.
+    [
+      ['--listen', `http://127.0.0.1:${taken}`, '--generate', 'pods=1', '--churn', '1/s'],
+      new RegExp(`cannot listen on 127\\.0\\.0\\.1:${taken}: listen EADDRINUSE`),
+    ],
     [['--generate', 'pods=1000000', '--memory-budget', 'much'], /is not a size such as 4GiB/],
   ]
   for (const [args, message] of cases) {

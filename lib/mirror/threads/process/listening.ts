@@ -34,6 +34,7 @@ interface NetInternals {
 }
 
 export async function sharePort(host: string, port: number): Promise<SharedPort> {
+  if (port !== 0) await requireFree(host, port)
   if (canSharePort()) return new OwnSockets(port)
   const { address, family } = await lookup(host).catch((error: unknown) => {
     throw cannotListen(host, port, (error as Error).message)
@@ -48,6 +49,16 @@ export async function sharePort(host: string, port: number): Promise<SharedPort>
     )
   }
   return new OneSocket(handle)
+}
+
+/** Fails where somebody else listens. Otherwise the system would have our threads share the port with another such process, or a socket that
+ *  could not be bound would listen on any port. */
+async function requireFree(host: string, port: number): Promise<void> {
+  const server = net.createServer()
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', ({ message }) => reject(cannotListen(host, port, message)))
+    server.listen({ host, port }, () => server.close(() => resolve()))
+  })
 }
 
 /** `reusePort` came with these, and works on Linux. */

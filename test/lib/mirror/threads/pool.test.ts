@@ -1,5 +1,7 @@
 /** Real threads: each serves on the one port from shared memory; one that dies is replaced. */
 
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import t from 'tap'
 import { CacheError } from '../../../../lib/base/errors.ts'
 import { keyFromText, prefixRange } from '../../../../lib/base/keys.ts'
@@ -122,4 +124,15 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
   }
   t.equal(dead.length, 1, 'what the dead one held is given back')
   t.match(errors, [/a face thread has died/])
+})
+
+t.test('threads do not listen where somebody else does', async t => {
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  await t.rejects(sharePort('127.0.0.1', port), {
+    code: 'invalid_request',
+    message: new RegExp(`cannot listen on 127\\.0\\.0\\.1:${port}: listen EADDRINUSE`),
+  })
 })
