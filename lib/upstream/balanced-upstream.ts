@@ -11,7 +11,7 @@ import type { Logger } from '../base/logger.ts'
 import { withTimeLimit } from '../base/timers.ts'
 import { Forwarding } from './connections/forwarding.ts'
 import { Tunnel } from './connections/upgrade.ts'
-import { codeOf, UpstreamFailure, upstreamFailure } from './failure.ts'
+import { codeOf, reasonFor, UpstreamFailure, upstreamFailure } from './failure.ts'
 import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
 import type {
   ForwardControl,
@@ -267,7 +267,7 @@ export class BalancedUpstream implements Upstream {
       )
       return code >= 500 ? `answers ${code}` : undefined
     } catch (error) {
-      return CacheError.from(error, 'upstream_failed').message
+      return reasonFor(error)
     }
   }
 

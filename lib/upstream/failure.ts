@@ -63,3 +63,16 @@ export function codeOf(thrown: unknown): string {
   const code = (thrown as { readonly code?: unknown } | null)?.code
   return typeof code === 'string' ? code : ''
 }
+
+/** A failure for the log: what it came from, which clients are not told, and what to look at. */
+export function reasonFor(error: unknown): string {
+  const { message, cause } = CacheError.from(error, 'upstream_failed')
+  if (!(cause instanceof Error) || cause.message === '') return message
+  const hint = /certificate/.test(cause.message)
+    ? ': --upstream-ca has not the authority of its certificate'
+    : /wrong version number|packet length too long/.test(cause.message)
+      ? ': is its address http://?'
+      : ''
+  const reason = cause.message.replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
+  return `${message}: ${reason}${hint}`
+}

@@ -2,6 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { silentLogger } from '../../base/logger.ts'
+import { reasonFor } from '../../upstream/failure.ts'
 import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { CheckList, Finding } from './check-list.ts'
@@ -33,7 +34,7 @@ export async function checkUpstream(
       'ourselves',
     )
     const { code, body } = await call.catch((error: unknown) => {
-      throw explained(error)
+      throw new CacheError('upstream_failed', reasonFor(error), { cause: error })
     })
     return { path, code, text: Buffer.from(body).toString() }
   }
@@ -56,21 +57,6 @@ function documentIn({ path, code, text }: Answer): unknown {
 
 const accept =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
-
-/** The failure, with what it came from and what to look at. */
-function explained(error: unknown): CacheError {
-  const { message, cause } = CacheError.from(error, 'upstream_failed')
-  if (!(cause instanceof Error) || cause.message === '') {
-    return new CacheError('upstream_failed', message, { cause: error })
-  }
-  const hint = /certificate/.test(cause.message)
-    ? ': --upstream-ca has not the authority of its certificate'
-    : /wrong version number|packet length too long/.test(cause.message)
-      ? ': is its address http://?'
-      : ''
-  const reason = cause.message.replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
-  return new CacheError('upstream_failed', `${message}: ${reason}${hint}`, { cause: error })
-}
 
 function serversAt(values: OptionValues, url: string) {
   try {

@@ -1,13 +1,13 @@
 /** What is known of the upstream, and which resources must not be answered from the mirror because of it. */
 
 import { type Clock, sleep } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
 import { type Key, keyFromText } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { AggregatedResources } from '../aggregated/aggregated-resources.ts'
+import { reasonFor } from '../failure.ts'
 import type { Upstream } from '../upstream.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { MixedMinors } from '../../kube/evidence/minors/mixed-minors.ts'
@@ -257,9 +257,9 @@ export class UpstreamKnowledge {
         aggregated.listed(this.#listed, one => this.#isAggregated(one))
         hasFailed = false
       } catch (error) {
-        const { message } = CacheError.from(error, 'upstream_failed')
         if (!hasFailed && !signal.aborted) {
-          logger.warn('discovery of the upstream cannot be read: trying again', { reason: message })
+          const reason = reasonFor(error)
+          logger.warn('discovery of the upstream cannot be read: trying again', { reason })
         }
         hasFailed = true
       }
