@@ -3,7 +3,8 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { cp, readdir } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
@@ -57,7 +58,7 @@ async function checkPartsList(t: Test, folder: string, copy: string): Promise<vo
 t.test(
   'the package has what is needed, works where it is installed, and can be published',
   async t => {
-    const folder = t.testdir({ home: {}, global: {}, image: {} })
+    const folder = t.testdir({ global: {}, image: {} })
     const { filename, size, files } = await pack(folder)
     t.ok(size < 3_000_000, `${size} bytes`)
     const paths = files.map(({ path }) => path)
@@ -94,9 +95,11 @@ t.test(
     const version = String(manifest['version'])
     const shown = await run(binary, ['--version'], { cwd: folder })
     t.equal(shown.stdout, `watchglass ${version}\n`)
-    // What is installed globally npx takes as it is. It installs what is not, as above.
+    // What is installed globally npx takes as it is. Below our own package.json it would build and take this project.
+    const home = await mkdtemp(join(tmpdir(), 'watchglass-npx-'))
+    t.teardown(() => rm(home, { recursive: true }))
     const { stdout } = await run('npx', ['--offline', 'watchglass', '--version'], {
-      cwd: join(folder, 'home'),
+      cwd: home,
       env: { ...process.env, npm_config_prefix: prefix },
       timeout: 120_000,
     })
