@@ -30,7 +30,7 @@ import { enter } from '../limits/fair-share.ts'
 import type { Exchange, Handler } from '../server/exchange.ts'
 import { builtinOffer, offerOf } from './offers.ts'
 import { answerOrPass, passOn } from '../proxy/proxy.ts'
-import { answerRead } from './read.ts'
+import { answerRead, refuseLate } from './read.ts'
 import { Reply } from './reply.ts'
 import { RequestContext, type RequestFacts } from './request-context.ts'
 import { SlowRequests } from './slow-requests.ts'
@@ -169,7 +169,9 @@ interface Decided {
 function answerAdmitted(context: RequestContext, decided: Decided, options: ApiOptions): Answering {
   const { route, decision } = decided
   const { reply, faults } = context
-  if (decision.type !== 'pass') refuseTimeout(context, route)
+  const isOver = decision.type !== 'pass' && isTimeOver(context, route, options)
+  // With an upstream only reads get here. They find it themselves, and say who has answered.
+  if (isOver && options.proxy === undefined) return refuseLate(reply)
   if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
   if (faults === undefined) return follow(context, decided, options)
   return hasFailed(context, faults, options).then(failed =>
@@ -208,12 +210,22 @@ function follow(
   }
 }
 
-/** Refuses a timeout that is none, wherever it stands: only long requests may have any. */
-function refuseTimeout({ target, reply, isWatch }: RequestContext, route: Route): void {
+/** No server answers anything in less: its timer is looked at before its handlers. */
+const answeredAfterMs = 0.01
+
+/** True if the time that the client allows is over before anything was answered. Refuses a timeout that is none, wherever it stands: only
+ *  long requests may have any. */
+function isTimeOver(
+  { target, reply, isWatch, startMs }: RequestContext,
+  route: Route,
+  { clock }: Pick<ApiOptions, 'clock'>,
+): boolean {
   const isLong = route.type === 'resource' && longSubresources.has(route.subresource)
-  if (isWatch || isLong) return
+  if (isWatch || isLong) return false
   try {
-    requestTimeoutMs(target.query)
+    const timeoutMs = requestTimeoutMs(target.query)
+    if (timeoutMs === undefined) return false
+    return timeoutMs <= Math.max(answeredAfterMs, clock.monotonicMs() - startMs)
   } catch (error) {
     reply.offer = builtinOffer(false)
     throw error

@@ -356,7 +356,7 @@ function refuseMismatch(kind: OutputKind, mediaType: MediaType, type: 'get' | 'l
 }
 
 /** Said by the server itself, and not by what serves the resource: without its warnings. */
-function refuseLate(reply: Reply): void {
+export function refuseLate(reply: Reply): void {
   reply.warnings = []
   reply.text(504, requestTimeoutBody, {})
 }

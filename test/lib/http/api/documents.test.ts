@@ -160,3 +160,23 @@ t.test('subresources that are whole objects read as such, some without Tables', 
     t.equal(plain.status, 404, path)
   }
 })
+
+t.test('whatever is asked for, a time that is over before its answer is a 504', async t => {
+  const { service } = await startServed(t)
+  const paths = [
+    '/api',
+    '/apis/apps/v1',
+    '/version',
+    '/nope',
+    '/api/v1/pods',
+    '/api/v1/pods?limit=x',
+  ]
+  for (const path of paths) {
+    const timed = `${path}${path.includes('?') ? '&' : '?'}timeout=1ns`
+    const { status, body, headers } = await ask(service.port, { path: timed })
+    t.equal(status, 504, path)
+    t.equal(headers['content-type'], 'text/plain; charset=utf-8')
+    t.match(body.toString(), /^{"metadata":{},"status":"Failure","message":"Timeout: request did/)
+    t.not((await ask(service.port, { path: timed.replace('1ns', '1h') })).status, 504)
+  }
+})
