@@ -16,11 +16,7 @@ let allocate: (bytes: number) => Buffer = bytes => Buffer.allocUnsafeSlow(bytes)
 /** Slabs lie in memory that all threads of the process can read, from now on: the face threads have values in no other place (lib/mirror/threads).
  *  For the start of a process that has such threads. */
 export function shareSlabs(): void {
-  const counted = new CountedBuffers()
-  allocate = bytes => {
-    counted.add(bytes)
-    return Buffer.from(new SharedArrayBuffer(bytes))
-  }
+  allocate = bytes => countShared(Buffer.from(new SharedArrayBuffer(bytes)))
 }
 
 let heldBytes = 0
@@ -38,26 +34,18 @@ function newSlab(bytes: number): Buffer {
   return slab
 }
 
-/** V8 begins a collection when so much memory outside of the heap has come since the last one. */
-const countedMaxBytes = 64 * 1024 * 1024
+const counted = new WeakMap<Buffer, ArrayBuffer>()
 
-/** Has the collector count memory that threads share. V8 leaves it out, so a thread that makes little other garbage would keep slabs that
- *  nothing holds until it happens to collect: 6 MB of changes a second made the process grow by 6 MB a second.
+/** Has the collector count memory that threads share, for as long as this thread holds it here. V8 leaves it out, so a thread that makes
+ *  little other garbage would keep slabs that nothing holds until it happens to collect: 6 MB of changes a second made the process grow
+ *  by 6 MB a second.
  *
- *  For each slab that a thread comes to hold there is a buffer of the same size, which V8 counts. Nobody writes to it, and it can be resized:
- *  such a buffer has pages of its own, for which the system has no memory until they are written. Only the latest are held, as V8 goes by
- *  what has come since the last collection. */
-export class CountedBuffers {
-  readonly #latest: ArrayBuffer[] = []
-  #bytes = 0
-
-  /** So much shared memory is held from now on. */
-  add(bytes: number): void {
-    const size = { maxByteLength: bytes }
-    this.#latest.push(Reflect.construct(ArrayBuffer, [bytes, size]) as ArrayBuffer)
-    this.#bytes += bytes
-    while (this.#bytes > countedMaxBytes) this.#bytes -= this.#latest.shift()!.byteLength
-  }
+ *  Beside it lives a buffer of the same size, which V8 counts. Nobody writes to it, and it can be resized: such a buffer has pages of its
+ *  own, for which the system has no memory until they are written. */
+export function countShared(slab: Buffer): Buffer {
+  const size = { maxByteLength: slab.length }
+  counted.set(slab, Reflect.construct(ArrayBuffer, [slab.length, size]) as ArrayBuffer)
+  return slab
 }
 
 /** The window of a value without bytes. */

@@ -3,7 +3,7 @@
  *  A slab lives as long as a value in it is held in some thread. The thread that writes the slabs notices when nothing there holds one any
  *  more; then no record can name it again, and the others are told, in order with the records, to forget the number. */
 
-import { CountedBuffers } from '../../store/slab.ts'
+import { countShared } from '../../store/slab.ts'
 
 /** In the thread with the mirrors: gives each shared slab a number. */
 export class SlabNames {
@@ -40,7 +40,6 @@ export class SlabNames {
 
 /** In a face thread: the slabs by their numbers. */
 export class SlabShelf {
-  readonly #counted = new CountedBuffers()
   readonly #slabs = new Map<number, Buffer>()
   readonly #ids = new WeakMap<Uint8Array, number>()
   readonly #receive: () => void
@@ -55,8 +54,7 @@ export class SlabShelf {
   }
 
   add(id: number, memory: SharedArrayBuffer): void {
-    this.#counted.add(memory.byteLength)
-    const slab = Buffer.from(memory)
+    const slab = countShared(Buffer.from(memory))
     this.#slabs.set(id, slab)
     this.#ids.set(slab, id)
   }
