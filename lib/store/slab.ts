@@ -35,16 +35,23 @@ function newSlab(bytes: number): Buffer {
 }
 
 const counted = new WeakMap<Buffer, ArrayBuffer>()
+/** Each buffer that is counted may be a mapping of its own, and the system allows a process 65,530 of them: with a buffer for each slab
+ *  eight threads over three gigabytes would reach that, and V8 ends the process then. So one slab in sixteen stands for the others. */
+const countedBytes = 16 * slabBytes
+let uncountedBytes = 0
 
 /** Has the collector count memory that threads share, for as long as this thread holds it here. V8 leaves it out, so a thread that makes
  *  little other garbage would keep slabs that nothing holds until it happens to collect: 6 MB of changes a second made the process grow
  *  by 6 MB a second.
  *
- *  Beside it lives a buffer of the same size, which V8 counts. Nobody writes to it, and it can be resized: such a buffer has pages of its
- *  own, for which the system has no memory until they are written. */
+ *  Beside such memory live buffers of the same size, which V8 counts. Nobody writes to them, and they can be resized: such a buffer has pages of
+ *  its own, for which the system has no memory until they are written. */
 export function countShared(slab: Buffer): Buffer {
-  const size = { maxByteLength: slab.length }
-  counted.set(slab, Reflect.construct(ArrayBuffer, [slab.length, size]) as ArrayBuffer)
+  uncountedBytes += slab.length
+  if (uncountedBytes < countedBytes) return slab
+  const size = { maxByteLength: uncountedBytes }
+  counted.set(slab, Reflect.construct(ArrayBuffer, [uncountedBytes, size]) as ArrayBuffer)
+  uncountedBytes = 0
   return slab
 }
 
