@@ -115,8 +115,14 @@ export class Pods {
     const { api, places } = this.#options
     const node = places.choose(pod)
     if (node === undefined) throw new Error(`no node takes the pod ${place.name}`)
-    await api.bind(place, node.name)
+    // Before it is bound, as other pods are given nodes meanwhile.
     places.put(key, node.name)
+    try {
+      await api.bind(place, node.name)
+    } catch (error) {
+      places.remove(key)
+      throw error
+    }
   }
 
   #stageOf(pod: PodFact): Stage | undefined {
