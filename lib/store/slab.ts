@@ -36,8 +36,8 @@ function newSlab(bytes: number): Buffer {
 
 const counted = new WeakMap<Buffer, ArrayBuffer>()
 /** Each buffer that is counted may be a mapping of its own, and the system allows a process 65,530 of them: with a buffer for each slab
- *  eight threads over three gigabytes would reach that, and V8 ends the process then. So one slab in sixteen stands for the others. */
-const countedBytes = 16 * slabBytes
+ *  eight threads over three gigabytes would reach that, and V8 ends the process then. So one slab in four stands for the others. */
+const countedBytes = 4 * slabBytes
 let uncountedBytes = 0
 
 /** Has the collector count memory that threads share, for as long as this thread holds it here. V8 leaves it out, so a thread that makes
