@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Program } from '../../test/support/etcd/real-etcd.ts'
+import { programFlags } from '../../test/support/program/program-flags.ts'
 import { ProcessUsage } from '../proxy/process-usage.ts'
 
 export const fronts = ['etcd', 'grpc-proxy', 'watchglass'] as const
@@ -37,7 +38,7 @@ export async function startFront(
           ['grpc-proxy', 'start', `--endpoints=${endpoint}`, `--listen-addr=${address}`],
           { stdio: ['ignore', 'ignore', 'pipe'] },
         )
-      : spawn(process.execPath, watchglassArgs(endpoint, address), {
+      : spawn(process.execPath, [...programFlags(), ...watchglassArgs(endpoint, address)], {
           stdio: ['ignore', 'ignore', 'pipe'],
         })
   const isReady = front === 'grpc-proxy' ? /listening for gRPC proxy|started gRPC proxy/ : /"ready"/

@@ -3,6 +3,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { programFlags } from '../../test/support/program/program-flags.ts'
 import type { CopyOrder, CopyReport, RepeatOrder } from './ceiling.ts'
 import { certificate } from './certificate.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
@@ -37,7 +38,7 @@ export class Program implements Subject {
     const listen = [`--listen=${scheme}://127.0.0.1:0`, ...tls]
     const child = spawn(
       process.execPath,
-      [...flagsOfProgram(), withParent, file, 'serve', ...listen, '--log-level=error', ...args],
+      [...programFlags(), withParent, file, 'serve', ...listen, '--log-level=error', ...args],
       { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] },
     )
     let said = ''
@@ -72,11 +73,6 @@ export class Program implements Subject {
     this.#child.kill()
     await exited
   }
-}
-
-/** For a look at where the time goes: `PROGRAM_FLAGS='--cpu-prof --cpu-prof-dir=profiles'`. */
-function flagsOfProgram(): string[] {
-  return (process.env['PROGRAM_FLAGS'] ?? '').split(' ').filter(flag => flag !== '')
 }
 
 export class Ceiling implements Subject {

@@ -5,6 +5,7 @@ import { type ChildProcess, fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { programFlags } from '../../test/support/program/program-flags.ts'
 
 export class Child {
   readonly #child: ChildProcess
@@ -20,7 +21,7 @@ export class Child {
     const file = fileURLToPath(new URL(`${name}.js`, import.meta.url))
     const flags = [
       ...(canPin ? flagsOfOneCore : []),
-      ...(place === 'alone' ? ['--expose-gc', ...flagsOfServers()] : []),
+      ...(place === 'alone' ? ['--expose-gc', ...programFlags()] : []),
     ]
     const pinned = canPin ? ['-c', place === 'alone' ? '0' : `1-${cpus().length - 1}`] : undefined
     const child = fork(file, args, {
@@ -59,11 +60,6 @@ async function messageOf(child: ChildProcess): Promise<unknown> {
   } finally {
     ended.abort()
   }
-}
-
-/** For a look at where the time goes: `PROGRAM_FLAGS='--cpu-prof --cpu-prof-dir=profiles'`. */
-function flagsOfServers(): string[] {
-  return (process.env['PROGRAM_FLAGS'] ?? '').split(' ').filter(flag => flag !== '')
 }
 
 /** A process that has one core is told so, as deploy/README.md advises. V8 starts four threads for its collector wherever it

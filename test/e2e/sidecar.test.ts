@@ -14,6 +14,7 @@ import { documentsIn } from '../golden/aggregated/world.ts'
 import { type Answer, WardleServer } from '../support/aggregated/wardle-server.ts'
 import { type EtcdMember, startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
+import { programFlags } from '../support/program/program-flags.ts'
 
 const certs = 'test/support/certs'
 const pem = (name: string): Buffer => readFileSync(`${certs}/${name}`)
@@ -183,7 +184,7 @@ async function startProgram(t: Test, endpoints: readonly string[], url: string):
     'log-level': 'warn',
   }
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`)
-  const child = spawn(process.execPath, ['.', 'serve', ...args], {
+  const child = spawn(process.execPath, [...programFlags(), '.', 'serve', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   t.teardown(() => void child.kill())

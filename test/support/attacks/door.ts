@@ -11,6 +11,7 @@ import type { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { startEtcdServer } from '../../../lib/etcd/face/server.ts'
 import type { Identity } from '../../../lib/kube/access-review.ts'
 import { createTestEngine } from '../etcd/test-engine.ts'
+import { programFlags } from '../program/program-flags.ts'
 import { createGuard, type GuardOptions } from '../upstream/guard.ts'
 import { configMap } from '../upstream/proxied.ts'
 import { identity } from '../upstream/reviews.ts'
@@ -132,7 +133,7 @@ async function startChild(t: Test, args: readonly string[]): Promise<Program> {
   const preload = new URL('./report-heap.js', import.meta.url).href
   const child = spawn(
     process.execPath,
-    ['--import', preload, 'dist/lib/cli.js', 'serve', ...args],
+    [...programFlags(), '--import', preload, 'dist/lib/cli.js', 'serve', ...args],
     { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
   )
   const log: LogLine[] = []

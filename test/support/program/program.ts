@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Teardown } from '../etcd/etcd-cluster.ts'
+import { programFlags } from './program-flags.ts'
 
 export interface Program {
   readonly address: string
@@ -35,7 +36,17 @@ export async function startProgram(
   const flags = imported === undefined ? [] : [`--import=${imported.module.href}`]
   const child = spawn(
     process.execPath,
-    [...flags, '.', 'serve', '--listen', 'http://127.0.0.1:0', '--log-level', 'warn', ...args],
+    [
+      ...programFlags(),
+      ...flags,
+      '.',
+      'serve',
+      '--listen',
+      'http://127.0.0.1:0',
+      '--log-level',
+      'warn',
+      ...args,
+    ],
     {
       stdio:
         imported === undefined ? ['ignore', 'pipe', 'inherit'] : ['ignore', 'pipe', 'pipe', 'ipc'],

@@ -1,0 +1,5 @@
+/** Flags of Node for the processes that tests and benches start: the words of `PROGRAM_FLAGS`. For a look at where the time goes:
+ *  `PROGRAM_FLAGS='--cpu-prof --cpu-prof-dir=profiles'`. */
+export function programFlags(): string[] {
+  return (process.env['PROGRAM_FLAGS'] ?? '').split(' ').filter(flag => flag !== '')
+}
