@@ -140,7 +140,7 @@ export class BalancedUpstream implements Upstream {
 
   line(): UpstreamLine {
     const server = this.#choose(new Set())
-    const client = server.openLine()
+    const { client, close } = server.openLine()
     let connections = 0
     let hasEnded = false
     client.on('connect', () => connections++)
@@ -158,7 +158,7 @@ export class BalancedUpstream implements Upstream {
       get isOpen() {
         return !hasEnded
       },
-      close: () => void client.destroy(),
+      close,
     }
   }
 

@@ -8,6 +8,7 @@
 import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 import type * as Undici from 'undici'
+import { Bag } from '../base/bag.ts'
 import type { Clock } from '../base/clock.ts'
 import { ConnectionError } from './connections/connection.ts'
 import { ConnectionPool } from './connections/connection-pool.ts'
@@ -75,7 +76,7 @@ export class UpstreamServer {
   readonly #timeouts: UpstreamTimeouts
   readonly #clock: Clock
   readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
-  readonly #lines = new Set<Undici.Client>()
+  #lines = new Bag<Undici.Client>()
   /** Of certificates before, with requests that are not over. */
   #retired: ConnectionPool[] = []
   readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
@@ -97,13 +98,18 @@ export class UpstreamServer {
     return pool
   }
 
-  /** A single connection for calls as ourselves. The caller destroys it; so does a renewal of certificates. */
-  openLine(): Undici.Client {
+  /** A single connection for calls as ourselves. The caller closes it; a renewal of certificates closes it, too. */
+  openLine(): { readonly client: Undici.Client; readonly close: () => void } {
     const { Client } = loadUndici()
-    const line = new Client(this.url.origin, { pipelining: 1, ...this.#clientOptions('ourselves') })
-    this.#lines.add(line)
-    line.once('disconnect', () => this.#lines.delete(line))
-    return line
+    const options = { pipelining: 1, ...this.#clientOptions('ourselves') }
+    const client = new Client(this.url.origin, options)
+    // Said by the caller: a client that never had a connection says nothing when it ends.
+    const forget = this.#lines.add(client)
+    const close = (): void => {
+      forget()
+      void client.destroy()
+    }
+    return { client, close }
   }
 
   /** The connections for an identity and a use, for requests that pass. */
@@ -147,7 +153,7 @@ export class UpstreamServer {
     for (const pool of this.#pools.values()) void pool.close()
     this.#pools.clear()
     for (const line of this.#lines) void line.close()
-    this.#lines.clear()
+    this.#lines = new Bag()
     this.#retired = this.#retired.filter(({ isEmpty }) => !isEmpty)
     for (const connections of Object.values(this.#connections)) {
       for (const one of connections.values()) {
@@ -166,7 +172,7 @@ export class UpstreamServer {
     }
     await Promise.all([...this.#pools.values(), ...this.#lines].map(one => one.destroy()))
     this.#pools.clear()
-    this.#lines.clear()
+    this.#lines = new Bag()
   }
 
   #createPool(as: UpstreamIdentity): Undici.Pool {
