@@ -223,13 +223,15 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
   const shared = options.copies?.segments
-  shared?.stretches.onAsked(stretch =>
-    encodeStretch(stretch, {
-      state: () => registry.state,
-      storeOf: keyspace => storeIn(mirrors, keyspace),
-      shared: shared.shelf,
-      clock,
-    }),
+  shared?.stretches.onAsked(
+    stretch =>
+      encodeStretch(stretch, {
+        state: () => registry.state,
+        storeOf: keyspace => storeIn(mirrors, keyspace),
+        shared: shared.shelf,
+        clock,
+      }),
+    onFault,
   )
   return createHandler({
     state: () => registry.state,

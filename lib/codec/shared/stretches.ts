@@ -95,6 +95,7 @@ export class Stretches {
   readonly #tell: Tell
   readonly #waiting = new Map<number, () => void>()
   #encode: (stretch: Stretch) => Promise<void> = async () => {}
+  #onFault: (error: unknown) => void = () => {}
   #last: Promise<void> = Promise.resolve()
   #lastId = 0
 
@@ -102,9 +103,11 @@ export class Stretches {
     this.#tell = tell
   }
 
-  /** How this thread encodes a stretch. What it has encoded is told before the promise resolves. */
-  onAsked(encode: (stretch: Stretch) => Promise<void>): void {
+  /** How this thread encodes a stretch. What it has encoded is told before the promise resolves. A stretch that fails is done, too:
+   *  whoever asked encodes it itself. */
+  onAsked(encode: (stretch: Stretch) => Promise<void>, onFault: (error: unknown) => void): void {
     this.#encode = encode
+    this.#onFault = onFault
   }
 
   /** Resolves when another thread has encoded what it has of the stretch, and this one was told of it. */
@@ -126,6 +129,7 @@ export class Stretches {
     const { stretch } = message
     this.#last = this.#last
       .then(() => this.#encode(stretch))
-      .finally(() => this.#tell({ type: 'stretch-done', id }))
+      .catch(error => this.#onFault(error))
+      .then(() => this.#tell({ type: 'stretch-done', id }))
   }
 }

@@ -21,14 +21,20 @@ interface FakeThread {
   readonly route: StretchRoute
   /** What it was asked to encode, and how to say that it has. */
   readonly asked: (() => void)[]
+  /** Why a stretch could not be encoded. */
+  readonly faults: unknown[]
 }
 
 function createThread(router: StretchRouter): FakeThread {
   const asked: (() => void)[] = []
   const stretches: Stretches = new Stretches(message => route.take(message))
-  stretches.onAsked(() => new Promise(resolve => asked.push(resolve)))
+  const faults: unknown[] = []
+  stretches.onAsked(
+    () => new Promise(resolve => asked.push(resolve)),
+    error => faults.push(error),
+  )
   const route = router.attach((message: StretchMessage) => stretches.take(message))
-  return { stretches, route, asked }
+  return { stretches, route, asked, faults }
 }
 
 /** Promises that are due. */
@@ -78,3 +84,21 @@ t.test('what a dead thread was asked is done, and nobody alone waits', async t =
   await turn()
   t.equal(other.asked.length, 1, 'a dead thread is asked nothing')
 })
+
+t.test(
+  'a stretch that cannot be encoded is done and said, and the next one is encoded',
+  async t => {
+    const router = new StretchRouter()
+    const asker = createThread(router)
+    const { stretches, asked, faults } = createThread(router)
+    const fault = new Error('no such leaf')
+    const onFault = (error: unknown): void => void faults.push(error)
+    stretches.onAsked(() => Promise.reject(fault), onFault)
+    await asker.stretches.ask(stretch)
+    t.same(faults, [fault])
+    stretches.onAsked(async () => void asked.push(() => {}), onFault)
+    await asker.stretches.ask(stretch)
+    t.equal(asked.length, 1)
+    t.same(faults, [fault])
+  },
+)
