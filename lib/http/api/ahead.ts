@@ -231,7 +231,7 @@ export function aheadOf(
   if (shared === undefined || otherThreads === undefined || name === undefined) return undefined
   if (items < minItems) return undefined
   const isKept = (run: Run): boolean => shared.find(name, run) !== undefined
-  const [first] = firstOf(slices)
+  const [first] = slices
   if (first === undefined || isKept(first)) return undefined
   const { keyspace, resource } = plan
   return new Ahead({
@@ -244,13 +244,6 @@ export function aheadOf(
     isWorthwhile: () => shared.room > minRoomBytes && !isOver(),
     clock: pace,
   })
-}
-
-function* firstOf<T>(items: Iterable<T>): Iterable<T> {
-  for (const item of items) {
-    yield item
-    return
-  }
 }
 
 function nameOf({ group, version, resource }: Resource): Stretch['resource'] {

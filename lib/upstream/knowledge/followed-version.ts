@@ -25,6 +25,13 @@ export interface FollowedVersionOptions {
 
 /** A server that is replaced is noticed within this, if its health check has not noticed it before. */
 const intervalMs = 10_000
+/** The interval while something is unknown, or while servers differ. */
+const doubtfulIntervalMs = 500
+/** The interval when something has changed: a server that was started anew is known as what it is now within two seconds. */
+const changedIntervalMs = 125
+const openApiIntervalMs = 30_000
+const gatesIntervalMs = 600_000
+
 /** What is known of the servers of one version. */
 interface FollowedState {
   readonly state: UpstreamState
@@ -32,13 +39,6 @@ interface FollowedState {
   gatesDueMs: number
   openApiDueMs: number
 }
-
-/** The interval while something is unknown, or while servers differ. */
-const doubtfulIntervalMs = 500
-/** The interval when something has changed: a server that was started anew is known as what it is now within two seconds. */
-const changedIntervalMs = 125
-const openApiIntervalMs = 30_000
-const gatesIntervalMs = 600_000
 
 export class FollowedVersion {
   readonly #options: FollowedVersionOptions
