@@ -1,6 +1,7 @@
 /** What decides how the upstream writes its objects, beside its version: its feature gates, and its OpenAPI types. When one of them
  *  changes, its answers have to be compared again. */
 
+import { createHash } from 'node:crypto'
 import { objectOf, textOf } from '../../base/untyped.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import type { Upstream } from '../upstream.ts'
@@ -8,7 +9,7 @@ import { ask, documentOf } from './ask.ts'
 
 export class UpstreamState {
   readonly #upstream: Pick<Upstream, 'call'>
-  /** The feature gates in `/metrics`; empty if we may not read it. */
+  /** A hash of the feature gates in `/metrics`, which are ten kilobytes and are compared for each resource; empty if we may not read it. */
   #gates = ''
   /** By group version. */
   #openApi: ReadonlyMap<string, string> = new Map()
@@ -22,7 +23,8 @@ export class UpstreamState {
     const { code, body } = await ask(this.#upstream, { path: '/metrics', accept: '*/*', signal })
     if (code !== 200) return
     const lines = Buffer.from(body).toString().split('\n')
-    this.#gates = lines.filter(line => line.startsWith('kubernetes_feature_enabled{')).join('\n')
+    const gates = lines.filter(line => line.startsWith('kubernetes_feature_enabled{'))
+    this.#gates = createHash('sha256').update(gates.join('\n')).digest('base64')
   }
 
   /** Reads the hashes of the OpenAPI documents: one for each group version, in a document of some kilobytes. */
