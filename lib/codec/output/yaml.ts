@@ -44,8 +44,8 @@ const refusedText = new NotExact(
   'yaml: control characters are not allowed',
 )
 
-/** The end of a line for go-yaml, and halves of pairs. */
-const misread = /\u0085|\\u[dD][89a-fA-F]/
+/** The end of a line for go-yaml, and halves of pairs. A backslash that is escaped itself begins no escape. */
+const misread = /\u0085|(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/
 const misreadText = new NotExact('a text has a character that YAML reads as another')
 
 /** go-yaml cannot read a name whose `:` is more than 1,024 characters away; this is below that. */

@@ -145,6 +145,8 @@ t.test('long names and names of several lines stand behind a question mark', asy
 t.test('what the server could not write either is not exact', async t => {
   t.match(yamlText('{"k":"\u007f"}'), 'not exact')
   t.match(yamlText('{"k":"\\ud83d\\ude00"}'), 'not exact')
+  t.match(yamlText('{"k":"\\\\\\ude00"}'), 'not exact')
+  t.equal(yamlText('{"k":"\\\\ude00"}'), 'k: \\ude00\n', 'a backslash, and no half of a pair')
   t.match(yaml({ ['n'.repeat(1001)]: 1 }), 'not exact')
   t.match(yamlText('{"k":'), 'not exact')
   t.match(yamlText('{"k" 1}'), 'not exact')
