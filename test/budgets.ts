@@ -77,7 +77,7 @@ export const slowest: readonly string[] = [
 /** Quick files that count what is compiled or kept in a process, and so share it with none. */
 export const ownProcess: readonly string[] = [
   'lib/codec/served/view',
-  'lib/upkeep/view-keeper',
+  'lib/codec/served/object-encoder',
   'lib/mirror/threads/entries',
 ].map(builtName)
 

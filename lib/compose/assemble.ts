@@ -49,7 +49,6 @@ import type { Sides } from './sides.ts'
 import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
 import { encodeStretch } from '../upkeep/stretch-encoder.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
-import { ViewKeeper } from '../upkeep/view-keeper.ts'
 import { segmentsMaxBytes } from './shared-segments.ts'
 import type { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
@@ -132,7 +131,6 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     // The values of a face thread are in slabs of the main thread.
     options.copies === undefined ? slabs : undefined,
     indexes,
-    new ViewKeeper(() => registry.state.registry, storeOf, clock),
     sizes,
     upstreamSide,
     health,

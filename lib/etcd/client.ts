@@ -108,6 +108,8 @@ export interface WatchStream {
   readonly endpoint: string
   /** Asks for a progress mark. Answered by `progress` once the watcher is in sync, or never, by some etcd-like servers. */
   requestProgress(): void
+  /** Has etcd wait, or go on. What has come already may still be delivered. Without it etcd cannot be made to wait. */
+  hold?(isHeld: boolean): void
   /** Ends the stream. Nothing is delivered after it. */
   cancel(): void
 }

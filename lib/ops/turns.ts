@@ -4,7 +4,7 @@
  *  A setImmediate for each task is not enough: all immediates that are due run before the loop serves a socket again, so a thousand
  *  streams with slices of 4 ms would hold it for 4 s. Here tasks run for a few milliseconds in total, one slice each, and the rest of
  *  the queue waits for the next turn of the loop. A few tasks go first, because all clients wait for them: events of watches must not
- *  wait behind a thousand lists. In each turn at least one of the other tasks runs, too. */
+ *  wait behind a thousand lists. In each turn at least one of them runs, and at least one of the others. */
 
 /** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 6 ms, and requests begin in it for 3
  *  (lib/http/limits/starts.ts). */
@@ -12,14 +12,9 @@ const turnMs = 2
 
 export class Turns {
   readonly #nowMs: () => number
-  #waiting: (() => void)[] = []
-  /** Tasks that go before all others in the next turn of the loop. */
-  #first: (() => void)[] = []
-  /** How many such tasks are at the head of `#waiting`. */
-  #leading = 0
-  /** How many of `#waiting` have had their slice in this turn. */
-  #served = 0
-  #atBegin = 0
+  /** Those that go before all others. */
+  readonly #first = new Line()
+  readonly #others = new Line()
   #isServing = false
   #endMs = 0
 
@@ -30,8 +25,8 @@ export class Turns {
   /** Resolves when the caller may run a slice; never before the loop's next turn. */
   next(place?: 'first'): Promise<void> {
     return new Promise(resolve => {
-      if (place === 'first') this.#first.push(resolve)
-      else this.#waiting.push(resolve)
+      const line = place === 'first' ? this.#first : this.#others
+      line.tasks.push(resolve)
       if (this.#isServing) return
       this.#isServing = true
       setImmediate(this.#begin)
@@ -39,33 +34,51 @@ export class Turns {
   }
 
   readonly #begin = (): void => {
-    this.#leading = this.#first.length
-    if (this.#served > 0 || this.#leading > 0) {
-      this.#waiting = [...this.#first, ...this.#waiting.slice(this.#served)]
-      this.#first = []
-      this.#served = 0
-    }
-    this.#atBegin = this.#waiting.length
+    this.#first.begin()
+    this.#others.begin()
     this.#endMs = this.#nowMs() + turnMs
     this.#serve()
   }
 
   readonly #serve = (): void => {
-    const hasTime = this.#served <= this.#leading || this.#nowMs() < this.#endMs
-    if (this.#served < this.#atBegin && hasTime) {
-      this.#waiting[this.#served++]?.()
+    const task = this.#take(this.#first) ?? this.#take(this.#others)
+    if (task !== undefined) {
+      task()
       // The tick runs after all promise callbacks of the slice.
       queueMicrotask(this.#tick)
-    } else if (this.#served < this.#waiting.length || this.#first.length > 0) {
-      setImmediate(this.#begin)
-    } else {
+    } else if (this.#first.isEmpty && this.#others.isEmpty) {
       this.#isServing = false
-      this.#waiting = []
-      this.#served = 0
-    }
+      this.#first.begin()
+      this.#others.begin()
+    } else setImmediate(this.#begin)
+  }
+
+  #take(line: Line): (() => void) | undefined {
+    const hasTime = line.served === 0 || this.#nowMs() < this.#endMs
+    return hasTime && line.served < line.atBegin ? line.tasks[line.served++] : undefined
   }
 
   readonly #tick = (): void => {
     process.nextTick(this.#serve)
+  }
+}
+
+/** Tasks that wait, in their order. */
+class Line {
+  tasks: (() => void)[] = []
+  /** How many of them waited when this turn began: those that come meanwhile wait for the next one. */
+  atBegin = 0
+  /** How many of them have had their slice in this turn. */
+  served = 0
+
+  get isEmpty(): boolean {
+    return this.served === this.tasks.length
+  }
+
+  /** Begins a turn. */
+  begin(): void {
+    if (this.served > 0) this.tasks = this.tasks.slice(this.served)
+    this.served = 0
+    this.atBegin = this.tasks.length
   }
 }

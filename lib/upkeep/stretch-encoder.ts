@@ -27,6 +27,7 @@ export async function encodeStretch(
   const encoder = found && state().encoderOf(found)
   const store = storeOf(keyspace)
   if (encoder === undefined || encoder instanceof NotExact || store === undefined) return
+  await encoder.prepare(shown, clock)
   // Tables, which show ages, are not shared.
   const perItem = itemEncoder(encoder, { ...shown, includeObject: 'None', now: 0 })
   const slice = new Slice(clock)

@@ -1,6 +1,7 @@
 /** Writes the objects of a resource in every form: for lists, single answers and watches. Made once
  *  for a resource, and kept as long as it does not change. */
 
+import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
 import { ByteWriter } from '../output/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
 import type { Gate } from '../evidence/gate.ts'
@@ -30,7 +31,7 @@ import {
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
 import { normaliseStored } from './stored/normalise.ts'
-import type { StoredValue } from './view.ts'
+import { type StoredValue, prepareView } from './view.ts'
 import { yamlFromJson, yamlItemFromJson } from '../output/yaml.ts'
 
 /** What rows of a Table carry of their objects. */
@@ -76,6 +77,8 @@ export class ObjectEncoder {
   readonly #lostAnnotations: readonly string[]
   readonly #cborType: CborType
   #table: Table | undefined
+  #isPrepared: boolean
+  #preparing: Promise<void> | undefined
 
   /** `custom` reads the objects of a custom resource, and of no other. */
   constructor(kind: OutputKind, custom: CustomKind | undefined) {
@@ -91,6 +94,7 @@ export class ObjectEncoder {
     }
     this.#isTyped = !isUntyped
     this.#isConverted = !isUntyped && kind.storage.encoding === 'json'
+    this.#isPrepared = isUntyped || this.#isConverted
     const { group, version } = kind.storage
     this.#storedVersion = group === '' ? version : `${group}/${version}`
     this.#isMetadataFromWhole = isUntyped || filledMetadata.includes(kind.kind)
@@ -103,6 +107,22 @@ export class ObjectEncoder {
   get table(): Table {
     this.#table ??= tableOf(this.kind)
     return this.#table
+  }
+
+  /** Compiles what writes whole objects, in slices: the first of a large kind would take 15 ms and more. Undefined once that has been done. */
+  prepare(
+    { encoding, rendering }: Pick<Shown, 'encoding' | 'rendering'>,
+    clock: SliceClock,
+  ): Promise<void> | undefined {
+    if (this.#isPrepared || encoding === 'protobuf' || rendering !== 'object') return undefined
+    this.#preparing ??= inSlices(this.#steps(), clock)
+    return this.#preparing
+  }
+
+  *#steps(): Steps<void> {
+    const { schema, storage } = this.kind
+    yield* prepareView(schema, this.#storedVersion, storage.kind)
+    this.#isPrepared = true
   }
 
   /** An object, its metadata or its row. In YAML an item, or a document; in CBOR bare; in protobuf with its envelope, or the bare

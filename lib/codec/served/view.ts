@@ -1,6 +1,7 @@
 /** What the API serves of a stored protobuf value: the plain conversion with its resourceVersion, the defaults that the API
  *  server applies on every read, its fixups, and the served version's name where only the name differs. */
 
+import type { Steps } from '../../base/slice.ts'
 import type { ByteWriter } from '../output/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
@@ -48,13 +49,8 @@ export function appendView(
   )
 }
 
-/** Compiles what views of a kind need, a step of some tenths of a millisecond at a time, so that the first list of it does not
- *  have to. For start-up, between other work; kinds that we have no schema of need nothing. */
-export function* prepareView(
-  schema: Schema,
-  apiVersion: string,
-  kind: string,
-): Generator<undefined, undefined> {
+/** Compiles what views of a kind need, a step of some tenths of a millisecond at a time. Kinds that we have no schema of need nothing. */
+export function* prepareView(schema: Schema, apiVersion: string, kind: string): Steps<undefined> {
   const view = viewOf(schema, apiVersion, kind)
   if (view instanceof NotExact) return undefined
   return yield* decodersOf(schema).prepare(view.kind.type, variantOf(view.kind))

@@ -55,6 +55,11 @@ export class GrpcWatchStream implements WatchStream {
     }
   }
 
+  hold(isHeld: boolean): void {
+    if (isHeld) this.#stream?.pause()
+    else this.#stream?.resume()
+  }
+
   cancel(): void {
     this.#finish(false)
   }
@@ -80,7 +85,12 @@ export class GrpcWatchStream implements WatchStream {
       if (this.#stream === stream) this.#receive(bytes, renew)
     })
     stream.on('status', (status: StatusObject) => {
-      if (this.#stream === stream) this.#refused(failureFromStatus(status, this.endpoint), renew)
+      const refuse = (): void => {
+        if (this.#stream === stream) this.#refused(failureFromStatus(status, this.endpoint), renew)
+      }
+      // It comes ahead of what a held stream has not delivered yet.
+      if (stream.readableLength > 0) stream.once('end', refuse)
+      else refuse()
     })
     stream.write(this.#method.request.encode(messageFromWatch(this.#request)))
   }

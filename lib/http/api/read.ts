@@ -31,6 +31,7 @@ import {
   plainError,
   requestTimeoutBody,
 } from '../../kube/status.ts'
+import type { KeyValue } from '../../store/event.ts'
 import { Snapshot } from '../../store/snapshot.ts'
 import { holdFor, noteGet, takeTurn } from '../limits/fair-share.ts'
 import { answerWatch } from '../watch/answer-watch.ts'
@@ -177,6 +178,7 @@ async function answerInTurn(
       await answerList(context, { plan, snapshot, mediaType, pace: turn.pace }, services)
     } else {
       const shown = shownAs(context, plan, mediaType, services)
+      await shown.encoder.prepare(shown.shown, turn.pace)
       await answerWatch(context, { plan, snapshot, mediaType, ...shown }, services)
     }
   } finally {
@@ -212,6 +214,7 @@ async function answerDirectly(
   }
   const { resource } = plan
   const shown = shownAs(context, plan, mediaType, services)
+  await shown.encoder.prepare(shown.shown, clock)
   let list: ListAnswer | undefined
   try {
     const begun = await withDeadline(context, deadline, async (signal): Promise<ListBeginning> => {
@@ -231,12 +234,28 @@ function answerGet(
   { plan, snapshot, mediaType }: Answer<GetPlan>,
   services: ReadServices,
 ): void | Promise<void> {
-  const { segments, fairness } = services
-  const { reply } = context
-  const { resource, key, name } = plan
-  const entry = snapshot.get(key)
-  if (entry === undefined) throw objectNotFound(resource, name)
+  const entry = snapshot.get(plan.key)
+  if (entry === undefined) throw objectNotFound(plan.resource, plan.name)
   const { encoder, shown } = shownAs(context, plan, mediaType, services)
+  const found = { plan, mediaType, entry, encoder, shown }
+  const preparing = encoder.prepare(shown, services.clock)
+  if (preparing === undefined) return sendObject(context, found, services)
+  return preparing.then(() => sendObject(context, found, services))
+}
+
+interface FoundObject extends ShownAs {
+  readonly plan: GetPlan
+  readonly mediaType: MediaType
+  readonly entry: KeyValue
+}
+
+function sendObject(
+  context: RequestContext,
+  { plan, mediaType, entry, encoder, shown }: FoundObject,
+  { segments, fairness }: ReadServices,
+): void | Promise<void> {
+  const { reply } = context
+  const { resource } = plan
   const { isPretty } = mediaType
   const body =
     plan.subresource === 'scale'
@@ -256,6 +275,7 @@ async function answerList(
   const page = await readPage(context, { plan, snapshot, pace })
   if (page === undefined) return
   const shown: ShownAs = shownAs(context, plan, mediaType, services)
+  await shown.encoder.prepare(shown.shown, pace)
   const meta = listMeta(plan, page, services.tokenEncryption)
   const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
   const { content } = page

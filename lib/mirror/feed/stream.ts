@@ -12,6 +12,7 @@ import type {
   WatchSink,
   WatchStream,
 } from '../../etcd/client.ts'
+import { Backlog } from './backlog.ts'
 import type { Epochs } from './epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MemberVersions } from '../member-versions.ts'
@@ -55,8 +56,18 @@ export interface StreamOptions {
   readonly signal: AbortSignal
 }
 
+/** For so long changes are applied, and sent to watchers, in one turn of the event loop, which has other work, too. */
+const sliceMaxMs = 3
+
+/** What waits for its turn in the order in which it came. */
+type Delivered =
+  | { readonly type: 'batch'; readonly batch: RevisionChanges; readonly header: ResponseHeader }
+  | { readonly type: 'progress'; readonly header: ResponseHeader }
+  | { readonly type: 'ended'; readonly failure: CacheError }
+
 export class FeedStream implements WatchSink {
   readonly #options: StreamOptions
+  readonly #backlog: Backlog<Delivered>
   readonly #order = new OrderCheck()
   readonly #requests: ProgressRequests
   readonly #watchdog: Watchdog
@@ -78,6 +89,12 @@ export class FeedStream implements WatchSink {
     this.#options = options
     this.#ended = new Promise(resolve => {
       this.#resolveEnded = resolve
+    })
+    this.#backlog = new Backlog({
+      clock,
+      sliceMaxMs,
+      take: delivered => this.#take(delivered),
+      hold: isHeld => this.#stream?.hold?.(isHeld),
     })
     this.#requests = new ProgressRequests({
       clock,
@@ -131,6 +148,7 @@ export class FeedStream implements WatchSink {
   end(end: StreamEnd): void {
     if (this.#isOver) return
     this.#isOver = true
+    this.#backlog.clear()
     this.#requests.stop()
     this.#watchdog.stop()
     this.#cancelFirstMark?.()
@@ -152,21 +170,44 @@ export class FeedStream implements WatchSink {
     if (this.#isOver || !this.#isKnownCluster(header)) return
     this.#watchdog.heard('events')
     this.#delivered++
-    for (const batch of batches) {
-      const violation =
-        this.#order.checkBatch(batch, header, this.#options.progress.revision) ??
-        this.#options.target.apply(batch)
-      if (violation !== undefined) {
-        this.#violated(violation)
-        return
-      }
-      if (this.#isOver) return
-    }
+    for (const batch of batches) this.#backlog.add({ type: 'batch', batch, header })
   }
 
   progress(header: ResponseHeader): void {
     if (this.#isOver || !this.#isKnownCluster(header)) return
     this.#watchdog.heard('progress')
+    this.#backlog.add({ type: 'progress', header })
+  }
+
+  ended(failure: CacheError): void {
+    this.#backlog.add({ type: 'ended', failure })
+  }
+
+  #take(delivered: Delivered): void {
+    if (this.#isOver) return
+    switch (delivered.type) {
+      case 'batch':
+        this.#apply(delivered.batch, delivered.header)
+        break
+      case 'progress':
+        this.#marked(delivered.header)
+        break
+      case 'ended': {
+        const { failure } = delivered
+        const isCompacted = failure.code === 'expired'
+        this.end(isCompacted ? { reason: 'compacted' } : { reason: 'failed', failure })
+      }
+    }
+  }
+
+  #apply(batch: RevisionChanges, header: ResponseHeader): void {
+    const { progress, target } = this.#options
+    const violation =
+      this.#order.checkBatch(batch, header, progress.revision) ?? target.apply(batch)
+    if (violation !== undefined) this.#violated(violation)
+  }
+
+  #marked(header: ResponseHeader): void {
     const violation = this.#order.checkProgress(header)
     if (violation !== undefined && this.#trust !== 'old version') {
       this.#violated(violation)
@@ -178,10 +219,6 @@ export class FeedStream implements WatchSink {
     }
     if (this.#trust === 'trusted') this.#options.target.prove(header.revision)
     this.#requests.answered()
-  }
-
-  ended(failure: CacheError): void {
-    this.end(failure.code === 'expired' ? { reason: 'compacted' } : { reason: 'failed', failure })
   }
 
   /** Reports the violation synchronously, so that no read can see wrong data. */

@@ -273,6 +273,7 @@ export class Evidence {
       this.#later(form)
       return
     }
+    await encoder.prepare(form.shown, clock)
     this.#pace.asked(clock.monotonicMs())
     const outcome = await compare(
       {

@@ -7,10 +7,12 @@ import type { EmptyList } from './learned-output.ts'
 
 /** A list of no items, or of no rows. Undefined if it is not known how the server writes it. */
 export function emptyListOf(
-  { kind: { learned }, table }: ListedKind,
+  listed: ListedKind,
   { rendering }: Pick<MediaType, 'rendering'>,
 ): EmptyList | undefined {
-  if (rendering === 'Table') return learned === undefined ? table.emptyRows : learned.emptyRows
+  const { learned } = listed.kind
+  // The columns of all kinds are read for the first Table.
+  if (rendering === 'Table') return (learned ?? listed.table).emptyRows
   // Lists of metadata are made by appending to nil, which stays nil if there is nothing to append.
   if (learned === undefined) return rendering === 'object' ? '[]' : 'null'
   return rendering === 'object' ? learned.emptyItems : learned.emptyMetadata

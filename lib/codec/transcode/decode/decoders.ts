@@ -4,6 +4,7 @@
  *  become jump tables, names become constants (bench/codec). Compiling one takes some tenths of a millisecond, and a cluster
  *  uses few of the 1,200 types, so none is compiled before it is met. */
 
+import type { Steps } from '../../../base/slice.ts'
 import type { Field, MessageType } from '../../schema/schema.ts'
 import { wireBytes } from '../../../wire/reader.ts'
 import {
@@ -87,13 +88,13 @@ export class Decoders {
   }
 
   /** Compiles the function for a type and all that it calls, one at each step, those that are nearest first. */
-  *prepare(type: MessageType, variant: Variant): Generator<undefined, undefined> {
+  *prepare(type: MessageType, variant: Variant): Steps<undefined> {
     const links = new Set([this.#linkOf(type, variant)])
     // A set can be added to while it is gone through.
     for (const link of links) {
       if (link.run === undefined) {
-        this.#compile(link)
         yield
+        this.#compile(link)
       }
       for (const call of link.calls) links.add(call)
     }
