@@ -11,6 +11,7 @@ import {
   connectivityState,
   status,
 } from '@grpc/grpc-js'
+import { Bag } from '../../base/bag.ts'
 import { CacheError } from '../../base/errors.ts'
 import { failureFromStatus } from './failures.ts'
 
@@ -54,7 +55,7 @@ export class Channel {
    *  within 40 s, so it is better to make a new one. */
   isSuspect = false
   readonly #client: Client
-  readonly #calls = new Set<ClientUnaryCall>()
+  readonly #calls = new Bag<ClientUnaryCall>()
   #connecting: Promise<void> | undefined
   #isClosed = false
 
@@ -96,7 +97,7 @@ export class Channel {
         metadata,
         { deadline },
         (error, response) => {
-          this.#calls.delete(call)
+          leave()
           signal?.removeEventListener('abort', abort)
           this.isSuspect ||= error?.code === status.DEADLINE_EXCEEDED
           if (response !== undefined) resolve(response)
@@ -104,7 +105,7 @@ export class Channel {
           else reject(failureFromStatus(error ?? noAnswer, this.endpoint))
         },
       )
-      this.#calls.add(call)
+      const leave = this.#calls.add(call)
       signal?.addEventListener('abort', abort, { once: true })
     })
   }
