@@ -64,6 +64,12 @@ type Objection =
 /** Callers that are cached: several times those of a large cluster. */
 const callersMax = 50_000
 
+/** Reviews of one question with other selectors each, until it is asked without selectors. Each costs the upstream and us as much as a
+ *  small list, and a client may make up as many selectors as it likes. */
+const selectorsAskedMax = 8
+/** After a no so many more are asked about with their selectors. */
+const selectorsRefusedMax = 1_000
+
 /** The user that all callers count as whom the upstream does not know. */
 const strangers = 'strangers'
 
@@ -73,6 +79,9 @@ export class Authorizer {
   readonly #accepted = new LRUCache<string, true>({ max: callersMax })
   /** Names of users by the keys of their tokens. */
   readonly #names = new LRUCache<string, string>({ max: callersMax })
+
+  /** How many selectors have been asked about, by the keys of questions without them. */
+  readonly #selectors = new LRUCache<string, number>({ max: callersMax })
 
   /** Answers the questions of other threads. */
   readonly desk: ReviewDesk
@@ -90,10 +99,9 @@ export class Authorizer {
     if (caller === undefined || !this.#isKnown(caller)) {
       return this.#object({ type: 'unauthenticated' })
     }
-    const key = keyOf(caller, attributes)
-    const known = reviewCache.known(key)
-    if (known?.type === 'allowed') return this.#granted({ caller, attributes, key })
-    return this.#decide({ caller, attributes, key })
+    const question = { caller, attributes, key: keyOf(caller, attributes) }
+    const known = reviewCache.known(question.key) ?? this.#knownOfWhole(question)
+    return known?.type === 'allowed' ? this.#granted(question) : this.#decide(question)
   }
 
   async #decide(question: Question): Promise<Verdict> {
@@ -199,7 +207,36 @@ export class Authorizer {
     return this.#options.mode === 'delegate' || identity !== undefined
   }
 
-  async #ask({ caller, attributes, key }: Question): Promise<AccessAnswer> {
+  async #ask(question: Question): Promise<AccessAnswer> {
+    const isNew = this.#options.reviewCache.known(question.key) === undefined
+    const answer = isNew ? await this.#askWhole(question) : undefined
+    return answer?.type === 'allowed' ? answer : this.#review(question)
+  }
+
+  /** The answer without selectors, if there were many of them: whoever may read all may read a part. */
+  #knownOfWhole(question: Question): AccessAnswer | undefined {
+    const whole = wholeOf(question)
+    if (whole === undefined || this.#selectorsOf(whole) < selectorsAskedMax) return undefined
+    return this.#options.reviewCache.known(whole.key)
+  }
+
+  /** Asks without selectors, if there were many of them. Undefined if it is not asked, or fails. */
+  async #askWhole(question: Question): Promise<AccessAnswer | undefined> {
+    const whole = wholeOf(question)
+    if (whole === undefined) return undefined
+    const asked = this.#selectorsOf(whole) + 1
+    this.#selectors.set(whole.key, Math.min(asked, selectorsAskedMax))
+    if (asked < selectorsAskedMax) return undefined
+    const answer = await this.#review(whole).catch(() => undefined)
+    if (answer?.type !== 'allowed') this.#selectors.set(whole.key, -selectorsRefusedMax)
+    return answer
+  }
+
+  #selectorsOf(whole: Question): number {
+    return this.#selectors.get(whole.key) ?? 0
+  }
+
+  async #review({ caller, attributes, key }: Question): Promise<AccessAnswer> {
     const { reviewCache, reviews } = this.#options
     const { expiresAtMs } = caller
     const isAccepted = this.#isAccepted(caller)
@@ -290,6 +327,15 @@ function textsOf(caller: Caller, attributes: Attributes): string[] {
   const { fields, labels } = attributes
   texts.push(fields.length + labels.length === 0 ? '' : JSON.stringify([fields, labels]))
   return texts
+}
+
+/** A question without its selectors; undefined if it has none. */
+function wholeOf({ caller, attributes }: Question): Question | undefined {
+  if ('path' in attributes || attributes.fields.length + attributes.labels.length === 0) {
+    return undefined
+  }
+  const whole = { ...attributes, fields: [], labels: [] }
+  return { caller, attributes: whole, key: keyOf(caller, whole) }
 }
 
 type Outcome = AccessAnswer | { readonly type: 'failed' }

@@ -195,6 +195,28 @@ t.test('identical questions are asked once, others never answer each other', asy
   t.equal(paths.filter(path => path.endsWith('accessreviews')).length - asked, 10)
 })
 
+t.test('many selectors cost few questions, and allow nothing more', async t => {
+  const served = await startGuarded(
+    t,
+    grants('alice', 'a', {}),
+    grants('bob', 'a', { labels: ['app=b'] }),
+  )
+  const { paths } = served.rules
+  const askMany = async (user: string): Promise<number[]> => {
+    const codes: number[] = []
+    for (let i = 0; i < 30; i++) {
+      const path = `/api/v1/namespaces/a/configmaps?labelSelector=app%3Db,x%21%3D${i}`
+      codes.push(await code(served, user, path))
+    }
+    return codes
+  }
+  t.strictSame(new Set(await askMany('alice')), new Set([200]))
+  t.equal(paths.length, 8, 'seven with their selectors, one without')
+  t.strictSame(new Set(await askMany('bob')), new Set([200]))
+  t.equal(paths.length, 8 + 31, 'who may not read all is asked about by each')
+  t.equal(await code(served, 'bob', '/api/v1/namespaces/a/configmaps?labelSelector=app%3Dc'), 403)
+})
+
 t.test('every page is authorized by what it asks for itself', async t => {
   const served = await startGuarded(
     t,
