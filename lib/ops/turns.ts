@@ -6,9 +6,9 @@
  *  the queue waits for the next turn of the loop. A few tasks go first, because all clients wait for them: events of watches must not
  *  wait behind a thousand lists. In each turn at least one of them runs, and at least one of the others. */
 
-/** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 6 ms, and requests begin in it for 3
- *  (lib/http/limits/starts.ts). */
-const turnMs = 2
+/** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 5 ms, and requests begin in it for
+ *  1.5 (lib/http/limits/starts.ts). A consistent get waits for two turns, so short ones count more than many slices in each. */
+const turnMs = 1
 
 export class Turns {
   readonly #nowMs: () => number

@@ -12,10 +12,10 @@
 
 import { Lines, type Task } from './lines.ts'
 
-/** How long requests may begin within one turn. With the last one, and what it sets in motion, the loop is held for less than 10 ms. */
-const turnMs = 3
+/** How long requests may begin within one turn. With the last one, and what it sets in motion, the loop is held for less than 8 ms. */
+const turnMs = 1.5
 /** Of it, for connections without an authenticated client. */
-const strangersMs = 1
+const strangersMs = 0.5
 /** So many of one connection begin as soon as they are read. Over HTTP/2 all requests of a packet are read before any of them does more than
  *  begin, so their time is not known yet. */
 const atOnceMax = 4

@@ -35,9 +35,9 @@ t.test('a few requests of a connection begin as they are read, and others in tur
   t.equal(stage.starts.waiting, 0)
 })
 
-t.test('requests begin for a few milliseconds in each turn of the event loop', async t => {
+t.test('requests begin for 1.5 ms in each turn of the event loop', async t => {
   const stage = new Stage()
-  for (let i = 1; i <= 6; i++) stage.add({}, `${i}`, true, 1)
+  for (let i = 1; i <= 6; i++) stage.add({}, `${i}`, true, 0.5)
   t.equal(stage.since(), '1 2 3')
   await settle()
   t.equal(stage.since(), '4 5 6')
@@ -45,8 +45,8 @@ t.test('requests begin for a few milliseconds in each turn of the event loop', a
 
 t.test('known clients go first, and strangers have a part of each turn', async t => {
   const stage = new Stage()
-  for (let i = 1; i <= 4; i++) stage.add({}, `s${i}`, false, 1)
-  for (let i = 1; i <= 6; i++) stage.add({}, `k${i}`, true, 1)
+  for (let i = 1; i <= 4; i++) stage.add({}, `s${i}`, false, 0.5)
+  for (let i = 1; i <= 6; i++) stage.add({}, `k${i}`, true, 0.5)
   t.equal(stage.since(), 's1 k1 k2')
   await settle()
   t.equal(stage.since(), 'k3 k4 k5 s2')
