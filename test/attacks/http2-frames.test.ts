@@ -154,7 +154,7 @@ for (const protocol of protocols) {
     const friend = openSession(door)
     t.equal((await askOn(friend, { path: maps, headers: admin })).status, 200)
     await new Promise(resolve => setTimeout(resolve, 100))
-    t.equal(friend.remoteSettings.maxConcurrentStreams, 2_000, 'whoever is known has many')
+    t.equal(friend.remoteSettings.initialWindowSize, 1024 ** 2, 'whoever is known may send more')
     friend.destroy()
   })
 }

@@ -1,20 +1,9 @@
-/** How much one HTTP/2 connection may hold: little until its client is authenticated, and then as much as an aggregator needs. */
+/** How much one HTTP/2 connection may hold: little until its client is authenticated, and then as much as an aggregator needs
+ *  (lib/http/limits/streams.ts has the number of streams). */
 
 import { constants, type Http2Session, type ServerHttp2Stream } from 'node:http2'
 import { isAccepted, noteAccepted } from './accepted.ts'
 
-/** The streams that kube-apiserver allows. */
-const strangerStreamsMax = 100
-/** While more streams come than the event loop reads in a turn. Beyond them nghttp2 refuses, before Node makes any object; clients send such a
- *  request again (RFC 9113, 8.7). */
-const crowdedStreams = 8
-
-/** How many streams a connection may have until its client is authenticated. */
-export function strangerStreams(isCrowded: boolean): number {
-  return isCrowded ? crowdedStreams : strangerStreamsMax
-}
-/** An aggregator sends all of its watches over one connection (kubernetes issue 60042). */
-const acceptedStreams = 2_000
 /** A stream's window: one round trip of 10 ms carries 100 MB/s. */
 const streamWindowBytes = 1024 * 1024
 const connectionWindowBytes = 16 * 1024 * 1024
@@ -23,10 +12,7 @@ const connectionWindowBytes = 16 * 1024 * 1024
 export function acceptSession(session: Http2Session | undefined): void {
   if (session === undefined || isAccepted(session) || session.destroyed || session.closed) return
   noteAccepted(session)
-  session.settings({
-    maxConcurrentStreams: acceptedStreams,
-    initialWindowSize: streamWindowBytes,
-  })
+  session.settings({ initialWindowSize: streamWindowBytes })
   session.setLocalWindowSize(connectionWindowBytes)
 }
 

@@ -18,13 +18,14 @@ import { closesFlood, Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
-import { limitResets, strangerStreams } from './h2-session.ts'
+import { limitResets } from './h2-session.ts'
 import { isAccepted } from './accepted.ts'
 import type { SharedListen } from './accepts.ts'
 import { Handshakes } from '../limits/handshakes.ts'
 import { Reads } from '../limits/reads.ts'
 import { StalledClients } from '../limits/stalled.ts'
 import { Starts } from '../limits/starts.ts'
+import { StreamLimits } from '../limits/streams.ts'
 
 export interface Listen {
   readonly protocol: 'http' | 'https'
@@ -87,7 +88,6 @@ function http1Options(times: Times): http.ServerOptions {
 const http2Options: http2.ServerOptions = {
   maxSessionMemory: sessionMemoryMegabytes,
   settings: {
-    maxConcurrentStreams: strangerStreams(false),
     maxHeaderListSize: headersMaxBytes,
   },
 }
@@ -104,6 +104,7 @@ export class Server {
   readonly #stalled: StalledClients
   readonly #starts: Starts
   readonly #reads: Reads
+  readonly #streamLimits: StreamLimits
   readonly #handshakes: Handshakes
   readonly #times: Times
   #onIdle: (() => void) | undefined
@@ -121,6 +122,7 @@ export class Server {
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#starts = new Starts(clock)
     this.#handshakes = new Handshakes(clock)
+    this.#streamLimits = new StreamLimits(clock)
     this.#reads = new Reads({ clock, isWaiting: session => this.#starts.isWaiting(session) })
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
@@ -266,7 +268,7 @@ export class Server {
   #openSession(h2: http2.Http2Server, socket: net.Socket): void {
     this.#reads.open(socket.remoteAddress ?? '', () => {
       if (socket.destroyed) return
-      h2.updateSettings({ maxConcurrentStreams: strangerStreams(this.#reads.isCrowded) })
+      h2.updateSettings({ maxConcurrentStreams: this.#streamLimits.begin(this.#reads.isCrowded) })
       h2.emit('connection', socket)
     })
   }
@@ -294,11 +296,14 @@ export class Server {
       limitResets(session)
       // A ping resets the idle time: the client keeps the connection alive because it may use it.
       let streams = 0
+      const limited = this.#streamLimits.open(session)
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
         streams++
+        const leave = limited(stream)
         this.#reads.began(session)
         stream.once('close', () => {
           streams--
+          leave()
           // The last idle check may have been while the stream was open.
           if (streams === 0 && !session.destroyed) session.setTimeout(this.#times.idleTimeoutMs)
         })

@@ -4,6 +4,7 @@ import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import * as https from 'node:https'
 import * as net from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import type { Clock } from '../../../../lib/base/clock.ts'
@@ -100,6 +101,26 @@ t.test('a plain port speaks HTTP/1.1 and HTTP/2', async t => {
   t.teardown(() => session.destroy())
   t.equal(await get2(session, '/a?b'), `2 GET /a?b 127.0.0.1:${port} -`)
   t.equal(session.remoteSettings.maxConcurrentStreams, 100, 'as long as nobody is known')
+})
+
+t.test('a client that is known may have more streams as it takes what it asked for', async t => {
+  const { port } = await serve(t, exchange => {
+    exchange.accept()
+    exchange.respond(200, {})
+    exchange.write(Buffer.alloc(1_000))
+  })
+  const limitOf = async (initialWindowSize: number): Promise<number | undefined> => {
+    const session = http2.connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize } })
+    t.teardown(() => session.destroy())
+    await once(session, 'remoteSettings')
+    const streams = Array.from({ length: 100 }, () => session.request({ ':path': '/' }))
+    await Promise.all(streams.map(stream => once(stream.resume(), 'response')))
+    await sleep(200)
+    return session.remoteSettings.maxConcurrentStreams
+  }
+  const [taking, blocked] = await Promise.all([limitOf(65_535), limitOf(0)])
+  t.equal(taking, 400)
+  t.equal(blocked, 100, 'windows of zero take nothing')
 })
 
 t.test('a TLS port speaks both by ALPN, and knows verified client certificates only', async t => {
