@@ -1,4 +1,5 @@
-/** What is made of timers: work that is done again and again, work that may take only so long, and one timer for many moments. */
+/** What is made of timers: work that is done again and again, work that may take only so long, one timer for many moments, and what is not
+ *  used for a while. */
 
 import type { CancelTimer, Clock } from './clock.ts'
 import { LinkedAbort } from './linked-abort.ts'
@@ -87,6 +88,39 @@ export class Alarm {
   clear(): void {
     this.#cancel()
     this.#atMs = Infinity
+  }
+}
+
+/** Rings whenever there was no use for a while, until it is stopped. A use costs a look at the clock, and sets no timer. */
+export class IdleTimer {
+  readonly #clock: Clock
+  readonly #maxMs: number
+  readonly #onIdle: () => void
+  #usedAtMs: number
+  #cancel: CancelTimer = () => {}
+
+  constructor(clock: Clock, maxMs: number, onIdle: () => void) {
+    this.#clock = clock
+    this.#maxMs = maxMs
+    this.#onIdle = onIdle
+    this.#usedAtMs = clock.monotonicMs()
+    this.#wait(maxMs)
+  }
+
+  used(): void {
+    this.#usedAtMs = this.#clock.monotonicMs()
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+
+  #wait(delayMs: number): void {
+    this.#cancel = this.#clock.setTimer(delayMs, () => {
+      const leftMs = this.#usedAtMs + this.#maxMs - this.#clock.monotonicMs()
+      this.#wait(leftMs > 0 ? leftMs : this.#maxMs)
+      if (leftMs <= 0) this.#onIdle()
+    })
   }
 }
 

@@ -46,7 +46,7 @@ export async function openDoor(options: DoorOptions): Promise<Door> {
   const server = await GrpcServer.listen({
     listen,
     tls,
-    nowMs: () => clock.monotonicMs(),
+    clock,
     handle(call) {
       countCall(call, metrics)
       calls.take(call)

@@ -53,7 +53,7 @@ export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdS
   const server = await GrpcServer.listen({
     listen: options.listen,
     tls: options.tls,
-    nowMs: () => options.engine.clock.monotonicMs(),
+    clock: options.engine.clock,
     handle: call => {
       const handler = handlers.get(call.path)
       if (handler === undefined) call.finish(unimplemented(call.path))

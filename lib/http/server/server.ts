@@ -9,6 +9,7 @@ import type { Duplex } from 'node:stream'
 import type { SecureContextOptions, TlsOptions } from 'node:tls'
 import { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
+import { IdleTimer } from '../../base/timers.ts'
 import { CacheError } from '../../base/errors.ts'
 import { unreachable } from '../../base/assert.ts'
 import type { Exchange, Handler, OnFault } from './exchange.ts'
@@ -106,6 +107,7 @@ export class Server {
   readonly #reads: Reads
   readonly #streamLimits: StreamLimits
   readonly #handshakes: Handshakes
+  readonly #clock: Clock
   readonly #times: Times
   #onIdle: (() => void) | undefined
   #isLeaving = false
@@ -115,6 +117,7 @@ export class Server {
     const { listen, handler, tls, clock, takesUpgrades = false } = options
     this.#handler = handler
     this.#onFault = options.onFault
+    this.#clock = clock
     this.#times = {
       idleTimeoutMs: options.idleTimeoutMs ?? idleTimeoutMs,
       headersTimeoutMs: options.headersTimeoutMs ?? headersTimeoutMs,
@@ -287,15 +290,21 @@ export class Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       const leave = this.#sessions.add(session)
       this.#reads.add(session)
+      let streams = 0
+      // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
+      const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => {
+        if (streams === 0) session.close()
+      })
       session.on('close', () => {
         leave()
         this.#reads.remove(session)
+        idle.stop()
       })
       session.on('error', () => {})
       if (this.#isDraining) session.close()
       limitResets(session)
-      // A ping resets the idle time: the client keeps the connection alive because it may use it.
-      let streams = 0
+      // The client keeps the connection alive because it may use it.
+      session.on('ping', () => idle.used())
       const limited = this.#streamLimits.open(session)
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
         streams++
@@ -304,14 +313,9 @@ export class Server {
         stream.once('close', () => {
           streams--
           leave()
-          // The last idle check may have been while the stream was open.
-          if (streams === 0 && !session.destroyed) session.setTimeout(this.#times.idleTimeoutMs)
+          idle.used()
         })
       })
-      session.on('timeout', () => {
-        if (streams === 0) session.close()
-      })
-      session.setTimeout(this.#times.idleTimeoutMs)
     })
     server.on(
       'stream',

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CacheError } from '../../../lib/base/errors.ts'
-import { withTimeLimit } from '../../../lib/base/timers.ts'
+import { IdleTimer, withTimeLimit } from '../../../lib/base/timers.ts'
 import { FakeClock } from '../../support/fake-clock.ts'
 
 const late = (): CacheError => new CacheError('upstream_failed', 'late')
@@ -45,5 +45,29 @@ t.test('a task ends with the signal of whoever asked, and is not late then', asy
   await t.rejects(withTimeLimit({ clock, maxMs: 100, signal, late }, endless), {
     message: 'aborted',
   })
+  t.equal(clock.pendingTimers, 0)
+})
+
+t.test('what is not used for a while is noticed, again and again, until it is stopped', async t => {
+  const clock = new FakeClock()
+  let rings = 0
+  const idle = new IdleTimer(clock, 100, () => rings++)
+  await clock.advance(90)
+  idle.used()
+  await clock.advance(99)
+  t.equal(rings, 0)
+  t.equal(clock.pendingTimers, 1)
+  await clock.advance(1)
+  t.equal(rings, 1)
+  await clock.advance(100)
+  t.equal(rings, 2)
+  idle.stop()
+  t.equal(clock.pendingTimers, 0)
+})
+
+t.test('one that is stopped as it rings does not ring again', async t => {
+  const clock = new FakeClock()
+  const idle: IdleTimer = new IdleTimer(clock, 100, () => idle.stop())
+  await clock.advance(100)
   t.equal(clock.pendingTimers, 0)
 })

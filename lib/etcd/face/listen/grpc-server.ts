@@ -4,7 +4,9 @@
 import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
+import type { Clock } from '../../../base/clock.ts'
 import { CacheError } from '../../../base/errors.ts'
+import { IdleTimer } from '../../../base/timers.ts'
 import { GrpcCall } from './grpc-call.ts'
 import { PingStrikes } from './ping-strikes.ts'
 
@@ -15,8 +17,7 @@ export interface GrpcServerOptions {
   readonly tls?: SecureContextOptions | undefined
   /** Answers a call. */
   readonly handle: (call: GrpcCall) => void
-  /** Milliseconds that only rise. */
-  readonly nowMs: () => number
+  readonly clock: Clock
 }
 
 /** etcd sets no bound. A client of etcd has a stream for each set of metadata, so that this is far above what any needs. */
@@ -121,20 +122,29 @@ export class GrpcServer {
     const strikes = new PingStrikes()
     let streams = 0
     this.#sessions.add(session)
-    session.once('close', () => this.#sessions.delete(session))
-    session.on('error', () => undefined)
-    session.setLocalWindowSize(2 * windowBytes)
-    session.setTimeout(idleMaxMs, () => {
+    const { clock } = this.#options
+    // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
+    const idle = new IdleTimer(clock, idleMaxMs, () => {
       if (streams === 0) session.close()
     })
+    session.once('close', () => {
+      this.#sessions.delete(session)
+      idle.stop()
+    })
+    session.on('error', () => undefined)
+    session.setLocalWindowSize(2 * windowBytes)
     session.on('ping', () => {
-      if (!strikes.pinged(this.#options.nowMs())) return
+      idle.used()
+      if (!strikes.pinged(clock.monotonicMs())) return
       session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, tooManyPings)
       session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
     })
     session.on('stream', (stream, headers) => {
       streams++
-      stream.once('close', () => streams--)
+      stream.once('close', () => {
+        streams--
+        idle.used()
+      })
       if (!isGrpc(headers)) refuse(stream)
       else this.#begin(new GrpcCall(stream, headers, () => strikes.sent()))
     })

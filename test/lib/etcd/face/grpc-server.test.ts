@@ -8,7 +8,9 @@ import type { GrpcCall } from '../../../../lib/etcd/face/listen/grpc-call.ts'
 import { GrpcServer, type GrpcServerOptions } from '../../../../lib/etcd/face/listen/grpc-server.ts'
 import { MessageReader } from '../../../../lib/etcd/face/listen/message-reader.ts'
 import { PingStrikes } from '../../../../lib/etcd/face/listen/ping-strikes.ts'
+import { systemClock } from '../../../../lib/ops/system.ts'
 import { bareCall, framed } from '../../../support/etcd/bare-grpc.ts'
+import { isCollected } from '../../../support/program/collector.ts'
 
 const pem = (name: string): Buffer => readFileSync(`test/support/certs/${name}`)
 
@@ -24,7 +26,7 @@ async function listen(t: Test, options: Partial<GrpcServerOptions> = {}): Promis
   const server = await GrpcServer.listen({
     listen: '127.0.0.1:0',
     handle: echo,
-    nowMs: () => performance.now(),
+    clock: systemClock,
     ...options,
   })
   t.teardown(() => server.close())
@@ -172,4 +174,19 @@ t.test('a server that drains finishes what is under way and takes nothing more',
   stream.resume()
   await once(stream, 'close')
   t.equal(server.calls, 0)
+})
+
+t.test('of a connection that has ended nothing stays', async t => {
+  let last: WeakRef<GrpcCall> | undefined
+  const server = await listen(t, {
+    handle(call) {
+      last = new WeakRef(call)
+      echo(call)
+    },
+  })
+  const session = connect(t, `http://${server.address}`)
+  await bareCall(session, '/echo', framed(Buffer.from('a')))
+  session.close()
+  await once(session, 'close')
+  t.ok(await isCollected(last!))
 })

@@ -12,6 +12,7 @@ import type { HeaderMessage } from '../../../../lib/etcd/proto/kv-messages.ts'
 import { watchResponseCodec } from '../../../../lib/etcd/proto/watch-messages.ts'
 import type { WatchConnection } from '../../../../lib/etcd/watch/watch-source.ts'
 import type { WatchStream } from '../../../../lib/etcd/watch/watch-stream.ts'
+import { systemClock } from '../../../../lib/ops/system.ts'
 import { watchResponse } from '../../../support/etcd/watch-response.ts'
 
 interface Served {
@@ -37,7 +38,7 @@ t.test('watch calls', async t => {
   let opened: (served: Served) => void = () => undefined
   const server = await GrpcServer.listen({
     listen: '127.0.0.1:0',
-    nowMs: () => performance.now(),
+    clock: systemClock,
     handle: call =>
       serveWatch(call, connection => {
         const served = { connection, resumed: 0 }

@@ -14,6 +14,7 @@ import { Server } from '../../../../lib/http/server/server.ts'
 import { readTls } from '../../../../lib/http/server/tls.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
+import { isCollected } from '../../../support/program/collector.ts'
 
 const certs = 'test/support/certs'
 const ca = readFileSync(`${certs}/ca.pem`)
@@ -224,6 +225,20 @@ t.test(
     await once(busy, 'close')
   },
 )
+
+t.test('of an HTTP/2 connection that has ended nothing stays', async t => {
+  let last: WeakRef<Exchange> | undefined
+  const server = await serve(t, exchange => {
+    last = new WeakRef(exchange)
+    exchange.respond(200, {})
+    exchange.end()
+  })
+  const session = http2.connect(`http://127.0.0.1:${server.port}`)
+  await get2(session, '/')
+  session.close()
+  await once(session, 'close')
+  t.ok(await isCollected(last!))
+})
 
 for (const version of ['1.1', '2'] as const) {
   t.test(`draining lets an HTTP/${version} response finish, and takes no more`, async t => {
