@@ -13,7 +13,7 @@ export interface BenchOptions {
   readonly size: 'small' | 'full'
   /** Says what is being measured now; on a terminal only. */
   readonly progress: (message: string) => void
-  /** Words; only what has one of them in its name is measured. All, if there is none. Only `attacks` looks at it. */
+  /** Words; only what has one of them in its name is measured. All, if there is none. Only `attacks` and `threads` look at it. */
   readonly only?: readonly string[] | undefined
 }
 

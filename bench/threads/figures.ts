@@ -25,9 +25,9 @@ function cpuMs({ amount, usage }: Figure, part: keyof Usage): number {
   return (usage[part] * 1000) / Math.max(1, amount)
 }
 
-/** The median over the rounds of a figure against that of one thread. */
-function against(rounds: Rounds, at: number, of: (figure: Figure) => number): number {
-  return median(rounds.map(figures => of(figures[at]!) / Math.max(1e-9, of(figures[0]!))))
+/** The median over the rounds of a figure against that of one thread, or of another subject. */
+function against(rounds: Rounds, at: number, of: (figure: Figure) => number, base = 0): number {
+  return median(rounds.map(figures => of(figures[at]!) / Math.max(1e-9, of(figures[base]!))))
 }
 
 export interface Measured {
@@ -35,7 +35,7 @@ export interface Measured {
   /** What is counted, of which there is one `unit`. */
   readonly counted: string
   readonly unit: string
-  /** How many threads each subject has. */
+  /** How many threads each subject has. A figure more in each round is that of the control: two programs side by side. */
   readonly counts: readonly number[]
   readonly rounds: Rounds
 }
@@ -60,38 +60,54 @@ export function tableOf({ name, counted, unit, counts, rounds }: Measured): Benc
       'clients',
       'processors busy',
     ],
-    rows: counts.map((threads, at) => [
-      threads,
-      middle(at, rateOf).toFixed(0),
-      against(rounds, at, rateOf).toFixed(2),
-      ms(at, 'all'),
-      against(rounds, at, figure => cpuMs(figure, 'all')).toFixed(2),
-      ms(at, 'main'),
-      ms(at, 'faces'),
-      ms(at, 'rest'),
-      ms(at, 'clients'),
-      middle(at, processors).toFixed(2),
-    ]),
+    rows: [...counts, '2 programs']
+      .slice(0, rounds[0]?.length)
+      .map((subject, at) => [
+        subject,
+        middle(at, rateOf).toFixed(0),
+        against(rounds, at, rateOf).toFixed(2),
+        ms(at, 'all'),
+        against(rounds, at, figure => cpuMs(figure, 'all')).toFixed(2),
+        ms(at, 'main'),
+        ms(at, 'faces'),
+        ms(at, 'rest'),
+        ms(at, 'clients'),
+        middle(at, processors).toFixed(2),
+      ]),
   }
 }
 
-/** How much processor time may grow; and how many times the rate two threads must have, if that is asked for. */
+/** How much processor time may grow; and how many times the rate two threads must have, if that is asked for. What two threads take is
+ *  also compared with the control, which says how much of it is the machine's. */
 export function floorsOf({ name, counts, rounds }: Measured, factorMin?: number): Floor[] {
+  const ofCpu = (figure: Figure): number => cpuMs(figure, 'all')
   const floors: Floor[] = counts.slice(1).map((threads, i) => ({
     name: `processor for ${name} with ${threads} threads, of one`,
-    value: against(rounds, i + 1, figure => cpuMs(figure, 'all')),
+    value: against(rounds, i + 1, ofCpu),
     bound: 'at most',
     limit: (1 + growthMax) ** (threads - 1),
     unit: '',
   }))
   const two = counts.indexOf(2)
-  if (factorMin === undefined || two < 0) return floors
-  const rate: Floor = {
-    name: `${name} with two threads, of one`,
-    value: against(rounds, two, rateOf),
-    bound: 'at least',
-    limit: factorMin,
-    unit: '',
+  if (two < 0) return floors
+  if ((rounds[0]?.length ?? 0) > counts.length) {
+    floors.push({
+      name: `processor for ${name} with two threads, of two programs side by side`,
+      value: against(rounds, two, ofCpu, counts.length),
+      bound: 'at most',
+      limit: 1 + growthMax,
+      unit: '',
+    })
   }
-  return [...floors, rate]
+  if (factorMin === undefined) return floors
+  return [
+    ...floors,
+    {
+      name: `${name} with two threads, of one`,
+      value: against(rounds, two, rateOf),
+      bound: 'at least',
+      limit: factorMin,
+      unit: '',
+    },
+  ]
 }

@@ -9,7 +9,8 @@ import { connect as encrypt, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 
 export interface PipeliningOrder {
-  readonly port: number
+  /** Of one program, or of several, among which the connections are divided. */
+  readonly ports: readonly number[]
   /** Asked in turn. Their answers have a length, which does not change. */
   readonly paths: readonly string[]
   readonly headers: Readonly<Record<string, string>>
@@ -182,13 +183,13 @@ interface Batch {
 }
 
 async function run(order: PipeliningOrder): Promise<PipeliningReport> {
-  const { port, paths, headers, connections, atOnce, ms } = order
+  const { ports, paths, headers, connections, atOnce, ms } = order
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   const requests = paths.map(
     path => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join('')}\r\n`,
   )
   // All at once: the server's threads must get their parts.
-  const opening = Array.from({ length: connections }, () => Pipe.open(port))
+  const opening = Array.from({ length: connections }, (_, i) => Pipe.open(ports[i % ports.length]!))
   const pipes = await Promise.all(opening)
   await Promise.all(pipes.map(pipe => pipe.learn(requests[0]!)))
   const lengths: number[] = []

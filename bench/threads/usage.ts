@@ -17,6 +17,17 @@ export interface Usage {
   readonly clients: number
 }
 
+export function sumOf(usages: readonly Usage[]): Usage {
+  const of = (part: keyof Usage): number => sum(usages.map(usage => usage[part]))
+  return {
+    all: of('all'),
+    main: of('main'),
+    faces: of('faces'),
+    rest: of('rest'),
+    clients: of('clients'),
+  }
+}
+
 /** Processes of clients. */
 export interface Clients {
   readonly pids: readonly number[]

@@ -16,9 +16,11 @@ import {
   type Run,
   type Segment,
   type SharedSegments,
+  holderOfKept,
   itemsOfPicked,
   itemsOfRun,
   noteKept,
+  partOfKept,
 } from './segments.ts'
 import { type OutputKind, apiVersionOf } from './output-kind.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -188,7 +190,7 @@ function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   for (const items of itemPieces(encoder, request)) {
     if (items instanceof NotExact) return items
     if (hasNull && skip === 1 && items.length > 0) yield Buffer.from('[')
-    yield skip === 0 ? items : items.subarray(skip)
+    yield skip === 0 ? items : withoutFirst(items, skip)
     if (items.length > 0) skip = 0
   }
   if (skip === 1 && empty === undefined) return unknownEmptyList
@@ -196,7 +198,16 @@ function* jsonList(encoder: ObjectEncoder, request: ListRequest): Pieces {
   return undefined
 }
 
+function withoutFirst(items: Uint8Array, bytes: number): Uint8Array {
+  return holderOfKept(items) === undefined || items.length === 0
+    ? items.subarray(bytes)
+    : partOfKept(items, bytes, items.length)
+}
+
 const noItems = new Uint8Array(0)
+
+/** After so many leaves a list is long. */
+const longLeaves = 8
 
 function* itemPieces(
   encoder: ObjectEncoder,
@@ -206,14 +217,15 @@ function* itemPieces(
   const size = new ExpectedSize(allItems, shared?.maxBytes ?? cache?.maxBytes)
   // Items that show ages are not kept a second time.
   const isNoted = isZipped && perItem.aging === undefined && perItem.segmentName !== undefined
+  let leaves = 0
   for (const run of runs) {
     if (run.isKept === true && cache !== undefined) {
       yield* itemsOfPicked(run, perItem, cache)
       continue
     }
     const { sparedBytes } = size
-    const items =
-      run.from === run.to ? noItems : itemsOfRun(run, perItem, { cache, shared, sparedBytes })
+    const keep = { cache, shared, sparedBytes, isLong: ++leaves > longLeaves }
+    const items = run.from === run.to ? noItems : itemsOfRun(run, perItem, keep)
     if (isNoted && !(items instanceof NotExact)) noteKept(items, run)
     yield items
     if (items instanceof NotExact) return

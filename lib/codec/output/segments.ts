@@ -94,35 +94,62 @@ export interface KeptItems {
   readonly shared?: SharedSegments | undefined
   /** For `SegmentCache.offer`. */
   readonly sparedBytes?: number | undefined
+  /** The list has many items: a whole leaf more or less is no matter. */
+  readonly isLong?: boolean | undefined
 }
 
-/** The items of a run as one piece, without a copy where the segment is there. A part of a leaf is not made whole for its own
- *  sake: the first and the last leaf of a page mostly are parts. */
-export function itemsOfRun(
-  run: Run,
-  encoder: ItemEncoder,
-  { cache, shared, sparedBytes = 0 }: KeptItems,
-): Uint8Array | NotExact {
+/** The items of a run as one piece, without a copy where the segment is there. */
+export function itemsOfRun(run: Run, encoder: ItemEncoder, keep: KeptItems): Uint8Array | NotExact {
   const { leaf, from, to, size } = run
   const { segmentName: name, sharedName } = encoder
-  const kept = name === undefined || leaf === undefined ? undefined : cache?.get(leaf, name)
+  const kept = name === undefined || leaf === undefined ? undefined : keep.cache?.get(leaf, name)
   if (kept !== undefined && isOfNow(kept, encoder.aging, run)) return partOf(kept, from, to)
-  const common = sharedName === undefined ? undefined : shared?.find(sharedName, run)
+  const common = sharedName === undefined ? undefined : keep.shared?.find(sharedName, run)
   if (common !== undefined) return partOf(common, from, to)
+  if (leaf !== undefined && name !== undefined && isMadeWhole(run, keep)) {
+    const whole = makeWhole({ run, leaf, name, encoder, keep }, kept)
+    if (!(whole instanceof NotExact)) return partOf(whole, from, to)
+    // What cannot be shown may be outside of the run.
+    if (from === 0 && to === size) return whole
+  }
   const made = makeSegment(run, encoder, kept)
+  return made instanceof NotExact ? made : scratch.copy()
+}
+
+/** Only whole leaves are kept. The first and the last leaf of a page mostly are parts: the same page may be asked for again, and the next
+ *  one begins with what is left of the last leaf. */
+function isMadeWhole({ from, to, size }: Run, { isLong = false }: KeptItems): boolean {
+  return size !== undefined && (isLong || 2 * (to - from) >= size)
+}
+
+interface ToMake {
+  readonly run: Run
+  readonly leaf: SegmentHolder
+  readonly name: string
+  readonly encoder: ItemEncoder
+  readonly keep: KeptItems
+}
+
+/** Makes the items of the run's whole leaf, and keeps them if there is room. */
+function makeWhole(
+  { run, leaf, name, encoder, keep }: ToMake,
+  kept: Segment | undefined,
+): Segment | NotExact {
+  const { cache, shared, sparedBytes = 0 } = keep
+  const { sharedName } = encoder
+  const whole = { ...run, from: 0, to: run.size ?? 0 }
+  const made = makeSegment(whole, encoder, kept)
   if (made instanceof NotExact) return made
-  const isWhole = from === 0 && to === size
-  if (!isWhole || leaf === undefined || name === undefined) return scratch.copy()
   if (shared !== undefined && sharedName !== undefined && mayKeep(shared, made, sparedBytes)) {
-    const everywhere = shared.keep(sharedName, run, made)
-    if (everywhere !== undefined) return everywhere.bytes
+    const everywhere = shared.keep(sharedName, whole, made)
+    if (everywhere !== undefined) return everywhere
   }
   const own = { ...made, bytes: scratch.copy() }
   const tables = own.ends.byteLength * (own.ages === undefined ? 1 : 5)
   const bytes = own.bytes.length + tables + overheadBytes
   if (sparedBytes > 0) cache?.offer(leaf, name, own, { bytes, sparedBytes })
   else cache?.set(leaf, name, own, bytes)
-  return own.bytes
+  return own
 }
 
 /** Of a list that does not fit, what was kept first stays. */
@@ -130,19 +157,41 @@ function mayKeep({ room }: SharedSegments, { bytes }: Segment, sparedBytes: numb
   return sparedBytes === 0 || bytes.length + overheadBytes <= room
 }
 
-/** Where what is made of the kept items of a whole leaf is kept, such as their compressed form; undefined for bytes that are no such
- *  items. It goes with the bytes, so that neither keeps a leaf in memory. */
+/** Where what is made of kept items is kept, such as their compressed form; undefined for bytes that are no such items. It goes with
+ *  the bytes, so that neither keeps a leaf in memory. */
 export function holderOfKept(items: Uint8Array): SegmentHolder | undefined {
   return holdersOfKept.get(items)
 }
 
-/** Bytes that `itemsOfRun` has kept, for whoever looks for them with `holderOfKept`. */
+/** Bytes of a whole leaf that `itemsOfRun` has kept, for whoever looks for them with `holderOfKept`. */
 export function noteKept(items: Uint8Array, { from, to, size }: Run): void {
   const isWhole = from === 0 && to === size
   if (isWhole && !holdersOfKept.has(items)) holdersOfKept.set(items, {})
 }
 
 const holdersOfKept = new WeakMap<Uint8Array, SegmentHolder>()
+
+/** A part of kept items: the same array each time, as long as not many other parts are asked for, so that it has a holder, too. */
+export function partOfKept(items: Uint8Array, start: number, end: number): Uint8Array {
+  if (start === 0 && end === items.length) return items
+  let parts = partsOfKept.get(items)
+  if (parts === undefined) partsOfKept.set(items, (parts = []))
+  const from = items.byteOffset + start
+  const known = parts.find(
+    ({ byteOffset, length }) => byteOffset === from && length === end - start,
+  )
+  if (known !== undefined) return known
+  const part = items.subarray(start, end)
+  holdersOfKept.set(part, {})
+  if (parts.length === partsMax) parts.shift()
+  parts.push(part)
+  return part
+}
+
+/** Of a leaf where one page ends and the next one begins, and where some lists of other sizes do. */
+const partsMax = 4
+
+const partsOfKept = new WeakMap<Uint8Array, Uint8Array[]>()
 
 /** The items of a run of picked entries, in one piece if the same were picked before, else one by one. What is kept hangs on the
  *  first entry; equal holders say that it is of the same entries. */
@@ -213,10 +262,11 @@ export function holderOf(entry: KeyValue): SegmentHolder {
 
 const holders = new WeakMap<KeyValue, SegmentHolder>()
 
-function partOf({ bytes, ends }: Segment, from: number, to: number): Uint8Array {
+function partOf({ bytes, ends, ages }: Segment, from: number, to: number): Uint8Array {
   const start = from === 0 ? 0 : (ends[from - 1] as number)
   const end = to === 0 ? 0 : (ends[to - 1] as number)
-  return start === 0 && end === bytes.length ? bytes : bytes.subarray(start, end)
+  // Items that show ages are not kept a second time.
+  return ages === undefined ? partOfKept(bytes, start, end) : bytes.subarray(start, end)
 }
 
 /** In `scratch`, to be copied. Items that have not aged since they were kept are taken from there. */

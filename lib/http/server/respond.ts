@@ -59,7 +59,7 @@ export async function sendPieces(
       exchange.respond(status, headers)
     }
     if (exchange.isClosed) return 'left'
-    const isFull = first.length > 0 ? !exchange.write(joined(first)) : !exchange.write(piece)
+    const isFull = first.length > 0 ? !writeFirst(exchange, first) : !exchange.write(piece)
     if (isFull) {
       const outcome = await writable(exchange, clock, endMs)
       if (outcome !== 'sent') return outcome
@@ -72,10 +72,13 @@ export async function sendPieces(
   return 'sent'
 }
 
-/** Joins the pieces into one and empties the list. */
-function joined(pieces: Uint8Array[]): Uint8Array {
-  const all = pieces.splice(0)
-  return all.length === 1 && all[0] !== undefined ? all[0] : Buffer.concat(all)
+/** Writes the pieces and empties the list: all but the last are small. The last one is not copied, which takes ten times as long for one in
+ *  memory that threads share (Node 20). False if the exchange is full. */
+function writeFirst(exchange: Exchange, pieces: Uint8Array[]): boolean {
+  const last = pieces.pop()!
+  const before = pieces.splice(0)
+  if (before.length > 0) exchange.write(Buffer.concat(before))
+  return exchange.write(last)
 }
 
 /** Waits until the exchange can be written to. A client that reads nothing in time, or not before `endMs`, is cut off. */

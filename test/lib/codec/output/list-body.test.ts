@@ -4,10 +4,10 @@ import t from 'tap'
 import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
 import { segmentNameOf, listBody } from '../../../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import type { Run, Segment } from '../../../../lib/codec/output/segments.ts'
+import { holderOfKept, type Run, type Segment } from '../../../../lib/codec/output/segments.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
-import { SegmentCache } from '../../../../lib/store/segments.ts'
+import { SegmentCache, type SegmentHolder } from '../../../../lib/store/segments.ts'
 import {
   builtIn,
   configMap,
@@ -274,13 +274,57 @@ t.test('entries that are picked again come in one piece, while they are the same
   t.equal(body([first, second, ...rest]), 3)
 })
 
-t.test('a part of a leaf is not kept', async t => {
+t.test('of a part of a leaf the whole leaf is kept, unless the part is small', async t => {
   const segments = new SegmentCache<Segment>(1_000_000)
-  const [run] = runsOf(entries, 5)
-  const runs = [{ ...(run as Run), from: 1 }]
-  drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs, segments }))
+  const body = (runs: readonly Run[]) =>
+    drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs, segments }))
+  const [run] = runsOf(entries, 5) as [Run]
+  t.equal(namesIn(body([{ ...run, to: 2 }]).text), 'a b')
   t.equal(segments.count, 0)
+  t.equal(namesIn(body([{ ...run, from: 1 }]).text), 'b c d e')
+  t.equal(segments.count, 1)
+  const page = [{ ...run, to: 2 }]
+  t.equal(body(page).pieces[1], body(page).pieces[1], 'the same array each time')
+  const long = runsOf(
+    Array.from({ length: 50 }, (_, i) => configMap(`n${i}`, {}, i + 1)),
+    5,
+  )
+  const last = long.at(-1) as Run
+  body([...long.slice(0, -1), { ...last, to: 1 }])
+  t.equal(segments.count, 11, 'a long list keeps its last leaf')
 })
+
+t.test('what cannot be shown outside of a part does not matter', async t => {
+  const segments = new SegmentCache<Segment>(1_000_000)
+  const broken = entryOf('x', Buffer.from('k8s\0broken'))
+  const [run] = runsOf([...entries, broken], 6) as [Run]
+  const runs = [{ ...run, to: 5 }]
+  const request = { shown: shownAs(), isPretty: false, meta, runs, segments }
+  const { text, problem } = drained(listBody(encoder, request))
+  t.equal(problem, undefined)
+  t.equal(namesIn(text), 'a b c d e')
+  t.type(drained(listBody(encoder, { ...request, runs: [run] })).problem, 'string')
+})
+
+t.test(
+  'all items of a page that is asked for again have a place for what is made of them',
+  async t => {
+    const segments = new SegmentCache<Segment>(1_000_000)
+    const runs = runsOf(entries, 2).map((run, i) => (i === 0 ? { ...run, from: 1 } : run))
+    const request = { shown: shownAs(), isPretty: false, meta, runs, segments, isZipped: true }
+    const holders = (): (SegmentHolder | undefined)[] =>
+      drained(listBody(encoder, request)).pieces.slice(1, -1).map(holderOfKept)
+    const first = holders()
+    t.equal(first.length, 3)
+    t.notOk(first.includes(undefined))
+    holders().forEach((holder, i) => t.equal(holder, first[i]))
+  },
+)
+
+function namesIn(text: string): string {
+  const { items } = JSON.parse(text) as { items: { metadata: { name: string } }[] }
+  return items.map(({ metadata }) => metadata.name).join(' ')
+}
 
 t.test('whatever changes the bytes of items changes their name', async t => {
   const names = [
