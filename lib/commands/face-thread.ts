@@ -44,6 +44,7 @@ async function run(thread: FaceThread): Promise<void> {
   said.isStarting = false
   const checks = new RemoteChecks()
   let roomBytes = Infinity
+  let drops = 0
   const { listen } = plan.options
   const service = await Service.start({
     ...plan.options,
@@ -67,11 +68,9 @@ async function run(thread: FaceThread): Promise<void> {
       case 'health':
         checks.take(order.problems)
         return
-      case 'drop-segments':
-        service.kept.segments.dropTo(order.bytes)
-        return
-      case 'drop-indexes':
-        service.kept.indexes.dropTo(order.bytes)
+      case 'drop':
+        drops++
+        service.kept[order.figure === 'segmentBytes' ? 'segments' : 'indexes'].dropTo(order.bytes)
         return
       case 'trim-history':
         service.trimHistory(order.keyspace, order.bytes)
@@ -97,7 +96,7 @@ async function run(thread: FaceThread): Promise<void> {
   })
   thread.tell({ type: 'listening', port: service.port })
   void service.ready.then(() => thread.tell({ type: 'ready' }))
-  tellFigures(thread, service)
+  tellFigures(thread, service, () => drops)
   said.logger.debug('a face thread serves', { number })
 }
 
@@ -122,14 +121,15 @@ function faultsFrom({ texts, memory }: SharedFaults, given?: FaultsOptions): Fau
   return { rules: texts.map(parseFaultRule), memory, seed: given?.seed ?? 0 }
 }
 
-function tellFigures(thread: FaceThread, service: Service): void {
+/** `drops`: how many orders to drop something were followed. */
+function tellFigures(thread: FaceThread, service: Service, drops: () => number): void {
   let told = 0
   repeat(systemClock, figuresEveryMs, () => {
     const { openWatches, kept } = service
     const { segments, indexes } = kept
     const figures = { segmentBytes: segments.bytes, indexBytes: indexes.bytes, openWatches }
     const shown = told++ % shownEach === 0 ? { shown: service.shown } : {}
-    thread.tell({ type: 'figures', figures: { ...figures, ...shown } })
+    thread.tell({ type: 'figures', figures: { ...figures, ...shown }, drops: drops() })
   })
 }
 

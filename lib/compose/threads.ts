@@ -36,6 +36,7 @@ import { Keeper } from '../mirror/threads/keeper.ts'
 import type { FaceThread } from '../mirror/threads/process/face-thread.ts'
 import { sharePort } from '../mirror/threads/process/listening.ts'
 import { ThreadPool } from '../mirror/threads/process/pool.ts'
+import type { DroppedFigure } from '../mirror/threads/process/thread-messages.ts'
 
 export interface ThreadsOptions {
   readonly count: number
@@ -170,7 +171,7 @@ export class Threads implements Front {
     })
     this.kept = {
       segments: this.#keptSegments(),
-      indexes: this.#kept('indexBytes', 'drop-indexes'),
+      indexes: this.#kept('indexBytes'),
       copies: {
         count: options.count,
         trimHistory: (keyspace, bytes) => {
@@ -296,7 +297,7 @@ export class Threads implements Front {
 
   /** What threads share goes first: it is most of it. */
   #keptSegments(): Droppable {
-    const own = this.#kept('segmentBytes', 'drop-segments')
+    const own = this.#kept('segmentBytes')
     const ledger = this.#segments?.ledger
     if (ledger === undefined) return own
     return {
@@ -310,16 +311,13 @@ export class Threads implements Front {
     }
   }
 
-  /** Each thread keeps its part. */
-  #kept(figure: 'segmentBytes' | 'indexBytes', type: 'drop-segments' | 'drop-indexes'): Droppable {
+  #kept(figure: DroppedFigure): Droppable {
     const bytes = (): number => this.#pool?.figures[figure] ?? 0
     return {
       get bytes() {
         return bytes()
       },
-      dropTo: left => {
-        this.#pool?.tell({ type, bytes: this.#shareOf(left) })
-      },
+      dropTo: left => this.#pool?.dropTo(figure, left),
     }
   }
 

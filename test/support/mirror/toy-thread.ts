@@ -64,10 +64,24 @@ server.listen(options, () => {
   thread.tell({ type: 'listening', port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
 })
 
+/** It keeps more the higher its number is. */
+let segmentBytes = 1000 * number
+let drops = 0
+function tellFigures(): void {
+  thread.tell({ type: 'figures', figures: { segmentBytes, indexBytes: 0, openWatches: 0 }, drops })
+}
+tellFigures()
+
 thread.onOrder(order => {
   if (order.type === 'give-metrics') {
     const text = `# HELP toys_total Toys.\n# TYPE toys_total counter\ntoys_total ${number}\n`
     thread.tell({ type: 'metrics', id: order.id, text })
+  } else if (order.type === 'drop') {
+    // It says what it had once more, as if that had been on the way.
+    tellFigures()
+    drops++
+    segmentBytes = order.bytes
+    tellFigures()
   } else if (order.type === 'pass-through') isPassing = order.isOn
   else if (order.type === 'stop') process.exit(0)
 })

@@ -11,7 +11,9 @@ import { messageOfFailure } from '../messages.ts'
 import { createRingMemory, RingWriter } from '../ring.ts'
 import type { ThreadWork } from './face-thread.ts'
 import type { SharedPort } from './listening.ts'
+import { OrderedFigures } from './thread-figures.ts'
 import {
+  type DroppedFigure,
   isQuestion,
   type Report,
   type SlabMessage,
@@ -119,6 +121,15 @@ export class ThreadPool {
 
   tell(message: ToFace): void {
     for (const thread of this.#threads.values()) thread.tell(message)
+  }
+
+  /** Threads drop until so many bytes are left in all of them: each the same share of what it has. */
+  dropTo(figure: DroppedFigure, bytes: number): void {
+    const share = bytes / this.figures[figure]
+    if (!(share < 1)) return
+    for (const thread of this.#threads.values()) {
+      thread.dropTo(figure, Math.floor(thread.figures[figure] * share))
+    }
   }
 
   /** Tells threads what is wrong, when that has changed. */
@@ -248,7 +259,7 @@ class PoolThread {
   readonly listening: Promise<number>
   isListening = false
   isReady = false
-  figures: ThreadFigures = { segmentBytes: 0, indexBytes: 0, openWatches: 0 }
+  readonly #figures = new OrderedFigures()
   readonly #worker: Worker
   readonly #ring: RingWriter
   readonly #fed: FedThread
@@ -322,6 +333,15 @@ class PoolThread {
     this.#worker.postMessage(message)
   }
 
+  get figures(): ThreadFigures {
+    return this.#figures.current
+  }
+
+  dropTo(figure: DroppedFigure, bytes: number): void {
+    this.#figures.ordered(figure, bytes)
+    this.tell({ type: 'drop', figure, bytes })
+  }
+
   /** For how long it has not read what there is to read. */
   stalledMs(nowMs: number): number {
     const { readUpTo, isPending } = this.#ring
@@ -364,7 +384,7 @@ class PoolThread {
         this.#options.onMessage(message)
         return
       case 'figures':
-        this.figures = { ...this.figures, ...message.figures }
+        this.#figures.said(message.figures, message.drops)
         return
       case 'ask':
       case 'metrics':

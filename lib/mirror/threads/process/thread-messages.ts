@@ -40,6 +40,9 @@ export interface ThreadFigures {
   readonly shown?: unknown
 }
 
+/** What a thread can be told to drop. */
+export type DroppedFigure = 'segmentBytes' | 'indexBytes'
+
 export type ToMain =
   | Question
   | {
@@ -53,7 +56,8 @@ export type ToMain =
   | { readonly type: 'failed'; readonly failure: string; readonly isInvalid: boolean }
   /** It has everything that is mirrored. */
   | { readonly type: 'ready' }
-  | { readonly type: 'figures'; readonly figures: ThreadFigures }
+  /** After so many orders to drop something. */
+  | { readonly type: 'figures'; readonly figures: ThreadFigures; readonly drops: number }
   /** Of work that the program shares between its threads. */
   | { readonly type: 'work'; readonly news: unknown }
   /** Something that the main thread alone knows. */
@@ -85,9 +89,8 @@ export type ToFace =
   | { readonly type: 'no-answer'; readonly id: number; readonly failure: FailureMessage }
   /** What each check of the main thread says; empty if all is well. */
   | { readonly type: 'health'; readonly problems: Readonly<Record<string, string>> }
-  /** Encoded objects are dropped until so many bytes are left. */
-  | { readonly type: 'drop-segments'; readonly bytes: number }
-  | { readonly type: 'drop-indexes'; readonly bytes: number }
+  /** Encoded objects or indexes are dropped until so many bytes are left. */
+  | { readonly type: 'drop'; readonly figure: DroppedFigure; readonly bytes: number }
   | { readonly type: 'trim-history'; readonly keyspace: Key; readonly bytes: number }
   /** So much more memory may be taken. */
   | { readonly type: 'room-for'; readonly bytes: number }

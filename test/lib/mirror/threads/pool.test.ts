@@ -112,6 +112,13 @@ t.test('threads serve one port from one memory; one that dies is replaced', asyn
   const metrics = await pool.metrics()
   t.equal(metrics.length, 2)
 
+  t.equal(pool.figures.segmentBytes, 3000)
+  pool.dropTo('indexBytes', 0)
+  pool.dropTo('segmentBytes', 1500)
+  t.equal(pool.figures.segmentBytes, 1500, 'what was ordered counts as done')
+  await pool.metrics()
+  t.equal(pool.figures.segmentBytes, 1500, 'and was done')
+
   t.equal(pool.listening, 2)
   pool.passThrough(true)
   await t.rejects(ask('/die'), 'its connections are closed')
