@@ -247,7 +247,10 @@ function startTrouble({ etcd, certificates, options }: TroubleOptions): Running 
 
 function faultsOf({ name, child, logFile }: Program): string[] {
   const log = readFileSync(logFile, 'utf8')
-  const errors = log.split('\n').filter(line => line.includes('"level":"error"'))
+  // The budget is enough for everything that is mirrored.
+  const isFault = (line: string): boolean =>
+    line.includes('"level":"error"') || line.includes('no longer mirrored')
+  const errors = log.split('\n').filter(isFault)
   return [
     ...(child.exitCode === null ? [] : [`${name} ended with ${child.exitCode}: see ${logFile}`]),
     ...errors.slice(0, 5).map(line => `${name} logged ${line}`),

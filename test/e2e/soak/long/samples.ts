@@ -10,11 +10,17 @@ const mebibyte = 1024 * 1024
 /** V8 collects the whole heap at least once in an eighth of twenty minutes. */
 const heapParts = 8
 
-/** What memory is used for, as far as the program counts it. */
+/** What memory is used for: as far as the program counts it, and where it lies. */
 export interface MemoryUses {
   readonly slabs: number
   readonly segments: number
   readonly external: number
+  /** The program and its libraries, as far as they have been read. */
+  readonly files: number
+  /** Pieces of malloc. The larger ones are among the rest. */
+  readonly malloc: number
+  /** V8's heaps, slabs and encoded leaves. */
+  readonly rest: number
 }
 
 export class ProgramSamples {
@@ -34,7 +40,7 @@ export class ProgramSamples {
     this.#descriptors.push({ atMs, value: this.descriptors() })
   }
 
-  /** What metrics say of memory now, in MiB. */
+  /** In MiB, now. */
   async uses(): Promise<MemoryUses> {
     const { body } = await ask(this.#program.adminPort, { path: '/metrics' })
     const text = body.toString()
@@ -46,6 +52,7 @@ export class ProgramSamples {
       slabs: sumOf('watchglass_slabs_bytes'),
       segments: sumOf('watchglass_segments_bytes'),
       external: sumOf('nodejs_external_memory_bytes'),
+      ...residentOf(this.#program.child.pid!),
     }
   }
 
@@ -53,18 +60,36 @@ export class ProgramSamples {
     return readdirSync(`/proc/${this.#program.child.pid}/fd`).length
   }
 
-  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads: right after a collection, or what is left after
-   *  those of V8. */
+  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, as collections leave it. */
   trends(fromMs: number): Readonly<Record<'rss' | 'heap' | 'descriptors', Trend>> {
     const after = (samples: readonly Sample[]): Sample[] =>
       samples.filter(({ atMs }) => atMs >= fromMs)
     const heap = after(heapOf(this.#program.heapFile))
     return {
       rss: trendOf(after(this.#rss)),
-      heap: trendOf(this.#program.isCollected ? heap : lowestOf(heap, heapParts)),
+      // Also where garbage is collected each time: for a while, V8 counts memory that was let go of (lib/ops/released-memory.ts).
+      heap: trendOf(lowestOf(heap, heapParts)),
       descriptors: trendOf(after(this.#descriptors)),
     }
   }
+}
+
+/** Where the memory of a process lies that the system has for it. */
+function residentOf(pid: number): Pick<MemoryUses, 'files' | 'malloc' | 'rest'> {
+  const kinds = { files: 0, malloc: 0, rest: 0 }
+  let kind: keyof typeof kinds = 'rest'
+  for (const line of readFileSync(`/proc/${pid}/smaps`, 'utf8').split('\n')) {
+    const mapping = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+\s*(.*)$/.exec(line)
+    if (mapping !== null) kind = kindOf(mapping[1]!)
+    const kibibytes = /^Rss:\s+(\d+)/.exec(line)?.[1]
+    if (kibibytes !== undefined) kinds[kind] += Number(kibibytes) / 1024
+  }
+  return kinds
+}
+
+function kindOf(mapped: string): 'files' | 'malloc' | 'rest' {
+  if (mapped === '[heap]') return 'malloc'
+  return mapped.startsWith('/') ? 'files' : 'rest'
 }
 
 /** The sum over all threads: what each has said last, whenever the main thread says something. */
