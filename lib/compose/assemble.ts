@@ -16,6 +16,7 @@ import { keyspacesOf, snapshotsIn, storeIn } from '../mirror/contents.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { faultLogger } from '../ops/fault-logger.ts'
+import { ReleasedMemory } from '../ops/released-memory.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import type { Keyspace } from '../store/keyspace.ts'
@@ -155,7 +156,9 @@ function sizedOf(
   options: ServiceOptions,
   parts: Pick<KeyspaceSizesOptions, 'storeOf' | 'clock'>,
 ): Pick<ServiceParts, 'segments' | 'segmentKeeper' | 'sizes'> {
-  const segments = new SegmentCache<Segment>(options.segmentsMaxBytes ?? segmentsMaxBytes)
+  const released = new ReleasedMemory()
+  const maxBytes = options.segmentsMaxBytes ?? segmentsMaxBytes
+  const segments = new SegmentCache<Segment>(maxBytes, bytes => released.add(bytes))
   return {
     segments,
     segmentKeeper: new SegmentKeeper(segments, parts.clock),

@@ -42,15 +42,11 @@ export interface SegmentHolder {
   segments?: CachedSegment | undefined
 }
 
-export interface OfferSize {
-  readonly bytes: number
-  readonly sparedBytes: number
-}
-
 /** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */
 export class SegmentCache<D extends object> {
   /** The budget. */
   readonly maxBytes: number
+  readonly #onDropped: (bytes: number) => void
   #bytes = 0
   #traffic = 0
   #count = 0
@@ -58,8 +54,10 @@ export class SegmentCache<D extends object> {
   #oldest: CachedSegment | undefined = undefined
   #period = 0
 
-  constructor(maxBytes: number) {
+  /** `onDropped` is told of all that is not kept any more. */
+  constructor(maxBytes: number, onDropped: (bytes: number) => void = () => {}) {
     this.maxBytes = maxBytes
+    this.#onDropped = onDropped
   }
 
   /** The bytes of all segments that are kept. */
@@ -85,11 +83,12 @@ export class SegmentCache<D extends object> {
     return undefined
   }
 
-  /** As `set`, if there is room, or room can be made without what was used within the last `sparedBytes` that the cache was asked for and
-   *  given. */
-  offer(leaf: SegmentHolder, name: string, data: D, { bytes, sparedBytes }: OfferSize): void {
-    if (this.#makeRoom(bytes, this.#traffic - sparedBytes)) this.set(leaf, name, data, bytes)
-    else this.#traffic += bytes
+  /** True if there is room for so much, or room was made without what was used within the last `sparedBytes` that the cache was asked for
+   *  and given. */
+  hasRoom(bytes: number, sparedBytes: number): boolean {
+    if (sparedBytes === 0 || this.#makeRoom(bytes, this.#traffic - sparedBytes)) return true
+    this.#traffic += bytes
+    return false
   }
 
   /** Keeps `data` of size `bytes` with the leaf, in place of the old segment of the same name. Data above the whole budget is not kept. */
@@ -106,7 +105,10 @@ export class SegmentCache<D extends object> {
     }
     leaf.segments = kept
     this.#traffic += bytes
-    if (bytes > this.maxBytes) return
+    if (bytes > this.maxBytes) {
+      this.#onDropped(bytes)
+      return
+    }
     const segment = new CachedSegment(name, bytes, data)
     segment.nextOfLeaf = kept
     leaf.segments = segment
@@ -149,6 +151,7 @@ export class SegmentCache<D extends object> {
     this.#unlink(segment)
     this.#bytes -= segment.bytes
     this.#count--
+    this.#onDropped(segment.bytes)
   }
 
   #touch(segment: CachedSegment): void {

@@ -92,7 +92,7 @@ export interface SharedSegments {
 export interface KeptItems {
   readonly cache?: SegmentCache<Segment> | undefined
   readonly shared?: SharedSegments | undefined
-  /** For `SegmentCache.offer`. */
+  /** For `SegmentCache.hasRoom`. */
   readonly sparedBytes?: number | undefined
   /** The list has many items: a whole leaf more or less is no matter. */
   readonly isLong?: boolean | undefined
@@ -144,12 +144,25 @@ function makeWhole(
     const everywhere = shared.keep(sharedName, whole, made)
     if (everywhere !== undefined) return everywhere
   }
-  const own = { ...made, bytes: scratch.copy() }
-  const tables = own.ends.byteLength * (own.ages === undefined ? 1 : 5)
-  const bytes = own.bytes.length + tables + overheadBytes
-  if (sparedBytes > 0) cache?.offer(leaf, name, own, { bytes, sparedBytes })
-  else cache?.set(leaf, name, own, bytes)
+  const tables = made.ends.byteLength * (made.ages === undefined ? 1 : 5)
+  const bytes = made.bytes.length + tables + overheadBytes
+  if (cache?.hasRoom(bytes, sparedBytes) !== true) return { ...made, bytes: scratch.copy() }
+  const own = { ...made, bytes: lastingCopy() }
+  cache.set(leaf, name, own, bytes)
   return own
+}
+
+/** Smaller ones are joined, which takes long from shared memory (`lib/store/slab.ts`), and are many objects for few bytes. */
+const lastingMinBytes = 8 * 1024
+
+/** A copy of what is in `scratch`, in memory that V8 does not count. It makes a full collection for each 64 MB that it counts, whatever there
+ *  is already: 17 for a first list of a gigabyte, which took nearly half of its processor time. Whoever keeps the copies has V8 collect when
+ *  they are dropped (`lib/ops/released-memory.ts`). */
+function lastingCopy(): Uint8Array {
+  if (scratch.length < lastingMinBytes) return scratch.copy()
+  const memory = Buffer.from(new SharedArrayBuffer(scratch.length))
+  memory.fill(scratch.bytes.subarray(0, scratch.length))
+  return memory
 }
 
 /** Of a list that does not fit, what was kept first stays. */

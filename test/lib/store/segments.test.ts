@@ -115,8 +115,7 @@ t.test('who goes through more than fits, again and again, finds what was kept fi
     let found = 0
     for (const leaf of holders) {
       if (segments.get(leaf, 'json') !== undefined) found++
-      else if (sparedBytes === 0) segments.set(leaf, 'json', { text: '' }, 10)
-      else segments.offer(leaf, 'json', { text: '' }, { bytes: 10, sparedBytes })
+      else if (segments.hasRoom(10, sparedBytes)) segments.set(leaf, 'json', { text: '' }, 10)
     }
     return found
   }
@@ -140,11 +139,26 @@ t.test('what is not used any more makes room in the end', async t => {
     found = 0
     for (const leaf of holders) {
       if (segments.get(leaf, 'json') !== undefined) found++
-      else segments.offer(leaf, 'json', { text: '' }, { bytes: 10, sparedBytes: 450 })
+      else if (segments.hasRoom(10, 450)) segments.set(leaf, 'json', { text: '' }, 10)
     }
   }
   t.equal(found, 10)
   t.ok(old.every(leaf => segments.get(leaf, 'json') === undefined))
+})
+
+t.test('what is not kept any more, or never was, is told of', async t => {
+  let dropped = 0
+  const segments = new SegmentCache<Encoded>(100, bytes => (dropped += bytes))
+  const leaf = emptyLeaf()
+  segments.set(leaf, 'json', { text: 'a' }, 40)
+  segments.set(emptyLeaf(), 'json', { text: 'b' }, 50)
+  t.equal(dropped, 0)
+  segments.set(leaf, 'json', { text: 'c' }, 20)
+  t.equal(dropped, 40, 'replaced')
+  segments.set(emptyLeaf(), 'json', { text: 'd' }, 60)
+  t.equal(dropped, 90, 'evicted')
+  segments.set(emptyLeaf(), 'json', { text: 'e' }, 101)
+  t.equal(dropped, 191, 'too large')
 })
 
 function emptyLeaf(): SegmentHolder {
