@@ -30,6 +30,8 @@ export class UpstreamResources {
   readonly hasCore: boolean
   readonly unavailable: readonly string[]
   readonly #byName: ReadonlyMap<string, ListedResource>
+  /** What `has` has found: it is asked of every resource again and again. */
+  readonly #known = new WeakMap<Resource, boolean>()
 
   constructor(
     resources: Iterable<ListedResource>,
@@ -50,6 +52,12 @@ export class UpstreamResources {
 
   /** True if the upstream serves the same resource, with every read verb. */
   has(resource: Resource): boolean {
+    let has = this.#known.get(resource)
+    if (has === undefined) this.#known.set(resource, (has = this.#looksFor(resource)))
+    return has
+  }
+
+  #looksFor(resource: Resource): boolean {
     const listed = this.find(resource)
     return (
       listed !== undefined &&
