@@ -13,10 +13,24 @@ interface Answer {
 interface Item {
   readonly metadata: { readonly deletionTimestamp?: string }
   readonly spec: { readonly nodeName?: string; readonly containers: readonly { image: string }[] }
-  readonly status: { readonly phase: string; readonly podIP?: string }
+  readonly status: {
+    readonly phase: string
+    readonly podIP?: string
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[]
+  }
 }
 
 const { send, until } = await startSimulatedCluster<Answer>(t)
+
+// They are made one after the other, and a pod that comes meanwhile is given one of those that there are.
+await until(
+  '/api/v1/nodes',
+  ({ items }) =>
+    items.length === 3 &&
+    items.every(({ status }) =>
+      status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True'),
+    ),
+)
 
 const deployments = '/apis/apps/v1/namespaces/default/deployments'
 const podsOf = (app: string): string => `/api/v1/namespaces/default/pods?labelSelector=app=${app}`
