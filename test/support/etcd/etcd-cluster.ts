@@ -103,6 +103,8 @@ async function createMembers(etcd: Program, options: EtcdOptions): Promise<Membe
         `--initial-cluster=${cluster}`,
         `--initial-cluster-token=${token}`,
         '--log-level=warn',
+        // The least there is: what makes passwords slow to guess would be most of what tests of users cost.
+        '--bcrypt-cost=4',
         ...(etcd.version.startsWith('3.4.') ? [] : ['--unsafe-no-fsync']),
         ...tlsFlags(options.tls),
         ...(options.flags ?? []),

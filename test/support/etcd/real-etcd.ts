@@ -89,8 +89,18 @@ export interface Wanted {
   readonly accepts: (version: string) => boolean
 }
 
-/** Finds a program that is wanted. */
-export async function find(wanted: Wanted): Promise<Program> {
+const found = new Map<string, Promise<Program>>()
+
+/** Finds a program that is wanted, once for all files of a process. */
+export function find(wanted: Wanted): Promise<Program> {
+  const { variable } = wanted
+  const key = `${variable}=${process.env[variable] ?? ''}`
+  let program = found.get(key)
+  if (program === undefined) found.set(key, (program = look(wanted)))
+  return program
+}
+
+async function look(wanted: Wanted): Promise<Program> {
   const named = process.env[wanted.variable]
   if (named !== undefined && named !== '') {
     // A binary that was named and does not run is a mistake to hear about, never a reason to skip.

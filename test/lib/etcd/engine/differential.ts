@@ -25,22 +25,30 @@ export interface Pair {
 /** Starts both servers for one test. */
 export async function startPair(t: Test, etcd: Program): Promise<Pair> {
   const cluster = await startEtcd(t, etcd)
+  const ourAddress = await startEngine(t)
+  const realAddress = String(cluster.endpoints[0]).replace('http://', '')
+  const real = new RawEtcd(realAddress)
+  const ours = new RawEtcd(ourAddress)
+  t.teardown(() => {
+    real.close()
+    ours.close()
+  })
+  return { real, ours, realAddress, ourAddress }
+}
+
+/** Starts a server of the engine for one test; its address. */
+export async function startEngine(t: Test): Promise<string> {
   const engine = new Engine({
     clock: systemClock,
     random: createRandom(1),
     scheduler: createDirectScheduler(),
   })
   const server = await startEtcdServer({ engine, listen: '127.0.0.1:0' })
-  const realAddress = String(cluster.endpoints[0]).replace('http://', '')
-  const real = new RawEtcd(realAddress)
-  const ours = new RawEtcd(server.address)
   t.teardown(async () => {
-    real.close()
-    ours.close()
     await server.close()
     engine.close()
   })
-  return { real, ours, realAddress, ourAddress: server.address }
+  return server.address
 }
 
 /** Starts two real etcds for one test, one of them behind a door with a mirror. */

@@ -9,7 +9,7 @@ import { effort } from '../../../support/effort.ts'
 import { Differential, startDoorPair } from '../engine/differential.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_122)
-const calls = Number(process.env['CALLS'] ?? 2_000 * effort)
+const calls = Number(process.env['CALLS'] ?? 1_200 * effort)
 
 const etcd = await findEtcd('3.5')
 t.test('random calls get the same answers through a door', { skip: etcd.skip }, async t => {
