@@ -1,5 +1,6 @@
 /** An upstream that tells the truth, but for what a test has it say. */
 
+import * as http from 'node:http'
 import type { Test } from 'tap'
 import type { Logger } from '../../../lib/base/logger.ts'
 import { ask, type HttpAnswer } from '../http/served.ts'
@@ -16,6 +17,9 @@ export interface Lying extends Proxied {
   readonly logged: string[]
 }
 
+/** What its tests are about; of all else, every test would ask as many questions. */
+const kept = /\/(?:configmaps|pods|podtemplates|deployments|things|customresourcedefinitions)\//
+
 export async function startLying(
   t: Test,
   objects: readonly (readonly [string, unknown])[],
@@ -27,9 +31,15 @@ export async function startLying(
     error: (message, fields) => logged.push(JSON.stringify([message, fields])),
   }
   let lying: Lying | undefined = undefined as Lying | undefined
+  const agent = new http.Agent({ keepAlive: true })
+  t.teardown(() => agent.destroy())
   const proxied = await startProxied(t, {
     objects,
-    service: { logger, adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
+    service: {
+      logger,
+      adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 },
+      isKept: prefix => kept.test(prefix),
+    },
     upstream: {
       before: async request => {
         const isRead = request.method === 'GET' && !request.url.includes('watch=')
@@ -37,7 +47,7 @@ export async function startLying(
         const { accept } = request.headers
         const asked = { path: request.url, headers: accept === undefined ? {} : { accept } }
         // It may have stopped, as the test has.
-        const answer = await ask(lying.upstream.service.port, asked).catch(() => undefined)
+        const answer = await ask(lying.upstream.service.port, asked, agent).catch(() => undefined)
         if (answer === undefined) return { code: 503, body: '' }
         const text = answer.body.toString('latin1')
         const body = Buffer.from(lying.lie(text, request), 'latin1')
