@@ -42,7 +42,7 @@ export function suiteOf(file: string): string {
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : 'others'
 }
 
-/** The files that take longest, which begin first and share their process with none. */
+/** The files that take longest, which begin first. */
 export const slowest: readonly string[] = [
   'lib/mirror/real-etcd',
   'bench/threads',
@@ -74,8 +74,9 @@ export const slowest: readonly string[] = [
   'lib/http/auth/random',
 ].map(builtName)
 
-/** Quick files that count what is compiled or kept in a process, and so share it with none. */
+/** Files that count what is compiled or kept in a process, or run their tests side by side, and so share it with none. */
 export const ownProcess: readonly string[] = [
+  'lib/mirror/real-etcd',
   'lib/codec/served/view',
   'lib/codec/served/object-encoder',
   'lib/mirror/threads/entries',

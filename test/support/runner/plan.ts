@@ -1,27 +1,39 @@
-/** Which processes run which test files, and in which order: the slowest first, so that none of them runs at the end alone, and quick
- *  ones together. */
+/** Which processes run which test files, and in which order: the slowest first, so that none of them runs at the end alone. */
 
 import { ownProcess, slowest } from '../../budgets.ts'
 import type { Job } from './run-files.ts'
 import { ProcessUse } from './test-files.ts'
 
-/** Quick files that share a process: enough to save most starts, few enough that the processes end at about the same time. */
-const batchFiles = 14
-/** The same of files that start processes or threads, and wait for these. */
-const startingBatchFiles = 5
+/** Files that share a process: its start, its modules and what V8 has compiled of them are paid once, which takes as long as a small
+ *  file. Few enough that the processes end at about the same time. */
+const slowBatchFiles = 3
+/** The same of other files that start processes or threads, and wait for these. */
+const startingBatchFiles = 9
+/** And of those that do not. */
+const quickBatchFiles = 26
 
 /** `node` is the program that runs them. */
 export function jobsOf(files: readonly string[], node: string): Job[] {
   const use = new ProcessUse()
-  const isSingle = (file: string): boolean => slowest.includes(file) || ownProcess.includes(file)
-  const singles = files.filter(isSingle).sort((a, b) => order(a) - order(b))
-  const together = files.filter(file => !isSingle(file))
-  const starting = together.filter(file => use.startsProcesses(file))
-  const quick = together.filter(file => !use.startsProcesses(file))
+  const isTogether = (file: string): boolean => !ownProcess.includes(file)
+  const isSlow = (file: string): boolean => slowest.includes(file)
+  const singles = files.filter(file => !isTogether(file))
+  const others = files.filter(file => isTogether(file) && !isSlow(file))
+  const isStarting = (file: string): boolean => use.startsProcesses(file)
   return [
-    ...singles.map(file => alone(file, node)),
-    ...batchesOf(starting, startingBatchFiles, node),
-    ...batchesOf(quick, batchFiles, node),
+    ...singles.filter(isSlow).map(file => alone(file, node)),
+    ...batchesOf(
+      files.filter(file => isTogether(file) && isSlow(file)),
+      slowBatchFiles,
+      node,
+    ),
+    ...batchesOf(others.filter(isStarting), startingBatchFiles, node),
+    ...batchesOf(
+      others.filter(file => !isStarting(file)),
+      quickBatchFiles,
+      node,
+    ),
+    ...singles.filter(file => !isSlow(file)).map(file => alone(file, node)),
   ]
 }
 
@@ -45,10 +57,4 @@ export function commandOf(node: string, files: readonly string[]): string[] {
     name => `--import=./dist/test/support/runner/${name}.js`,
   )
   return [node, ...imports, ...program, ...files]
-}
-
-/** Where a file stands among the slowest; behind all of them if it is none. */
-function order(file: string): number {
-  const index = slowest.indexOf(file)
-  return index === -1 ? slowest.length : index
 }
