@@ -19,7 +19,7 @@ interface Subject {
 
 /** About what one thread can just send on to all watches: more would only measure how it falls behind. */
 const full = { pods: 2_000, changes: 1_000, watches: 200, rounds: 5, roundMs: 1_500, warmMs: 4_000 }
-const small = { pods: 200, changes: 100, watches: 4, rounds: 1, roundMs: 300, warmMs: 100 }
+const small = { pods: 50, changes: 100, watches: 4, rounds: 1, roundMs: 200, warmMs: 20 }
 
 const factorMin = 1.4
 

@@ -24,7 +24,7 @@ import { effort } from '../support/effort.ts'
 import { startProgram } from '../support/program/program.ts'
 
 const seed = Number(process.env['CONTROLLER_SEED'] ?? Math.floor(Math.random() * 1e9))
-const objects = 500 * effort
+const objects = 300 * effort
 const namespaces = ['default', 'red', 'green']
 /** More than a busy machine takes; whoever does not converge by then never does. */
 const patienceMs = 120_000 * effort

@@ -35,7 +35,7 @@ const seed = Number(process.env['READS_SEED'] ?? Math.floor(Math.random() * 2 **
 
 const readers = 6
 const writers = 3
-const requests = 1_000 * effort
+const requests = 600 * effort
 /** So many writes before the services start: what they were, only etcd knows. */
 const writesBefore = 600
 /** Kept for later: chains go on when others have been written and compacted. */

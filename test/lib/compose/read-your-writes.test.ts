@@ -14,7 +14,7 @@ import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { answeredHere, configMap, created, startFront } from '../../support/upstream/proxied.ts'
 import { TestUpstream, upstreamReady } from '../../support/upstream/upstream.ts'
 
-const writes = Number(process.env['READ_YOUR_WRITES'] ?? '320')
+const writes = Number(process.env['READ_YOUR_WRITES'] ?? '192')
 const clients = 16
 
 const etcd = await findEtcd('3.5')

@@ -9,7 +9,7 @@ import { StoreScenario } from '../../support/store/store-scenario.ts'
 import { operations } from '../../support/store/store-operations.ts'
 import { effort } from '../../support/effort.ts'
 
-const operationsMin = 20_000 * effort
+const operationsMin = 12_000 * effort
 
 /** Replays one seed and shrinks what fails. Without it a failure is told as it is, because shrinking takes minutes. */
 const seed = process.env['STORE_SEED']

@@ -13,7 +13,7 @@ import { effort } from '../../../support/effort.ts'
 
 t.setTimeout(240_000)
 
-const requests = 4_000 * effort
+const requests = 2_400 * effort
 const inFlight = 128
 
 const paths = exchanges()
