@@ -4,7 +4,7 @@
 import { createRequire } from 'node:module'
 
 const [, program = '', command, ...args] = process.argv
-const { emitWarning } = process
+const emitWarning = process.emitWarning.bind(process)
 // Node says of each such load that it is experimental.
 process.emitWarning = () => {}
 const load = createRequire(new URL('../../../lib/', import.meta.url))
