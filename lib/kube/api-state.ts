@@ -143,5 +143,5 @@ const readersMax = 100
 
 /** A reader for objects that cannot be read. */
 function unreadable(problem: NotExact): SelectableReader {
-  return { read: () => problem, label: () => undefined, field: () => '' }
+  return { read: () => problem, label: () => undefined, eachLabel: () => {}, field: () => '' }
 }

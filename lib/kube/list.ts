@@ -19,6 +19,7 @@ import {
   selectsEverything,
 } from './selectors/filter.ts'
 import { candidates } from './selectors/index-choice.ts'
+import { entriesToRead } from './selectors/leaf-labels.ts'
 import type { ListPlan } from './read-plan.ts'
 
 /** The contents of a page, in the order of keys: whole leaves, so that the segments kept with them can be used, or selected entries. */
@@ -46,7 +47,8 @@ export interface PageOptions {
 export class PageWalk {
   readonly #options: PageOptions
   readonly #range: KeyRange
-  readonly #source: Iterator<KeyValue>
+  /** Undefined where entries were left out. */
+  readonly #source: Iterator<KeyValue | undefined>
   /** Undefined if every entry is selected. */
   readonly #filter: Filter | undefined
   readonly #entries: KeyValue[] = []
@@ -60,7 +62,8 @@ export class PageWalk {
     if (isUnfiltered) this.#page = unfilteredPage(options)
     const few = isUnfiltered ? undefined : candidates(snapshot, plan.range, plan)
     this.#filter = compileFilter(few?.rest ?? plan, makeReader)
-    this.#source = (few?.entries ?? snapshot.iterate(plan.range))[Symbol.iterator]()
+    const entries = few?.entries ?? entriesToRead(snapshot, plan.range, plan, makeReader)
+    this.#source = entries[Symbol.iterator]()
   }
 
   /** Examines up to `maxEntries` more entries. True when the page is complete. */
@@ -72,6 +75,7 @@ export class PageWalk {
       const next = this.#source.next()
       if (next.done === true) return this.#finish(undefined)
       const entry = next.value
+      if (entry === undefined) continue
       const isSelected = this.#filter === undefined || this.#filter(entry)
       if (isSelected instanceof NotExact) {
         this.#page = isSelected

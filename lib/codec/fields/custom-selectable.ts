@@ -62,6 +62,10 @@ export class CustomSelectable implements SelectableReader {
     return this.#reader.mapText(labelsSlot, key)
   }
 
+  eachLabel(take: (key: string) => void): void {
+    this.#reader.eachMapKey(labelsSlot, take)
+  }
+
   field(field: SelectableField): string {
     for (const { path, slot } of this.#placed.get(field) ?? []) {
       const text =

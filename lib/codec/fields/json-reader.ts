@@ -84,6 +84,11 @@ export class JsonFieldReader {
     return found
   }
 
+  /** Calls back with the name of each member of an object. */
+  eachMapKey(slot: number, take: (key: string) => void): void {
+    this.#eachMember(slot, take)
+  }
+
   #startOf(slot: number): number {
     return this.#starts[this.#places[slot] as number] as number
   }

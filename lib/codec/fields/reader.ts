@@ -150,6 +150,15 @@ export class FieldReader<Name extends string> {
     return undefined
   }
 
+  /** Calls back with each key of a map of texts. */
+  eachMapKey(slot: number, take: (key: string) => void): void {
+    const list = this.#list(slot)
+    for (let i = 0; i < (this.#lengths[slot] as number); i += 2) {
+      entry.read(this.#bytes, list[i] as number, list[i + 1] as number)
+      take(entry.key())
+    }
+  }
+
   /** How many elements a list, or entries a map, has. */
   count(slot: number): number {
     return (this.#lengths[slot] as number) / 2

@@ -35,6 +35,7 @@ export function createSelectableReader(
       return json.read(value)
     },
     label: key => current.label(key),
+    eachLabel: take => current.eachLabel(take),
     field: field => current.field(field),
   }
 }
@@ -66,8 +67,8 @@ class ProtobufSelectable implements SelectableReader {
   readonly #forms = new Map<string, ProtobufForm | NotExact>()
   #usual: ProtobufForm | NotExact | undefined
   #current: ProtobufForm | undefined
-  /** Keys that were asked for, in UTF-8. */
-  readonly #keys = new Map<string, Uint8Array>()
+  /** Keys that were asked for, in UTF-8. Begun anew when there are many: clients make them up. */
+  #keys = new Map<string, Uint8Array>()
 
   constructor(kind: SelectableKind, fields: readonly SelectableField[], hasLabels: boolean) {
     this.#kind = kind
@@ -90,12 +91,19 @@ class ProtobufSelectable implements SelectableReader {
     let bytes = this.#keys.get(key)
     if (bytes === undefined) {
       bytes = Buffer.from(key)
+      if (this.#keys.size === keysMax) this.#keys = new Map()
       this.#keys.set(key, bytes)
     }
-    const { reader, labels, templateLabels, nameLabel } = form
+    const { reader, nameLabel } = form
     if (nameLabel >= 0 && key === namespaceNameLabel) return reader.text(nameLabel)
-    const isTemplate = templateLabels >= 0 && reader.count(labels) === 0
-    return reader.mapText(isTemplate ? templateLabels : labels, bytes)
+    return reader.mapText(labelsSlot(form), bytes)
+  }
+
+  eachLabel(take: (key: string) => void): void {
+    const form = this.#current
+    if (form === undefined) return
+    if (form.nameLabel >= 0) take(namespaceNameLabel)
+    form.reader.eachMapKey(labelsSlot(form), take)
   }
 
   field(field: SelectableField): string {
@@ -148,6 +156,13 @@ class ProtobufSelectable implements SelectableReader {
       return new NotExact(`${type.name} lacks a selectable field`)
     }
   }
+}
+
+/** More than the requirements of a selector. */
+const keysMax = 1_000
+
+function labelsSlot({ reader, labels, templateLabels }: ProtobufForm): number {
+  return templateLabels >= 0 && reader.count(labels) === 0 ? templateLabels : labels
 }
 
 /** What labels are read from. The server fills in those of some kinds on every read. */

@@ -37,6 +37,8 @@ export interface SelectableReader {
   read(value: StoredValue): NotExact | undefined
   /** The value of a label; undefined if the object has no such label. */
   label(key: string): string | undefined
+  /** Calls back with the key of each label. */
+  eachLabel(take: (key: string) => void): void
   /** The value of a field, which must be one that the reader was made for. */
   field(field: SelectableField): string
 }

@@ -10,7 +10,7 @@ import { isAccepted } from '../server/accepted.ts'
 import { Lines } from './lines.ts'
 
 /** Streams that a turn reads before it stops. The packets that are being read then are read to their end. */
-const perTurn = { strangers: 8, known: 24 }
+const perTurn = { strangers: 4, known: 12 }
 /** So many connections within a second are many: clients of our own begin a few. */
 const openingsMany = 20
 const openingsWithinMs = 1_000

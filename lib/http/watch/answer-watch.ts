@@ -11,8 +11,9 @@ import { type MediaType, watchContentType } from '../../codec/negotiate/negotiat
 import { NotExact } from '../../codec/not-exact.ts'
 import { itemsOfRun, type ItemEncoder, type Run } from '../../codec/output/segments.ts'
 import { notShown } from '../../kube/pass-instead.ts'
-import { compileFilter, type Filter } from '../../kube/selectors/filter.ts'
+import { compileFilter, type Filter, type MakeReader } from '../../kube/selectors/filter.ts'
 import { candidates } from '../../kube/selectors/index-choice.ts'
+import { entriesToRead } from '../../kube/selectors/leaf-labels.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { statusFromError, statusObjectJson } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
@@ -55,7 +56,7 @@ export async function answerWatch(
   // Thousands of watches may begin at once, so each waits for its turn.
   if (hasState) await clock.yield()
   checkWatch(plan, snapshot, services)
-  const initial = new InitialState(answer, filter, services)
+  const initial = new InitialState(answer, filter, state.makeReader, services)
   if (hasState) await checkState(context, { answer, initial }, services)
   if (signal.aborted) return
   const frames = hasState ? initial.frames() : [][Symbol.iterator]()
@@ -166,13 +167,20 @@ const emptyPiece = new Uint8Array(0)
 class InitialState {
   readonly #answer: WatchAnswer
   readonly #filter: Filter | undefined
+  readonly #makeReader: MakeReader
   readonly #segments: WatchServices['segments']
   /** What was selected, once all objects were looked at and if it was not much. */
   #selected: readonly KeyValue[] | undefined
 
-  constructor(answer: WatchAnswer, filter: Filter | undefined, { segments }: WatchServices) {
+  constructor(
+    answer: WatchAnswer,
+    filter: Filter | undefined,
+    makeReader: MakeReader,
+    { segments }: WatchServices,
+  ) {
     this.#answer = answer
     this.#filter = filter
+    this.#makeReader = makeReader
     this.#segments = segments
   }
 
@@ -198,10 +206,11 @@ class InitialState {
     const selected: KeyValue[] = []
     let entries: KeyValue[] = []
     let lookedAt = 0
-    for (const entry of few?.entries ?? snapshot.iterate(plan.range)) {
-      const isSelected = filter(entry)
+    const scanned = few?.entries ?? entriesToRead(snapshot, plan.range, plan, this.#makeReader)
+    for (const entry of scanned) {
+      const isSelected = entry !== undefined && filter(entry)
       if (isSelected instanceof NotExact) yield isSelected
-      else if (isSelected) {
+      else if (isSelected && entry !== undefined) {
         entries.push(entry)
         if (selected.length <= rememberedMax) selected.push(entry)
       }

@@ -21,6 +21,9 @@ export const slowReader: MakeReader = resource => {
       const value = at(labels, [key])
       return value === undefined ? undefined : asText(value)
     },
+    eachLabel(take) {
+      for (const key of Object.keys(at(object, ['metadata', 'labels']) ?? {})) take(key)
+    },
     field({ paths, fallback }) {
       for (const path of paths) {
         const text = asText(at(object, path.split('.')))

@@ -7,6 +7,7 @@ import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { historyBatches } from '../../../golden/load.ts'
 import { recordedReader, selectableKind } from '../../../support/kube/selectable.ts'
+import { collector } from '../../../support/program/collector.ts'
 import { decodeStored, slowReader } from '../../../support/kube/slow-selectable.ts'
 
 const puts = historyBatches().flatMap(({ changes }) =>
@@ -42,6 +43,11 @@ t.test(
           count++
         }
         const labels = labelsOf(decodeStored(entry))
+        const keys = new Set<string>()
+        reader.eachLabel(key => keys.add(key))
+        const isSame = Object.keys(labels).every(key => keys.has(key))
+        const isKnown = [...keys].every(key => reader.label(key) !== undefined)
+        if (!isSame || !isKnown) t.fail(`${textFromKey(entry.key)} names other labels`)
         for (const [key, value] of Object.entries({ ...labels, 'no such': undefined })) {
           if (reader.label(key) !== value) t.equal(reader.label(key), value, textFromKey(entry.key))
           count++
@@ -159,3 +165,20 @@ function window(text: string) {
 function labelsOf(object: unknown): Readonly<Record<string, string>> {
   return (object as { metadata?: { labels?: Record<string, string> } }).metadata?.labels ?? {}
 }
+
+t.test('labels that clients make up are not kept', t => {
+  const configMaps = builtInResources(schemaOf()).find(one => one.resource === 'configmaps')
+  const entry = puts.find(({ key }) => key.startsWith(keyFromText('/registry/configmaps/')))
+  if (configMaps === undefined || entry === undefined) throw new Error('no ConfigMap is recorded')
+  const reader = recordedReader(configMaps, [], true)
+  t.equal(reader.read(entry), undefined)
+  const collect = collector()
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let i = 0; i < 100_000; i++) reader.label(`${i}`.padEnd(200, 'x'))
+  collect()
+  const grown = process.memoryUsage().heapUsed - before
+  t.ok(grown < 5 * 1024 ** 2, `${grown} bytes, and 20 MB were asked for`)
+  t.equal(reader.label('none'), undefined, 'the reader is still there')
+  t.end()
+})

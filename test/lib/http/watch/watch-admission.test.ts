@@ -182,6 +182,7 @@ t.test('a selection of few among many objects is looked for once, and gives way'
       return undefined
     },
     label: () => (reads.length % count === 2_900 ? 'b' : undefined),
+    eachLabel: take => take('a'),
     field: () => '',
   })
   const nothing = { concerns: () => false }
