@@ -14,6 +14,7 @@ import { startEmbeddedEtcd } from '../lib/commands/embedded-etcd.ts'
 import type { Client } from '../lib/etcd/client.ts'
 import { systemClock } from '../lib/ops/system.ts'
 import { ask } from './support/http/served.ts'
+import { programFlags } from './support/program/program-flags.ts'
 import { createGuard } from './support/upstream/guard.ts'
 import { identity } from './support/upstream/reviews.ts'
 import type { Binding } from './support/upstream/rules.ts'
@@ -84,6 +85,7 @@ t.test('secrets come out nowhere but in the answers to those who may read them',
   const child = spawn(
     process.execPath,
     [
+      ...programFlags(),
       '.',
       'serve',
       '--listen',

@@ -65,6 +65,14 @@ export const storeBench: Bench = {
   },
 }
 
+/** What both trees answer, without the rest of the bench: its hash again. */
+export async function answersOf(size: BenchOptions['size']): Promise<string> {
+  const { sizes, ...rest } = size === 'full' ? full : small
+  const hashes: string[] = []
+  for (const keys of sizes) hashes.push((await measureRounds({ size: keys, ...rest })).hash)
+  return hashes.join(' ')
+}
+
 async function measureSize(size: number, { held, rounds, batches }: Sizes): Promise<SizeResult> {
   const memory = {
     ours: await measureMemory('store', size),

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import t from 'tap'
 import { keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 
 const history = 'test/golden/data/1.36/history.jsonl.gz'
 
@@ -18,6 +19,7 @@ async function addressOf(child: ChildProcess): Promise<string> {
 
 t.test('the embedded etcd serves a recorded history until it is told to stop', async t => {
   const args = [
+    ...programFlags(),
     '.',
     'serve',
     '--etcd',

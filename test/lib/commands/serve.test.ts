@@ -7,6 +7,7 @@ import { CacheError } from '../../../lib/base/errors.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import { runnerOf } from '../../../lib/commands/run.ts'
 import { load } from '../../../lib/config/load.ts'
+import { programFlags } from '../../support/program/program-flags.ts'
 import { startProgram } from '../../support/program/program.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
 
@@ -100,6 +101,7 @@ t.test('serve mirrors an etcd that is there', async t => {
   const child: ChildProcess = spawn(
     process.execPath,
     [
+      ...programFlags(),
       '.',
       'serve',
       '--listen',

@@ -48,14 +48,21 @@ t.test('threads ask once who a caller is and what the caller may do', async t =>
   t.same(new Set(await statuses('nobody-token')), new Set([401]))
 })
 
+const adminPort = await freePort()
+const threads: number[] = []
+let log = ''
+const args = ['--generate=pods=3', '--threads=2', '--fault=error,code=503,times=3']
+const { port, send } = await startProgram(
+  t,
+  [...args, `--admin-listen=http://127.0.0.1:${adminPort}`],
+  {
+    module: new URL('../../support/program/mortal-thread.js', import.meta.url),
+    onMessage: message => threads.push((message as BirthMessage).born),
+    onLog: text => (log += text),
+  },
+)
+
 t.test('faults on purpose are those of all threads together', async t => {
-  const adminPort = await freePort()
-  const { port } = await startProgram(t, [
-    '--generate=pods=3',
-    '--threads=2',
-    `--admin-listen=http://127.0.0.1:${adminPort}`,
-    '--fault=error,code=503,times=3',
-  ])
   const answers = async (): Promise<number[]> => {
     const lists = Array.from({ length: 12 }, () => ask(port, { path: '/api/v1/pods' }))
     return (await Promise.all(lists)).map(({ status }) => status)
@@ -75,18 +82,12 @@ t.test('faults on purpose are those of all threads together', async t => {
   const { body: metrics } = await ask(adminPort, { path: '/metrics' })
   const line = /^watchglass_injected_faults_total\{fault="error"\} (\d+)$/m.exec(metrics.toString())
   t.equal(Number(line?.[1]), first + 12)
+  const none = await ask(adminPort, { method: 'PUT', path: '/faults', body: '' })
+  t.same(JSON.parse(none.body.toString()), { faults: [] })
+  t.same(new Set(await answers()), new Set([200]))
 })
 
 t.test('a thread that dies is logged, its watches end, and another takes its place', async t => {
-  const adminPort = await freePort()
-  const threads: number[] = []
-  let log = ''
-  const args = ['--generate=pods=3', '--threads=2', `--admin-listen=http://127.0.0.1:${adminPort}`]
-  const { port, send } = await startProgram(t, args, {
-    module: new URL('../../support/program/mortal-thread.js', import.meta.url),
-    onMessage: message => threads.push((message as BirthMessage).born),
-    onLog: text => (log += text),
-  })
   t.equal(threads.length, 2)
   const watches = await Promise.all(Array.from({ length: 16 }, () => openWatch(port)))
   t.teardown(() => watches.forEach(watch => watch.end()))
