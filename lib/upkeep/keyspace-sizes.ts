@@ -2,6 +2,7 @@
 
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { type Key, prefixRange } from '../base/keys.ts'
+import { Slice } from '../base/slice.ts'
 import { repeat } from '../base/timers.ts'
 import type { Batch, KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
@@ -17,8 +18,10 @@ export interface KeyspaceSizesOptions {
 /** An entry's object, its key, and its share of the tree: bench/store, at 1,000,000 keys. */
 const entryBytes = 240
 const intervalMs = 1_000
-/** Counting gives way after this many entries, which take less than a millisecond. */
-const sliceEntries = 10_000
+/** Counting looks at the clock after this many entries. */
+const lookEntries = 256
+/** It is in no hurry. */
+const sliceMs = 2
 
 export class KeyspaceSizes implements Follower {
   readonly #options: KeyspaceSizesOptions
@@ -81,11 +84,12 @@ export class KeyspaceSizes implements Follower {
     const store = storeOf(keyspace)
     this.#bytes.set(keyspace, 0)
     if (store === undefined) return
+    const slice = new Slice(clock, sliceMs)
     let bytes = 0
     let entries = 0
     for (const entry of store.latest().iterate(prefixRange(keyspace))) {
       bytes += this.#weightOf(entry)
-      if (++entries % sliceEntries === 0) await clock.yield()
+      if (++entries % lookEntries === 0 && slice.isOver) await slice.next()
     }
     this.#bytes.set(keyspace, this.bytesOf(keyspace) + bytes)
   }

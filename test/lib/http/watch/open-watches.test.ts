@@ -182,8 +182,8 @@ t.test(
     t.equal(told(slow.exchange).length, 1)
     const position = slow.connection.watcher?.position ?? 0
     t.ok(
-      position > 15 && position < 25,
-      `20 objects of 3,000 bytes wait, up to revision ${position}`,
+      position > 8 && position < 13,
+      `10 objects of 3,000 bytes wait, up to revision ${position}`,
     )
     slow.exchange.drain()
     await settle()
@@ -193,7 +193,7 @@ t.test(
 )
 
 for (const version of ['1.1', '2'] as const) {
-  const [objectBytes, pieceBytes] = [10_000, 64 * 1024]
+  const [objectBytes, pieceBytes] = [10_000, 32 * 1024]
   const name = `between two of its client's reads, a watch over HTTP/${version} writes ${pieceBytes} bytes at most`
   t.test(name, async t => {
     const world = new WatchWorld()
