@@ -54,7 +54,7 @@ t.test('with an upstream every answer is byte for byte the recorded one', async 
   const proxied = await startProxied(t, {
     access: { mode: 'delegate' },
     token: async () => 'golden-admin-token',
-    service: { clock },
+    service: { clock, isKept: undefined },
     upstream: { service: { clock } },
   })
   const { upstream, client, service } = proxied

@@ -64,7 +64,7 @@ export async function fuzz(
       void findings.push(`${message} ${JSON.stringify(fields)}`),
   }
   const service = await startFront(client, { url: tap.url } as TestUpstream, {
-    service: { logger },
+    service: { logger, isKept: undefined },
   })
   t.teardown(async () => {
     await service.stop()

@@ -17,9 +17,6 @@ export interface Lying extends Proxied {
   readonly logged: string[]
 }
 
-/** What its tests are about; of all else, every test would ask as many questions. */
-const kept = /\/(?:configmaps|pods|podtemplates|deployments|things|customresourcedefinitions)\//
-
 export async function startLying(
   t: Test,
   objects: readonly (readonly [string, unknown])[],
@@ -35,11 +32,7 @@ export async function startLying(
   t.teardown(() => agent.destroy())
   const proxied = await startProxied(t, {
     objects,
-    service: {
-      logger,
-      adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-      isKept: prefix => kept.test(prefix),
-    },
+    service: { logger, adminListen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
     upstream: {
       before: async request => {
         const isRead = request.method === 'GET' && !request.url.includes('watch=')

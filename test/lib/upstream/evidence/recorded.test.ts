@@ -27,6 +27,7 @@ async function startRecorded(t: Test, version: string): Promise<Recorded> {
   let count = 0
   const answers = recordedBefore(recording, () => proxied?.upstream.service.port)
   proxied = await startProxied(t, {
+    service: { isKept: undefined },
     upstream: {
       service: { schema: schemaOf('1.34') },
       minor: version,
