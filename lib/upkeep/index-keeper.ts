@@ -147,6 +147,8 @@ export class IndexKeeper implements Follower {
       await slice.next()
     }
     this.#building.delete(store)
+    // Those who have waited go on in a turn of their own.
+    await slice.next()
     this.#wake()
   }
 
