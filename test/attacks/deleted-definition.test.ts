@@ -25,7 +25,7 @@ const definition = {
 
 t.test('watches tell of each object that goes with its definition', async t => {
   const crds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
-  const door = await startDoor(t, { objects: [[crds, definition]] })
+  const door = await startDoor(t, { objects: [[crds, definition]], mirrorsAll: true })
   const write = { ...admin, 'content-type': 'application/json' }
   const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'w' } }
   const body = JSON.stringify(widget)

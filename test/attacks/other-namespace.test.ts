@@ -48,6 +48,7 @@ const alice: Binding = {
 
 t.test('an object named as a namespace is not read as if it lay there', async t => {
   const door = await startDoor(t, {
+    mirrorsAll: true,
     users: [['alice', identity('alice')]],
     bindings: [alice],
     objects: [['/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition]],

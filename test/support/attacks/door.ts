@@ -35,6 +35,8 @@ export interface DoorOptions {
   readonly isGuarded?: boolean | undefined
   /** The test itself looks at how it ends. */
   readonly mayFail?: boolean | undefined
+  /** It mirrors all resources. Otherwise those that most attacks ask for: of the others, it would ask the upstream again and again. */
+  readonly mirrorsAll?: boolean | undefined
   /** Who reads at first, to see that reads come from the mirror; the administrator by default; none: nobody
    *  waits for it. */
   readonly probe?: Probe | 'none' | undefined
@@ -109,6 +111,7 @@ export async function startDoor(t: Test, options: DoorOptions = {}): Promise<Doo
     `--upstream=${upstream.url}`,
     `--upstream-token-file=${tokenFile}`,
     ...(args.some(arg => arg.startsWith('--admin-listen')) ? [] : adminArgs),
+    ...(options.mirrorsAll === true ? [] : ['--cache-only=configmaps,pods,secrets,namespaces']),
     ...(isUpstreamSecure ? ['--upstream-ca=test/support/certs/ca.pem'] : []),
     ...args,
   ]
