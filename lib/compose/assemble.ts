@@ -50,6 +50,7 @@ import type { Sides } from './sides.ts'
 import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
 import { encodeStretch } from '../upkeep/stretch-encoder.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
+import { WarmUp } from '../upkeep/warm-up.ts'
 import { segmentsMaxBytes } from './shared-segments.ts'
 import type { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
@@ -132,6 +133,10 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     // The values of a face thread are in slabs of the main thread.
     options.copies === undefined ? slabs : undefined,
     indexes,
+    // With face threads this one writes no lists.
+    threads === undefined
+      ? new WarmUp({ state: () => registry.state, storeOf, clock, ready: health.ready })
+      : undefined,
     sizes,
     upstreamSide,
     health,

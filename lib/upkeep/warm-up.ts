@@ -1,0 +1,113 @@
+/** Runs what writes lists before the first list comes.
+ *
+ *  V8 begins with code that is many times as slow, so that a few objects take longer than a slice may, and optimizes it while it runs:
+ *  for a first list of 60,000 pods that took as much of the processors as half of the list itself, in each thread. So a sample of each
+ *  large resource is written as soon as the resource is there, in slices, and thrown away. */
+
+import type { Clock } from '../base/clock.ts'
+import { allKeys, type Key } from '../base/keys.ts'
+import { Slice } from '../base/slice.ts'
+import { NotExact } from '../codec/not-exact.ts'
+import { itemEncoder } from '../codec/output/list-body.ts'
+import { itemsOfRun } from '../codec/output/segments.ts'
+import type { ObjectEncoder } from '../codec/served/object-encoder.ts'
+import type { ApiState } from '../kube/api-state.ts'
+import type { LeafSlice } from '../store/btree.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { Keyspace } from '../store/keyspace.ts'
+import type { Snapshot } from '../store/snapshot.ts'
+import type { Follower } from './followers.ts'
+
+export interface WarmUpOptions {
+  readonly state: () => WarmedState
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly clock: Clock
+  /** Nothing is written before: a start has other things to do. */
+  readonly ready: Promise<void>
+  /** How many objects make a resource large. */
+  readonly minObjects?: number
+}
+
+type WarmedState = Pick<ApiState, 'encoderOf'> & {
+  readonly registry: Pick<ApiState['registry'], 'resources'>
+}
+
+/** Lists of fewer objects take some hundred milliseconds at first, whatever is done. */
+const defaultMinObjects = 10_000
+/** After 1,500 V8 still optimizes the largest functions of pods, which it does last. */
+const sampleObjects = 5_000
+/** Of stored objects: a sample of large ones is smaller. */
+const sampleMaxBytes = 24 * 1024 * 1024
+/** So few are written between two looks at the clock: the first ones take a millisecond each. */
+const objectsAtOnce = 2
+
+export class WarmUp implements Follower {
+  readonly #options: WarmUpOptions
+  readonly #begun = new Set<Key>()
+  #last: Promise<void>
+
+  constructor(options: WarmUpOptions) {
+    this.#options = options
+    this.#last = options.ready
+  }
+
+  stateChanged(keyspace: Key): void {
+    this.applied(keyspace)
+  }
+
+  reset(keyspace: Key): void {
+    this.applied(keyspace)
+  }
+
+  applied(keyspace: Key): void {
+    if (this.#begun.has(keyspace)) return
+    const { storeOf, minObjects = defaultMinObjects } = this.#options
+    const snapshot = storeOf(keyspace)?.latest()
+    if (snapshot === undefined || snapshot.size < minObjects) return
+    this.#begun.add(keyspace)
+    this.#last = this.#last.then(() => this.#run(keyspace))
+  }
+
+  async #run(keyspace: Key): Promise<void> {
+    const state = this.#options.state()
+    const snapshot = this.#options.storeOf(keyspace)?.latest()
+    const resource = state.registry.resources.find(({ storage }) => storage?.prefix === keyspace)
+    const encoder = resource && state.encoderOf(resource)
+    if (snapshot === undefined || encoder === undefined || encoder instanceof NotExact) return
+    await this.#write(encoder, snapshot, 'json')
+    if (encoder.kind.custom === undefined) await this.#write(encoder, snapshot, 'protobuf')
+  }
+
+  async #write(
+    encoder: ObjectEncoder,
+    snapshot: Snapshot,
+    encoding: 'json' | 'protobuf',
+  ): Promise<void> {
+    const { clock } = this.#options
+    const shown = { encoding, rendering: 'object', renderingVersion: 'v1' } as const
+    await encoder.prepare(shown, clock)
+    const perItem = itemEncoder(encoder, { ...shown, includeObject: 'None', now: 0 })
+    const slice = new Slice(clock)
+    for (const { entries, from, to } of sampleOf(snapshot)) {
+      for (let i = from; i < to; i += objectsAtOnce) {
+        const end = Math.min(i + objectsAtOnce, to)
+        const written = itemsOfRun({ entries, from: i, to: end, leaf: undefined }, perItem, {})
+        if (written instanceof NotExact) break
+        if (slice.isOver) await slice.next()
+      }
+    }
+  }
+}
+
+/** Leaves from all over the snapshot. */
+function* sampleOf(snapshot: Snapshot): Generator<LeafSlice<KeyValue>, void, undefined> {
+  const every = Math.ceil(snapshot.size / sampleObjects)
+  let leaves = 0
+  let bytes = 0
+  for (const leaf of snapshot.leaves(allKeys)) {
+    if (leaves++ % every > 0) continue
+    for (let i = leaf.from; i < leaf.to; i++) bytes += leaf.entries[i]!.valueLength
+    if (bytes > sampleMaxBytes) return
+    yield leaf
+  }
+}

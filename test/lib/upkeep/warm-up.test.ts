@@ -1,0 +1,77 @@
+import t from 'tap'
+import { keyFromText } from '../../../lib/base/keys.ts'
+import { revision } from '../../../lib/base/revision.ts'
+import { schemaOf } from '../../../lib/codec/schema/schema.ts'
+import { ObjectEncoder, type ObjectOptions } from '../../../lib/codec/served/object-encoder.ts'
+import type { ByteWriter } from '../../../lib/codec/output/byte-writer.ts'
+import type { NotExact } from '../../../lib/codec/not-exact.ts'
+import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
+import type { KeyValue } from '../../../lib/store/event.ts'
+import { Keyspace } from '../../../lib/store/keyspace.ts'
+import { WarmUp } from '../../../lib/upkeep/warm-up.ts'
+import { FakeClock } from '../../support/fake-clock.ts'
+import { configMap, configMaps, entryOf } from '../../support/kube/outputs.ts'
+
+/** Every object takes as long as a slice may. */
+class SlowClock extends FakeClock {
+  yields = 0
+  #looks = 0
+  override monotonicMs(): number {
+    return 4 * this.#looks++
+  }
+  override yield(): Promise<void> {
+    this.yields++
+    return super.yield()
+  }
+}
+
+class NotingEncoder extends ObjectEncoder {
+  readonly written: string[] = []
+  override append(out: ByteWriter, object: KeyValue, options: ObjectOptions): NotExact | undefined {
+    this.written.push(`${options.shown.encoding} ${object.modRevision}`)
+    return super.append(out, object, options)
+  }
+}
+
+const name = keyFromText('/registry/configmaps/')
+
+function warmUpOf(entries: readonly KeyValue[], minObjects: number) {
+  const store = new Keyspace({ maxBatches: 1_000, maxAgeMs: 1e9, maxBytes: 1e9 })
+  const sorted = [...entries].sort((a, b) => (a.key < b.key ? -1 : 1))
+  store.restore(sorted, revision(1_000))
+  const encoder = new NotingEncoder(configMaps, undefined)
+  const resources = builtInResources(schemaOf(), '/registry')
+  const clock = new SlowClock()
+  const state = { registry: { resources }, encoderOf: () => encoder }
+  const storeOf = (): Keyspace => store
+  const ready = Promise.resolve()
+  const warmUp = new WarmUp({ state: () => state, storeOf, clock, ready, minObjects })
+  return { clock, encoder, warmUp }
+}
+
+t.test('objects of a large resource are written once in both forms, in slices', async t => {
+  const entries = Array.from({ length: 40 }, (_, i) => configMap(`c${i + 10}`, {}, i + 1))
+  const { warmUp, encoder, clock } = warmUpOf(entries, 40)
+  warmUp.stateChanged(name)
+  warmUp.applied(name)
+  await clock.advance(1)
+  const all = entries.map(({ modRevision }) => modRevision)
+  const forms = ['json', 'protobuf'].flatMap(form => all.map(at => `${form} ${at}`))
+  t.same(encoder.written, forms)
+  t.ok(clock.yields >= 40, `${clock.yields} turns for others`)
+})
+
+t.test('a small resource is not', async t => {
+  const { warmUp, encoder, clock } = warmUpOf([configMap('c', {}, 1)], 2)
+  warmUp.stateChanged(name)
+  await clock.advance(1)
+  t.same(encoder.written, [])
+})
+
+t.test('what cannot be shown is left out', async t => {
+  const broken = entryOf('x', Buffer.from('k8s\0broken'))
+  const { warmUp, encoder, clock } = warmUpOf([configMap('c', {}, 1), broken], 2)
+  warmUp.reset(name)
+  await clock.advance(1)
+  t.equal(encoder.written.length, 4)
+})
