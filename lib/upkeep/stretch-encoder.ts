@@ -28,6 +28,8 @@ export async function encodeStretch(
   const store = storeOf(keyspace)
   if (encoder === undefined || encoder instanceof NotExact || store === undefined) return
   await encoder.prepare(shown, clock)
+  // Another stretch may just have ended in this turn.
+  await clock.yield()
   // Tables, which show ages, are not shared.
   const perItem = itemEncoder(encoder, { ...shown, includeObject: 'None', now: 0 })
   const slice = new Slice(clock)

@@ -133,10 +133,11 @@ export class Ahead {
     }
   }
 
-  /** Looks ahead as far as the window reaches. */
+  /** Looks ahead as far as the window reaches, at a few stretches at once: looking at thousands of objects takes time, too. */
   #look(slices: Iterator<LeafSlice<KeyValue>>): void {
+    const most = 1 + this.#options.others * askedEach
     let bytes = this.#parts.reduce((sum, part) => sum + part.bytes, 0)
-    while (bytes < windowBytes) {
+    for (let looked = 0; looked < most && bytes < windowBytes; looked++) {
       const part = this.#partOf(slices)
       if (part === undefined) return
       this.#parts.push(part)

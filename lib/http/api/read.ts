@@ -284,6 +284,8 @@ async function answerList(
     content.type === 'slices'
       ? aheadOf({ ...shown, plan, slices: content.slices, items, pace, isOver }, services)
       : undefined
+  // What leads here has taken its time, and the beginning takes a slice.
+  if (ahead !== undefined) await pace.yield()
   const contents = {
     meta,
     runs: ahead?.runs ?? runsOf(page),
