@@ -90,10 +90,10 @@ function reportOf(kept: readonly Turn[], pauses: readonly Span[], turns: number)
   }
 }
 
-/** For how long the main thread has had a processor, in all. Where the kernel does not say, all the time is taken as ours. */
+/** For how long this thread has had a processor, in all. Where the kernel does not say, all the time is taken as ours. */
 function ranMs(): number {
   try {
-    const [nanoseconds = ''] = readFileSync('/proc/self/schedstat', 'latin1').split(' ')
+    const [nanoseconds = ''] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')
     return Number(nanoseconds) / 1e6
   } catch {
     return performance.now()

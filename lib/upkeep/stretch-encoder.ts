@@ -17,6 +17,9 @@ export interface StretchEncoderOptions {
   readonly clock: Clock
 }
 
+/** Shorter than usual: meanwhile all processors may be busy, so that what this thread serves waits twice as long. */
+const sliceMs = 2
+
 /** Encodes what is there, and tells all threads of it. An object that is not exact ends it: the list finds that out itself. */
 export async function encodeStretch(
   { keyspace, resource, shown, start, end }: Stretch,
@@ -32,7 +35,7 @@ export async function encodeStretch(
   await clock.yield()
   // Tables, which show ages, are not shared.
   const perItem = itemEncoder(encoder, { ...shown, includeObject: 'None', now: 0 })
-  const slice = new Slice(clock)
+  const slice = new Slice(clock, sliceMs)
   for (const run of store.latest().leaves({ start, end })) {
     const isWhole = run.from === 0 && run.to === run.size
     if (isWhole && itemsOfRun(run, perItem, { shared }) instanceof NotExact) break

@@ -59,6 +59,8 @@ const stretchBytes = 768 * 1024
 const windowBytes = 12 * 1024 * 1024
 /** What another thread is asked at once, so that it need not wait for the next. */
 const askedEach = 2
+/** Shorter than usual: all processors may be busy with this list. */
+const sliceMs = 2
 /** So long another thread is waited for, when there is nothing left to encode here. */
 const lateMs = 50
 /** Threads that were late so often are asked no more. */
@@ -85,7 +87,7 @@ export class Ahead {
     const awaited = this.#awaited
     if (awaited === undefined) return
     const { clock } = this.#options
-    const slice = new Slice(clock)
+    const slice = new Slice(clock, sliceMs)
     while (awaited.state === 'asked') {
       if (!this.#encodeOne()) await this.#done(awaited)
       else if (slice.isOver) await slice.next()
