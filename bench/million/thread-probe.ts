@@ -1,11 +1,14 @@
 /** Imported into the measured program, and so into each of its threads: times the turns of their event loops while the parent wants it to. */
 
 import '../list/with-parent.ts'
+import { readFileSync } from 'node:fs'
 import { BroadcastChannel, isMainThread } from 'node:worker_threads'
 import { measureTurns, type TurnReport } from '../mirror/turns.ts'
 
 export interface ThreadReport extends TurnReport {
   readonly isMain: boolean
+  /** For how long the thread had something to do, but no processor: others had them all. */
+  readonly queuedMs: number
 }
 
 type News = 'begin' | 'end' | ThreadReport
@@ -22,7 +25,20 @@ function take(order: 'begin' | 'end'): void {
     return
   }
   const task = (): Promise<void> => new Promise(resolve => (end = resolve))
-  void measureTurns(task, everyMs).then(report => tell({ ...report, isMain: isMainThread }))
+  const beforeMs = queuedMs()
+  void measureTurns(task, everyMs).then(report =>
+    tell({ ...report, isMain: isMainThread, queuedMs: queuedMs() - beforeMs }),
+  )
+}
+
+/** Of this thread, since it began; 0 where the kernel does not say. */
+function queuedMs(): number {
+  try {
+    const [, nanoseconds = ''] = readFileSync('/proc/thread-self/schedstat', 'latin1').split(' ')
+    return Number(nanoseconds) / 1e6
+  } catch {
+    return 0
+  }
 }
 
 function tell(report: ThreadReport): void {
