@@ -50,7 +50,7 @@ import type { Sides } from './sides.ts'
 import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
 import { encodeStretch } from '../upkeep/stretch-encoder.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
-import { WarmUp } from '../upkeep/warm-up.ts'
+import { WarmUp, type WarmUpOptions } from '../upkeep/warm-up.ts'
 import { segmentsMaxBytes } from './shared-segments.ts'
 import type { Threads } from './threads.ts'
 import type { UpstreamSide } from './upstream-side.ts'
@@ -133,10 +133,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     // The values of a face thread are in slabs of the main thread.
     options.copies === undefined ? slabs : undefined,
     indexes,
-    // With face threads this one writes no lists.
-    threads === undefined
-      ? new WarmUp({ state: () => registry.state, storeOf, clock, ready: health.ready })
-      : undefined,
+    warmUpOf(options, { registry, storeOf, clock, health }),
     sizes,
     upstreamSide,
     health,
@@ -154,6 +151,16 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
+}
+
+/** None in front of face threads: they write the lists. */
+function warmUpOf(
+  { threads }: ServiceOptions,
+  parts: Pick<ServiceParts, 'registry' | 'health'> & Pick<WarmUpOptions, 'storeOf' | 'clock'>,
+): WarmUp | undefined {
+  if (threads !== undefined) return undefined
+  const { registry, health, storeOf, clock } = parts
+  return new WarmUp({ state: () => registry.state, ready: health.ready, storeOf, clock })
 }
 
 /** Encoded objects, what lets go of them, and what counts the contents of keyspaces. */
