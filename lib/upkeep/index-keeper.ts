@@ -140,7 +140,10 @@ export class IndexKeeper implements Follower {
   }
 
   async #buildAll(store: Keyspace): Promise<void> {
-    const slice = new Slice(this.#options.clock)
+    const { clock } = this.#options
+    // Not in the turn of the request that asks for it.
+    await clock.yield()
+    const slice = new Slice(clock)
     while (store.buildIndexes(sliceEntries)) {
       if (!slice.isOver) continue
       this.#wake()
