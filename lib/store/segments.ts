@@ -40,6 +40,8 @@ export class CachedSegment {
 export interface SegmentHolder {
   /** Only `SegmentCache` touches it. */
   segments?: CachedSegment | undefined
+  /** What was found for it last among what threads share. Only the shelf of those touches it (codec/shared/shelf.ts). */
+  found?: unknown
 }
 
 /** The segments of all leaves, under one budget. `D` is what a segment is made of; one cache serves all keyspaces. */

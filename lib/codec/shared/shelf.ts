@@ -20,10 +20,16 @@ export interface ShelfOptions {
 }
 
 /** A segment, and its slot once the main thread has said it. */
-interface Held {
+class Held {
   readonly name: string
-  readonly segment: SharedSegment
-  slot: number | undefined
+  /** Undefined once it is not kept any more: leaves may remember it for longer. */
+  segment: SharedSegment | undefined
+  slot: number | undefined = undefined
+
+  constructor(name: string, segment: SharedSegment) {
+    this.name = name
+    this.segment = segment
+  }
 }
 
 /** The segments of so many leaves travel in one message. */
@@ -54,24 +60,39 @@ export class SegmentShelf implements SharedSegments {
     return this.#options.usage.room
   }
 
-  find(name: string, { entries, size }: Run): Segment | undefined {
-    const { placeOf, usage } = this.#options
+  find(name: string, run: Run): Segment | undefined {
+    const held = this.#foundLast(name, run) ?? this.#look(name, run)
+    if (held?.slot !== undefined) this.#options.usage.use(held.slot)
+    return held?.segment
+  }
+
+  /** A leaf never changes, so what was made of it once is so for ever: comparing its entries would be a sixth of a small page. */
+  #foundLast(name: string, { leaf }: Run): Held | undefined {
+    const held = leaf?.found
+    return held instanceof Held && held.name === name && held.segment !== undefined
+      ? held
+      : undefined
+  }
+
+  #look(name: string, { entries, size, leaf }: Run): Held | undefined {
+    const { placeOf } = this.#options
     const first = entries[0]
     const place = first === undefined ? undefined : placeOf(first)
     if (place === undefined || size === undefined) return undefined
     const held = this.#held.get(name)?.get(place)
-    if (held === undefined || !held.segment.isOf(entries, size, placeOf)) return undefined
-    if (held.slot !== undefined) usage.use(held.slot)
-    return held.segment
+    if (held?.segment?.isOf(entries, size, placeOf) !== true) return undefined
+    if (leaf !== undefined) leaf.found = held
+    return held
   }
 
-  keep(name: string, { entries, size }: Run, { ends, bytes }: Segment): Segment | undefined {
+  keep(name: string, { entries, size, leaf }: Run, { ends, bytes }: Segment): Segment | undefined {
     if (size === undefined || size === 0) return undefined
     const identity = identityOf(entries, size, this.#options.placeOf)
     if (identity === undefined) return undefined
     const segment = SharedSegment.write(identity, ends, bytes)
-    const held: Held = { name, segment, slot: undefined }
-    this.#put(held)
+    const held = new Held(name, segment)
+    this.#put(held, segment)
+    if (leaf !== undefined) leaf.found = held
     const id = ++this.#lastId
     this.#own.set(id, held)
     if (this.#madeName !== name) this.flush()
@@ -94,7 +115,7 @@ export class SegmentShelf implements SharedSegments {
     switch (message.type) {
       case 'kept':
         for (const { slot, memory } of message.segments) {
-          this.#place({ name: message.name, segment: new SharedSegment(memory), slot }, slot)
+          this.#place(new Held(message.name, new SharedSegment(memory)), slot)
         }
         return
       case 'placed':
@@ -116,14 +137,14 @@ export class SegmentShelf implements SharedSegments {
   #place(held: Held, slot: number): void {
     held.slot = slot
     this.#bySlot.set(slot, held)
-    this.#put(held)
+    if (held.segment !== undefined) this.#put(held, held.segment)
   }
 
   /** What was there before is of other entries, or was made twice. */
-  #put(held: Held): void {
+  #put(held: Held, { firstPlace }: SharedSegment): void {
     let byPlace = this.#held.get(held.name)
     if (byPlace === undefined) this.#held.set(held.name, (byPlace = new Map()))
-    byPlace.set(held.segment.firstPlace, held)
+    byPlace.set(firstPlace, held)
   }
 
   #drop(slots: readonly number[]): void {
@@ -135,11 +156,14 @@ export class SegmentShelf implements SharedSegments {
   }
 
   #remove(held: Held): void {
-    this.#options.onReleased(held.segment.size)
-    const byPlace = this.#held.get(held.name)
-    if (byPlace?.get(held.segment.firstPlace) !== held) return
-    byPlace.delete(held.segment.firstPlace)
-    if (byPlace.size === 0) this.#held.delete(held.name)
+    const { name, segment } = held
+    if (segment === undefined) return
+    held.segment = undefined
+    this.#options.onReleased(segment.size)
+    const byPlace = this.#held.get(name)
+    if (byPlace?.get(segment.firstPlace) !== held) return
+    byPlace.delete(segment.firstPlace)
+    if (byPlace.size === 0) this.#held.delete(name)
   }
 
   #flushSoon(): void {

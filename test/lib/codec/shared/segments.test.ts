@@ -62,6 +62,8 @@ class FakeThread {
   readonly detach: () => void
   readonly tell = (message: ToShelf): void => void this.toFace.push(message)
   heldBytes = 0
+  /** Each thread has leaves of its own. */
+  readonly #leaves = new Map<string, Run>()
   later: (() => void)[] = []
 
   constructor(ledger: SegmentLedger) {
@@ -74,6 +76,14 @@ class FakeThread {
       onReleased: bytes => (this.heldBytes -= bytes),
     })
     this.detach = ledger.attach(this.tell)
+  }
+
+  /** The same leaf each time. */
+  leafRun(leaf: number, state: number): Run {
+    const name = `${leaf} ${state}`
+    const run = this.#leaves.get(name) ?? leafRun(leaf, state)
+    this.#leaves.set(name, run)
+    return run
   }
 
   /** As `itemsOfRun` does. */
@@ -171,7 +181,7 @@ t.test(
           for (const one of steps) {
             const thread = threads[one.thread]!
             if (one.type === 'list') {
-              const run = leafRun(one.leaf, one.state)
+              const run = thread.leafRun(one.leaf, one.state)
               const { bytes } = encoded(one.name, run)
               assertEqual(thread.list(one.name, run).toString(), bytes.toString(), 'the bytes')
             } else if (one.type === 'send') send(thread)
@@ -196,7 +206,11 @@ t.test(
             for (let leaf = 0; leaf < 12; leaf++) {
               for (let state = 0; state < 8; state++) {
                 const run = leafRun(leaf, state)
-                const found = threads.map(({ shelf }) => shelf.find(name, run)?.bytes.length)
+                const found = threads.flatMap(thread =>
+                  [run, thread.leafRun(leaf, state)].map(
+                    one => thread.shelf.find(name, one)?.bytes.length,
+                  ),
+                )
                 assertEqual(new Set(found).size, 1, `leaf ${leaf} in state ${state}`)
               }
             }
