@@ -119,6 +119,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   })
   const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
   const health = new ServiceHealth(mirrors, own, options.copies?.checks)
+  const onFault = faultLogger(metrics.access, logger)
   const slabs = new SlabKeeper({
     latest: () => snapshotsIn(mirrors),
     clock,
@@ -133,7 +134,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     // The values of a face thread are in slabs of the main thread.
     options.copies === undefined ? slabs : undefined,
     indexes,
-    warmUpOf(options, { registry, storeOf, clock, health }),
+    warmUpOf(options, { registry, storeOf, clock, health, onFault }),
     sizes,
     upstreamSide,
     health,
@@ -147,7 +148,6 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   const faults = createFaults(options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults, threads }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
-  const onFault = faultLogger(metrics.access, logger)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
@@ -156,11 +156,13 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
 /** None in front of face threads: they write the lists. */
 function warmUpOf(
   { threads }: ServiceOptions,
-  parts: Pick<ServiceParts, 'registry' | 'health'> & Pick<WarmUpOptions, 'storeOf' | 'clock'>,
+  parts: Pick<ServiceParts, 'registry' | 'health' | 'onFault'> &
+    Pick<WarmUpOptions, 'storeOf' | 'clock'>,
 ): WarmUp | undefined {
   if (threads !== undefined) return undefined
-  const { registry, health, storeOf, clock } = parts
-  return new WarmUp({ state: () => registry.state, ready: health.ready, storeOf, clock })
+  const { registry, health, storeOf, clock, onFault } = parts
+  const { ready } = health
+  return new WarmUp({ state: () => registry.state, ready, storeOf, clock, onFault })
 }
 
 /** Encoded objects, what lets go of them, and what counts the contents of keyspaces. */

@@ -24,6 +24,8 @@ export interface WarmUpOptions {
   readonly clock: Clock
   /** Nothing is written before: a start has other things to do. */
   readonly ready: Promise<void>
+  /** Told why a sample could not be written. Lists are served without it. */
+  readonly onFault: (error: unknown) => void
   /** How many objects make a resource large. */
   readonly minObjects?: number
 }
@@ -65,7 +67,7 @@ export class WarmUp implements Follower {
     const snapshot = storeOf(keyspace)?.latest()
     if (snapshot === undefined || snapshot.size < minObjects) return
     this.#begun.add(keyspace)
-    this.#last = this.#last.then(() => this.#run(keyspace))
+    this.#last = this.#last.then(() => this.#run(keyspace)).catch(this.#options.onFault)
   }
 
   async #run(keyspace: Key): Promise<void> {

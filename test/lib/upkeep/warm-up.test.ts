@@ -27,7 +27,9 @@ class SlowClock extends FakeClock {
 
 class NotingEncoder extends ObjectEncoder {
   readonly written: string[] = []
+  fault: Error | undefined
   override append(out: ByteWriter, object: KeyValue, options: ObjectOptions): NotExact | undefined {
+    if (this.fault !== undefined) throw this.fault
     this.written.push(`${options.shown.encoding} ${object.modRevision}`)
     return super.append(out, object, options)
   }
@@ -45,8 +47,10 @@ function warmUpOf(entries: readonly KeyValue[], minObjects: number) {
   const state = { registry: { resources }, encoderOf: () => encoder }
   const storeOf = (): Keyspace => store
   const ready = Promise.resolve()
-  const warmUp = new WarmUp({ state: () => state, storeOf, clock, ready, minObjects })
-  return { clock, encoder, warmUp }
+  const faults: unknown[] = []
+  const onFault = (error: unknown): void => void faults.push(error)
+  const warmUp = new WarmUp({ state: () => state, storeOf, clock, ready, onFault, minObjects })
+  return { clock, encoder, warmUp, faults }
 }
 
 t.test('objects of a large resource are written once in both forms, in slices', async t => {
@@ -75,3 +79,18 @@ t.test('what cannot be shown is left out', async t => {
   await clock.advance(1)
   t.equal(encoder.written.length, 4)
 })
+
+t.test(
+  'a mistake of ours in the sample of one resource is said, and the next one is written',
+  async t => {
+    const { warmUp, encoder, clock, faults } = warmUpOf([configMap('c', {}, 1)], 1)
+    const fault = (encoder.fault = new Error('no such field'))
+    warmUp.reset(name)
+    await clock.advance(1)
+    t.same(faults, [fault])
+    encoder.fault = undefined
+    warmUp.reset(keyFromText('/registry/secrets/'))
+    await clock.advance(1)
+    t.same(faults, [fault])
+  },
+)
