@@ -22,10 +22,13 @@ interface RecordedList {
   readonly headers: Record<string, string>
 }
 
+const answersOf = new WeakMap<Recording, RecordedAnswers>()
+
 /** Answers the questions of the evidence from a recording: what was not recorded is left to a service of ours that writes as the recorded
  *  server does, once it has a port. It also says which objects there are. */
 export function recordedBefore(recording: Recording, portOf: () => number | undefined): Before {
-  const recorded = new RecordedAnswers(recording)
+  const recorded = answersOf.get(recording) ?? new RecordedAnswers(recording)
+  answersOf.set(recording, recorded)
   return async ({ url, headers }) => {
     const port = portOf()
     if (port === undefined || !url.includes('resourceVersionMatch=Exact')) return undefined

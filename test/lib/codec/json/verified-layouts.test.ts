@@ -91,7 +91,7 @@ t.test('an object is served the same whatever was served before it', async () =>
           }
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: 1500 },
     )
   }
 })

@@ -35,6 +35,8 @@ const lines = gunzipSync(readFileSync(file))
   .map(line => JSON.parse(line) as Line)
 const last = Math.max(...lines.map(line => line.rev))
 
+const texts = new Map(lines.map(line => [line, textOfLine(line)]))
+
 /** The state at a revision, from the file alone: one text for each key. */
 function stateAt(at: number): string[] {
   const state = new Map<string, Line>()
@@ -43,7 +45,7 @@ function stateAt(at: number): string[] {
     if (line.type === 'put') state.set(line.key, line)
     else state.delete(line.key)
   }
-  return [...state.values()].map(textOfLine).sort()
+  return [...state.values()].map(line => texts.get(line) ?? '').sort()
 }
 
 function textOfLine(line: Line): string {
