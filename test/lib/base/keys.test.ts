@@ -13,7 +13,7 @@ import {
   singleKey,
   textFromKey,
 } from '../../../lib/base/keys.ts'
-import { anyCharacter } from '../../support/any-character.ts'
+import { anyCharacter } from '../../support/kube/any-character.ts'
 
 const bytes = fc.uint8Array({ maxLength: 12 })
 

@@ -8,7 +8,7 @@ import {
   goParseUint,
   goQuote,
 } from '../../../lib/go/text.ts'
-import { anyCharacter } from '../../support/any-character.ts'
+import { anyCharacter } from '../../support/kube/any-character.ts'
 
 t.test('quoted texts are those of %q', async t => {
   const cases: readonly (readonly [string, string])[] = [

@@ -10,7 +10,7 @@ import {
   startKey,
 } from '../../../lib/kube/continuation.ts'
 import { refusalOf } from '../../support/kube/kube-builders.ts'
-import { anyCharacter } from '../../support/any-character.ts'
+import { anyCharacter } from '../../support/kube/any-character.ts'
 
 const prefix = keyFromText('/registry/configmaps/shop/')
 

@@ -9,7 +9,7 @@ import { parseLabelSelector } from '../../../lib/kube/selectors/label-selector.t
 import { parseTarget } from '../../../lib/kube/request/request.ts'
 import { statusFromError, statusJson } from '../../../lib/kube/status.ts'
 import { answer, registryAt, storeAt } from '../../support/kube/kube-golden.ts'
-import { anyCharacter } from '../../support/any-character.ts'
+import { anyCharacter } from '../../support/kube/any-character.ts'
 
 const registry = registryAt(708)
 const store = storeAt(708, 500)

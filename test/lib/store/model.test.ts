@@ -8,7 +8,7 @@ import { type Key, keyFromBytes, keyFromText } from '../../../lib/base/keys.ts'
 import { StoreScenario } from '../../support/store/store-scenario.ts'
 import { operations } from '../../support/store/store-operations.ts'
 import { effort } from '../../support/effort.ts'
-import { anyCharacter } from '../../support/any-character.ts'
+import { anyCharacter } from '../../support/kube/any-character.ts'
 
 const operationsMin = 12_000 * effort
 

@@ -5,7 +5,7 @@ import t from 'tap'
 import { type CborType, cborFromJson } from '../../../../lib/codec/output/cbor.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { anyCharacter } from '../../../support/any-character.ts'
+import { anyCharacter } from '../../../support/kube/any-character.ts'
 
 function cbor(json: string, type?: CborType): string {
   const written = cborFromJson(Buffer.from(json), type, 'bare')

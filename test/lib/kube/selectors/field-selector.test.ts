@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { parseFieldSelector, resolveFields } from '../../../../lib/kube/selectors/field-selector.ts'
 import { builtIn, refusalOf } from '../../../support/kube/kube-builders.ts'
-import { anyCharacter } from '../../../support/any-character.ts'
+import { anyCharacter } from '../../../support/kube/any-character.ts'
 
 t.test('terms are read with their escapes', async t => {
   const { requirements } = parseFieldSelector('b!=2,a=x\\=y\\,z\\\\,,c==,=,!=')
