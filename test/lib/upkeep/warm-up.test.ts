@@ -91,6 +91,7 @@ t.test(
     encoder.fault = undefined
     warmUp.reset(keyFromText('/registry/secrets/'))
     await clock.advance(1)
+    t.equal(encoder.written.length, 2)
     t.same(faults, [fault])
   },
 )
