@@ -87,15 +87,15 @@ function pause(ms: number): Promise<void> {
   return new Promise<void>(resolve => systemClock.setTimer(ms, resolve))
 }
 
-/** Waits until nothing more is compared. */
+/** Waits until nothing more is compared. On a busy machine a comparison may take as long as one of these looks. */
 async function settled({ service }: Mixed): Promise<void> {
   let before = -1
-  for (;;) {
+  for (let same = 0; same < 4;) {
     const { comparisons, forms } = service.evidence!.figures
     const now = Object.values(comparisons).reduce((sum, count) => sum + count, 0)
-    if (now === before && forms.proven > 10) return
+    same = now === before && forms.proven > 10 ? same + 1 : 0
     before = now
-    await pause(500)
+    await pause(250)
   }
 }
 
