@@ -146,11 +146,13 @@ async function measure(endpoint: string, threads: number, atOnce: number): Promi
 async function turnsOf(program: Program, threads: number): Promise<ThreadReport[]> {
   const reports: ThreadReport[] = []
   const all = threads === 1 ? 1 : threads + 1
-  program.process.send('end')
-  while (reports.length < all) {
-    const [report] = (await once(program.process, 'message')) as [ThreadReport]
-    reports.push(report)
-  }
+  // Several may come at once.
+  await new Promise<void>(resolve => {
+    program.process.on('message', (report: ThreadReport) => {
+      if (reports.push(report) === all) resolve()
+    })
+    program.process.send('end')
+  })
   return reports.filter(({ isMain }) => isMain === (threads === 1))
 }
 
