@@ -1,6 +1,7 @@
 /** What kube-apiserver does to a custom resource that is written, by its definition: prunes what the schema does not describe, fills in
  *  defaults, and checks everything that does not need an evaluation of CEL. */
 
+import type { Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
 import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
 import {
@@ -38,7 +39,11 @@ export interface CustomRules {
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
   /** What is wrong with an object: a new one if there is no `old` one. */
-  validate(object: JsonObject, old: JsonObject | undefined, subresource: string): FieldError[]
+  validate(
+    object: JsonObject,
+    old: JsonObject | undefined,
+    subresource: string,
+  ): Steps<FieldError[]>
 }
 
 const rulesByDefinition = new WeakMap<WriteDefinition, CustomRules>()
@@ -112,10 +117,15 @@ class DefinedRules implements CustomRules {
     putBack(object, rest)
   }
 
-  validate(object: JsonObject, old: JsonObject | undefined, subresource: string): FieldError[] {
+  *validate(
+    object: JsonObject,
+    old: JsonObject | undefined,
+    subresource: string,
+  ): Steps<FieldError[]> {
     const errors: FieldError[] = []
     // Errors show objects with their members in order.
     const place = new Place(sortTree(object), '', errors)
+    yield
     const metadata = place.in('metadata')
     const { isNamespaced } = this.#kind
     const before = new Place(old?.get('metadata'), 'metadata', [])
@@ -124,11 +134,12 @@ class DefinedRules implements CustomRules {
     if (old === undefined) checkObjectMeta(metadata, { isNamespaced, name: dnsSubdomain })
     else checkObjectMetaUpdate(metadata, before)
     if (subresource === 'status') {
-      this.#checkStatus(place, old)
+      yield* this.#checkStatus(place, old)
       return errors
     }
     if (this.#schema !== undefined) {
       appendAll(errors, schemaErrors(object, this.#schema, '', this.#correlated(object, old)))
+      yield
     }
     const { scale, schema } = this.#definition
     if (scale !== undefined) {
@@ -136,7 +147,8 @@ class DefinedRules implements CustomRules {
       checkScaleStatus(place, scale)
     }
     checkEmbedded(place, schema)
-    this.#checkLists(place, old)
+    yield
+    yield* this.#checkLists(place, old)
     this.#addBlocked(errors)
     return errors
   }
@@ -150,7 +162,7 @@ class DefinedRules implements CustomRules {
     return isKind && isVersion
   }
 
-  #checkStatus(place: Place, old: JsonObject | undefined): void {
+  *#checkStatus(place: Place, old: JsonObject | undefined): Steps<void> {
     const { errors } = place
     const status = place.in('status')
     if (status.value !== undefined && this.#statusSchema !== undefined) {
@@ -158,17 +170,19 @@ class DefinedRules implements CustomRules {
       appendAll(errors, schemaErrors(status.value, this.#statusSchema, 'status', before))
     }
     if (this.#definition.scale !== undefined) checkScaleStatus(place, this.#definition.scale)
-    this.#checkLists(place, old)
+    yield
+    yield* this.#checkLists(place, old)
     this.#addBlocked(errors)
   }
 
   /** Repeated items may stay where there were some before. */
-  #checkLists(place: Place, old: JsonObject | undefined): void {
+  *#checkLists(place: Place, old: JsonObject | undefined): Steps<void> {
     const { schema } = this.#definition
     if (old !== undefined) {
       const before = new Place(old, '', [])
       checkListTypes(before, schema)
       if (before.errors.length > 0) return
+      yield
     }
     checkListTypes(place, schema)
   }

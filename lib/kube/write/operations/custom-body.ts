@@ -20,7 +20,10 @@ import type { WriteKind } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
 
 /** Decodes an object of a custom kind. */
-export function decodeCustom(session: WriteSession, request: DecodeRequest): DecodedBody {
+export async function decodeCustom(
+  session: WriteSession,
+  request: DecodeRequest,
+): Promise<DecodedBody> {
   const { kind } = session
   const { body, form, fieldValidation } = request
   let document: ParsedDocument
@@ -43,7 +46,9 @@ export function decodeCustom(session: WriteSession, request: DecodeRequest): Dec
   }
   const apiVersion = groupVersionText(named.group, named.version)
   const read = kindIn(session, apiVersion, named)
+  await session.giveWay()
   const strictErrors = [...parserErrors, ...repeatedMembers(document)]
+  await session.giveWay()
   if (read !== undefined) {
     try {
       appendAll(strictErrors, customRulesOf(read).prune(object))
@@ -56,6 +61,7 @@ export function decodeCustom(session: WriteSession, request: DecodeRequest): Dec
   )
   session.warn(warnings)
   if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
+  await session.giveWay()
   customRulesOf(kind).applyDefaults(object)
   return { object, warnings: [] }
 }

@@ -29,9 +29,13 @@ export function owned(
 }
 
 /** What a server-side apply makes of an object. */
-export function applied(session: WriteSession, { live, object, options }: Owned): JsonObject {
+export function applied(
+  session: WriteSession,
+  { live, object, options }: Owned,
+): Promise<JsonObject> {
   const force = options.force === true
-  return serverSideApply({ ...contextOf(session, options), force }, live, object)
+  const steps = serverSideApply({ ...contextOf(session, options), force }, live, object)
+  return inSlices(steps, session.services.clock)
 }
 
 function contextOf(session: WriteSession, options: WriteOptions): OwnershipContext {

@@ -178,7 +178,7 @@ async function applyConfiguration(
   const { value, strictErrors } = parsed
   const configuration: JsonObject = value instanceof Map ? value : new Map()
   await session.giveWay()
-  const merged = applied(session, { live, object: configuration, options })
+  const merged = await applied(session, { live, object: configuration, options })
   session.warn(
     strictErrors.length === 0 || options.fieldValidation === 'Ignore'
       ? []

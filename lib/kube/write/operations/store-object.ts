@@ -89,7 +89,7 @@ async function prepareNew(session: WriteSession, object: JsonObject): Promise<Pr
   strategyOf(session.kind, '').onCreate(object, session)
   const complete = completed(session, object)
   await session.giveWay()
-  validateCreate(session, complete)
+  await validateCreate(session, complete)
   await session.giveWay()
   const name = metaText(complete, 'name')
   return { key: session.keyOf(name), name, value: session.bytesOf(complete) }
@@ -190,9 +190,10 @@ async function prepareChange(
   keepSystemFields(object, live)
   const complete = completed(session, object)
   await session.giveWay()
-  validateUpdate(session, complete, live)
+  await validateUpdate(session, complete, live)
   await session.giveWay()
   const final = withoutNewTimestamps(live, complete)
+  await session.giveWay()
   if (isToBeDeleted(session, final, live)) {
     // It may be the same map.
     const members = [...final]

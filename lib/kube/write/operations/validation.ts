@@ -1,5 +1,6 @@
 /** Where objects are checked before they are stored. */
 
+import { inSlices } from '../../../base/slice.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { customRulesOf } from '../custom/rules.ts'
 import { type FieldError, invalidObject } from '../field-errors.ts'
@@ -10,20 +11,31 @@ import { validateBuiltIn } from '../validation/validate.ts'
 import { groupOfObject } from '../write-kind.ts'
 import type { WriteSession } from './session.ts'
 
-export function validateCreate(session: WriteSession, object: JsonObject): void {
-  check(session, object, undefined)
+export function validateCreate(session: WriteSession, object: JsonObject): Promise<void> {
+  return check(session, object, undefined)
 }
 
-export function validateUpdate(session: WriteSession, object: JsonObject, old: JsonObject): void {
-  check(session, object, old)
+export function validateUpdate(
+  session: WriteSession,
+  object: JsonObject,
+  old: JsonObject,
+): Promise<void> {
+  return check(session, object, old)
 }
 
-function check(session: WriteSession, object: JsonObject, old: JsonObject | undefined): void {
+async function check(
+  session: WriteSession,
+  object: JsonObject,
+  old: JsonObject | undefined,
+): Promise<void> {
   const { kind, subresource } = session
   const errors: readonly FieldError[] =
     kind.definition === undefined
       ? validateBuiltIn(kind, object, old, subresource)
-      : customRulesOf(kind).validate(object, old, subresource)
+      : await inSlices(
+          customRulesOf(kind).validate(object, old, subresource),
+          session.services.clock,
+        )
   if (errors.length > 0) {
     const of = { group: groupOfObject(kind), kind: kind.kind }
     throw invalidObject(of, metaText(object, 'name'), errors)

@@ -25,7 +25,7 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
   // Upstream checks in this order; in another one for updates.
   bodyFormOf(sent.contentType, session.kind)
   const options = parseWriteOptions(sent.query, 'CreateOptions')
-  const object = decode(session, sent, options)
+  const object = await decode(session, sent, options)
   wipeSystemFields(object)
   checkNamespace(object, session)
   session.warn(dropRepeatedOwners(object, false))
@@ -40,7 +40,7 @@ export async function create(session: WriteSession, sent: WriteBody): Promise<Wr
 /** PUT of an object. */
 export async function update(session: WriteSession, sent: WriteBody): Promise<Written> {
   const options = parseWriteOptions(sent.query, 'UpdateOptions')
-  const object = decode(session, sent, options)
+  const object = await decode(session, sent, options)
   checkNamespace(object, session)
   checkName(object, session)
   session.warn(dropRepeatedOwners(object, false))
@@ -61,13 +61,19 @@ export async function update(session: WriteSession, sent: WriteBody): Promise<Wr
 }
 
 /** Decodes the body of a create or an update. */
-function decode(session: WriteSession, sent: WriteBody, options: WriteOptions): JsonObject {
+async function decode(
+  session: WriteSession,
+  sent: WriteBody,
+  options: WriteOptions,
+): Promise<JsonObject> {
   const { kind } = session
   const form = bodyFormOf(sent.contentType, kind)
   const request = { body: sent.body, form, fieldValidation: options.fieldValidation }
   const { type } = kind
   const decoded: DecodedBody =
-    type === undefined ? decodeCustom(session, request) : decodeBuiltIn({ ...kind, type }, request)
+    type === undefined
+      ? await decodeCustom(session, request)
+      : decodeBuiltIn({ ...kind, type }, request)
   session.warn(decoded.warnings)
   return decoded.object
 }

@@ -1,6 +1,7 @@
 /** Objects that kubectl has applied by itself: it wrote what it applied into an annotation. When it goes over to server-side apply,
  *  it may take what the annotation says that it applied, and the annotation is kept up to date. */
 
+import type { Steps } from '../../../base/slice.ts'
 import {
   type JsonObject,
   type JsonValue,
@@ -28,23 +29,23 @@ interface ApplyResult {
 }
 
 /** Applies; if that conflicts only with fields that the annotation lists as kubectl's own, applies by force. */
-export function applyOverClientSide(
+export function* applyOverClientSide(
   {
     isKubectl,
     live,
     kind,
   }: { readonly isKubectl: boolean; readonly live: JsonObject; readonly kind: WriteKind },
-  apply: (force: boolean) => ApplyResult,
-): ApplyResult {
+  apply: (force: boolean) => Steps<ApplyResult>,
+): Steps<ApplyResult> {
   try {
-    return apply(false)
+    return yield* apply(false)
   } catch (error) {
     if (!isKubectl || !(error instanceof ApplyConflicts)) throw error
     const own = fieldsOfAnnotation(kind, live)
     if (own === undefined) throw error
     const others = error.conflicts.filter(({ path }) => !own.has(path))
     if (others.length > 0) throw new ApplyConflicts(others)
-    return apply(true)
+    return yield* apply(true)
   }
 }
 

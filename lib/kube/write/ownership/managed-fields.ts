@@ -21,8 +21,8 @@ import { type Writer, managersAfterApply, managersAfterUpdate } from './update-m
 import type { TypedObject } from './versioned-objects.ts'
 
 /** The object, which is about to replace `live` (undefined: is created), with its managers in the place of those that it came with.
- *  An object whose managers cannot be determined has none, as upstream does it. Changes none of its arguments. Each step of an object of a
- *  megabyte takes a tenth of a second. */
+ *  An object whose managers cannot be determined has none, as upstream does it. Changes none of its arguments. An object of a
+ *  megabyte takes many steps. */
 export function* updateManagedFields(
   context: OwnershipContext,
   live: JsonObject | undefined,
@@ -42,7 +42,7 @@ export function* updateManagedFields(
     yield
     const objects = { live: typedBefore, updated: typedAfter }
     const write = writeContextOf(context)
-    const managers = managersAfterUpdate(write, objects, before, writerOf(context))
+    const managers = yield* managersAfterUpdate(write, objects, before, writerOf(context))
     yield
     return withManagedFields(object, managedFieldsOf(managers))
   } catch (error) {
@@ -53,21 +53,24 @@ export function* updateManagedFields(
 
 /** The object after an apply, with its managers. It is not defaulted; what lost all its members is null. Throws the Status of a
  *  conflict, or of a configuration that cannot be applied. */
-export function serverSideApply(
+export function* serverSideApply(
   context: OwnershipContext & { readonly force: boolean },
   live: JsonObject | undefined,
   applied: JsonObject,
-): JsonObject {
+): Steps<JsonObject> {
   checkKind(context, applied)
   const before = managersBeforeApply(live)
+  yield
   const current = live ?? emptyObject(context)
   const apply: Apply = { context, current, applied, before }
   try {
-    const { object, managers } = applyOverClientSide(
+    const { object, managers } = yield* applyOverClientSide(
       { isKubectl: context.manager === kubectl, live: current, kind: context.kind },
       force => applyOnce(apply, force || context.force),
     )
+    yield
     const merged = withManagedFields(object ?? current, managedFieldsOf(managers))
+    yield
     return context.manager === kubectl ? withLastApplied(merged, applied) : merged
   } catch (error) {
     if (error instanceof ApplyConflicts) throw conflictStatus(error)
@@ -100,23 +103,26 @@ interface Apply {
   readonly before: Managers
 }
 
-function applyOnce(
+function* applyOnce(
   { context, current, applied, before }: Apply,
   isForced: boolean,
 ): ReturnType<typeof managersAfterApply> {
   const write = writeContextOf(context)
   const writer = writerOf(context)
   const live = typedLive(context, current)
+  yield
   let managers = before
   if (managers.owned.size === 0) {
     const objects = { live: typedLive(context, emptyObject(context)), updated: live }
-    managers = managersAfterUpdate(write, objects, before, { ...writer, name: beforeFirstApply })
+    const first = { ...writer, name: beforeFirstApply }
+    managers = yield* managersAfterUpdate(write, objects, before, first)
   }
   if (Array.isArray(managedFieldsIn(applied))) {
     throw badRequest('metadata.managedFields must be nil')
   }
   const objects = { live, applied: typedApplied(context, applied) }
-  return managersAfterApply(write, objects, managers, { ...writer, isForced })
+  yield
+  return yield* managersAfterApply(write, objects, managers, { ...writer, isForced })
 }
 
 function typedApplied({ kind }: OwnershipContext, applied: JsonObject): TypedObject {

@@ -1,6 +1,7 @@
 /** Who owns what after a write, and what an apply makes of an object: the core of server-side apply. Managers own fields in the
  *  version in which they wrote; objects are converted to compare them there. */
 
+import type { Steps } from '../../../base/slice.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { ApplyConflicts, conflictsOf } from './conflicts.ts'
 import { type ManagerName, type OwnedFields, managerId } from './managers.ts'
@@ -23,16 +24,17 @@ export interface WriteContext {
 }
 
 /** The owners after an object was replaced: the writer owns what changed, and nobody owns what is gone. */
-export function ownersAfterUpdate(
+export function* ownersAfterUpdate(
   context: WriteContext,
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
   before: Owned,
   manager: ManagerName,
-): Map<string, OwnedFields> {
+): Steps<Map<string, OwnedFields>> {
   const id = managerId(manager)
-  const reconciled = underSchemas(context.versions, live, before)
+  const reconciled = yield* underSchemas(context.versions, live, before)
   const writer = { id, isForced: true }
-  const { owned, comparison } = settle(context, { live, updated }, reconciled, writer)
+  const { owned, comparison } = yield* settle(context, { live, updated }, reconciled, writer)
+  yield
   const { removed, modified, added } = comparison
   const fields = (owned.get(id)?.fields ?? new FieldSet())
     .difference(removed)
@@ -53,34 +55,39 @@ export interface Applied {
 }
 
 /** The object after an apply, and its owners. Throws `ApplyConflicts` if it would change what others own and is not forced. */
-export function applyConfiguration(
+export function* applyConfiguration(
   context: WriteContext,
   { live, applied }: { readonly live: TypedObject; readonly applied: TypedObject },
   before: Owned,
   { manager, isForced }: { readonly manager: ManagerName; readonly isForced: boolean },
-): Applied {
+): Steps<Applied> {
   const { versions } = context
   const id = managerId(manager)
-  const owned = underSchemas(versions, live, before)
+  const owned = yield* underSchemas(versions, live, before)
+  yield
   const value = mergeValues(live.type, live.value, applied.value)
   const merged: TypedObject = { ...live, value: value instanceof Map ? value : new Map() }
+  yield
   const last = owned.get(id)
   const fields = context.withoutReset(fieldsOf(applied.type, applied.value), applied.apiVersion)
   owned.set(id, { manager, apiVersion: applied.apiVersion, fields })
+  yield
   const pruned = pruneApplied(versions, merged, { owned, last, apiVersion: applied.apiVersion })
-  const settled = settle(context, { live, updated: pruned }, owned, { id, isForced })
+  yield
+  const settled = yield* settle(context, { live, updated: pruned }, owned, { id, isForced })
+  yield
   const isSame = areEqual(live.value, pruned.value)
   return { object: isSame ? undefined : pruned.value, owned: settled.owned }
 }
 
 /** Removes changed fields from their owners, and deleted fields from everybody. Owners of versions that do not exist
  *  any more are dropped. */
-function settle(
+function* settle(
   context: WriteContext,
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
   before: Owned,
   writer: { readonly id: string; readonly isForced: boolean },
-): { owned: Map<string, OwnedFields>; comparison: Comparison } {
+): Steps<{ owned: Map<string, OwnedFields>; comparison: Comparison }> {
   const { versions, withoutReset } = context
   const compare = (apiVersion: string): Comparison | undefined => {
     const left = inVersion(versions, live, apiVersion)
@@ -96,6 +103,7 @@ function settle(
   const taken: OwnedFields[] = []
   for (const [id, owner] of before) {
     if (id === writer.id) continue
+    yield
     const { apiVersion, fields } = owner
     if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compare(apiVersion))
     const changes = comparisons.get(apiVersion)
@@ -103,6 +111,7 @@ function settle(
       owned.delete(id)
       continue
     }
+    yield
     const lost = fields.intersection(changes.modified.union(changes.added))
     if (!lost.isEmpty) taken.push({ ...owner, fields: lost })
     put(owned, { ...owner, fields: fields.difference(lost).difference(changes.removed) })
@@ -114,13 +123,14 @@ function settle(
 }
 
 /** The owners' fields under today's schemas. */
-function underSchemas(
+function* underSchemas(
   versions: Versions,
   live: TypedObject,
   before: Owned,
-): Map<string, OwnedFields> {
+): Steps<Map<string, OwnedFields>> {
   const owned = new Map<string, OwnedFields>()
   for (const [id, owner] of before) {
+    yield
     const object = inVersion(versions, live, owner.apiVersion)
     if (object === undefined) continue
     owned.set(id, { ...owner, fields: underType(owner.fields, object.type) })

@@ -1,6 +1,7 @@
 /** The managers after a write: the writer's new fields join what it owned before, entries of one writer are one, fields that identify
  *  the object are nobody's, and the number of updaters is bounded. */
 
+import type { Steps } from '../../../base/slice.ts'
 import { type JsonObject, compareUtf8 } from '../../../codec/json/tree.ts'
 import { type ManagerName, type Managers, type OwnedFields, managerId } from './managers.ts'
 import {
@@ -26,16 +27,16 @@ const updatersMax = 10
 const mergedUpdaters = 'ancient-changes'
 
 /** After an object was replaced. */
-export function managersAfterUpdate(
+export function* managersAfterUpdate(
   context: WriteContext,
   objects: { readonly live: TypedObject; readonly updated: TypedObject },
   before: Managers,
   writer: Writer,
-): Managers {
+): Steps<Managers> {
   const manager = managerName(writer, 'Update')
   const id = managerId(manager)
   const times = new Map(before.times)
-  const owned = ownersAfterUpdate(context, objects, before.owned, currentWrite)
+  const owned = yield* ownersAfterUpdate(context, objects, before.owned, currentWrite)
   const current = owned.get(currentId)
   owned.delete(currentId)
   const fields = current?.fields.difference(identifying)
@@ -48,16 +49,16 @@ export function managersAfterUpdate(
 }
 
 /** After an apply. The time stays if nothing changed. */
-export function managersAfterApply(
+export function* managersAfterApply(
   context: WriteContext,
   objects: { readonly live: TypedObject; readonly applied: TypedObject },
   before: Managers,
   writer: Writer & { readonly isForced: boolean },
-): { readonly object: JsonObject | undefined; readonly managers: Managers } {
+): Steps<{ readonly object: JsonObject | undefined; readonly managers: Managers }> {
   const manager = managerName(writer, 'Apply')
   const id = managerId(manager)
   const how = { manager, isForced: writer.isForced }
-  const { object, owned }: Applied = applyConfiguration(context, objects, before.owned, how)
+  const { object, owned }: Applied = yield* applyConfiguration(context, objects, before.owned, how)
   const own = owned.get(id)
   if (own !== undefined) {
     const fields = own.fields.difference(identifying)

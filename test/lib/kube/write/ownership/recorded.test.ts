@@ -88,8 +88,10 @@ function written(row: Row, live: JsonObject | undefined): JsonObject {
       object: new Map(object).set('apiVersion', apiVersion),
     }),
   }
-  if (row.applied !== undefined) return serverSideApply(context, live, treeOf(row.applied))
-  const steps = updateManagedFields(context, live, treeOf(row.updated))
+  const steps =
+    row.applied === undefined
+      ? updateManagedFields(context, live, treeOf(row.updated))
+      : serverSideApply(context, live, treeOf(row.applied))
   for (;;) {
     const { done, value } = steps.next()
     if (done === true) return value
