@@ -11,8 +11,6 @@ export interface HeapSample {
   readonly thread: number
   readonly atMs: number
   readonly bytes: number
-  /** Of the whole process. */
-  readonly rss: number
 }
 
 export const fileVariable = 'SOAK_HEAP_FILE'
@@ -28,9 +26,9 @@ if (file !== undefined) {
   const collect = collects ? (runInNewContext('gc') as () => void) : () => undefined
   setInterval(() => {
     collect()
-    const { heapUsed, external, rss } = process.memoryUsage()
-    const bytes = heapUsed + external
-    const sample: HeapSample = { thread: threadId, atMs: Date.now(), bytes, rss }
+    // What is outside of the heap shows in the size of the process. V8 also counts what has addresses only (lib/ops/released-memory.ts).
+    const bytes = process.memoryUsage().heapUsed
+    const sample: HeapSample = { thread: threadId, atMs: Date.now(), bytes }
     appendFileSync(file, `${JSON.stringify(sample)}\n`)
   }, Number(process.env[periodVariable])).unref()
 }

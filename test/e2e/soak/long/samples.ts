@@ -67,8 +67,7 @@ export class ProgramSamples {
     const heap = after(heapOf(this.#program.heapFile))
     return {
       rss: trendOf(after(this.#rss)),
-      // Also where garbage is collected each time: for a while, V8 counts memory that was let go of (lib/ops/released-memory.ts).
-      heap: trendOf(lowestOf(heap, heapParts)),
+      heap: trendOf(this.#program.isCollected ? heap : lowestOf(heap, heapParts)),
       descriptors: trendOf(after(this.#descriptors)),
     }
   }
