@@ -1,7 +1,7 @@
 /** What `npm run soak -- --minutes 30` judges by; the soak itself takes minutes and a cluster of three. */
 
 import t from 'tap'
-import { lowestOf, trendOf } from './soak/long/flatness.ts'
+import { lowestOf, sawtoothTrendOf, trendOf } from './soak/long/flatness.ts'
 
 t.test('what grows is told from what goes up and down', async t => {
   const samplesOf = (values: readonly number[]): { atMs: number; value: number }[] =>
@@ -10,6 +10,18 @@ t.test('what grows is told from what goes up and down', async t => {
   t.match(trendOf(samplesOf([100, 102, 104, 106, 108, 110])), { isFlat: false, perHour: 120 })
   t.match(trendOf(samplesOf([110, 108, 106, 104, 102, 100])), { isFlat: true })
   t.throws(() => trendOf(samplesOf([1, 2])), /2 samples/)
+})
+
+t.test('teeth of a saw are no growth, and hide none', async t => {
+  const teeth = (height: number, perSample: number): { atMs: number; value: number }[] =>
+    Array.from({ length: 120 }, (_, i) => ({
+      atMs: i * 10_000,
+      value: 400 + perSample * i + (height * (i % 110)) / 110,
+    }))
+  t.match(trendOf(teeth(70, 0)), { isFlat: false })
+  t.match(sawtoothTrendOf(teeth(70, 0)), { isFlat: true })
+  t.match(sawtoothTrendOf(teeth(70, 0.5)), { isFlat: false })
+  t.match(sawtoothTrendOf(teeth(0, 0.5)), { isFlat: false })
 })
 
 t.test('what is left after collections is the lowest of each part of the time', async t => {

@@ -10,7 +10,7 @@ export interface Trend {
   readonly perHour: number
   /** What the line grows by between the first and the last sample. */
   readonly growth: number
-  /** Two standard deviations of the samples around the line. */
+  /** What is no growth, if the line grows by less: two standard deviations of the samples around it; of a sawtooth the height. */
   readonly noise: number
   readonly isFlat: boolean
 }
@@ -38,6 +38,20 @@ export function trendOf(samples: readonly Sample[]): Trend {
   const growth = slope * (last.atMs - first.atMs)
   const isFlat = growth <= Math.max(noise, tolerated * mean)
   return { mean, perHour: slope * 3_600_000, growth, noise, isFlat }
+}
+
+/** Of a figure that goes up until garbage is collected: a line through two of its teeth grows by half of their height, and less than that lies
+ *  between it and the samples. So only what grows by more than the figure falls at once is growth. */
+export function sawtoothTrendOf(samples: readonly Sample[]): Trend {
+  const trend = trendOf(samples)
+  let highest = -Infinity
+  let fall = 0
+  for (const { value } of samples) {
+    highest = Math.max(highest, value)
+    fall = Math.max(fall, highest - value)
+  }
+  const noise = Math.max(trend.noise, fall)
+  return { ...trend, noise, isFlat: trend.isFlat || trend.growth <= noise }
 }
 
 /** The lowest sample of each of so many equal parts of the time: what is left of a figure that goes up until garbage is collected. */

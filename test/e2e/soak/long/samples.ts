@@ -3,7 +3,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { ask } from '../../../support/http/served.ts'
 import type { HeapSample } from './collect.ts'
-import { type Sample, type Trend, lowestOf, trendOf } from './flatness.ts'
+import { type Sample, type Trend, lowestOf, sawtoothTrendOf, trendOf } from './flatness.ts'
 import type { Program } from './programs.ts'
 
 const mebibyte = 1024 * 1024
@@ -65,9 +65,11 @@ export class ProgramSamples {
     const after = (samples: readonly Sample[]): Sample[] =>
       samples.filter(({ atMs }) => atMs >= fromMs)
     const heap = after(heapOf(this.#program.heapFile))
+    const { isCollected } = this.#program
+    const rss = after(this.#rss)
     return {
-      rss: trendOf(after(this.#rss)),
-      heap: trendOf(this.#program.isCollected ? heap : lowestOf(heap, heapParts)),
+      rss: isCollected ? trendOf(rss) : sawtoothTrendOf(rss),
+      heap: isCollected ? trendOf(heap) : sawtoothTrendOf(lowestOf(heap, heapParts)),
       descriptors: trendOf(after(this.#descriptors)),
     }
   }
