@@ -24,9 +24,9 @@ const { values, positionals } = parseArgs({
 const results: FileResult[] = []
 const startMs = performance.now()
 
-// Many tests wait for a server, or for time to pass: one process more than processors keeps these busy.
+// Many tests wait for a server, or for time to pass: two processes more than processors keep these busy.
 await runJobs(chosenJobs(), {
-  atOnce: availableParallelism() + 1,
+  atOnce: availableParallelism() + 2,
   onFile: result => results.push(result),
   write: text => process.stdout.write(text),
 })
