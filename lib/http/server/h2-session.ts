@@ -23,7 +23,7 @@ export function refuseSession(session: Http2Session | undefined): void {
 }
 
 /** A client that is not known may take back so many requests before it gets a response to one of them. */
-const strangerResetsMax = 10
+const strangerResetsMax = 20
 
 /** Closes a connection on which a stranger sends requests only to take them back (CVE-2023-44487): they never count as open streams, and a
  *  thousand of them fit into a packet. Of an authenticated client nghttp2 takes 1,000, and 33 more a second. */
