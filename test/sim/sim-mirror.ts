@@ -221,7 +221,9 @@ export class SimMirror {
     const mark = this.#checks.beginRead(keyspace)
     this.#began(place, 1)
     try {
-      const outcome = await place.mirrors.read(keyspace, options)
+      // What is answered at once is judged at once, as the layers above write it: this turn may bring news of a restore.
+      const answer = place.mirrors.read(keyspace, options)
+      const outcome = answer instanceof Promise ? await answer : answer
       stats.count(`${freshness.type} ${outcome.from}`)
       this.#guard(() => this.#checks.answered(keyspace, { freshness, mark }, outcome))
       await this.#goElsewhere(place, keyspace, { freshness, outcome })

@@ -76,38 +76,44 @@ export class FreshnessGate {
     return { from: 'mirror', snapshot: keyspace.store.latest(), isStale }
   }
 
-  #wait(keyspace: MirroredKeyspace, feed: GateFeed, options: ReadOptions): Promise<ReadOutcome> {
+  /** What can be decided at once is no promise: this turn may bring news of a restore before its reader goes on. */
+  #wait(
+    keyspace: MirroredKeyspace,
+    feed: GateFeed,
+    options: ReadOptions,
+  ): ReadOutcome | Promise<ReadOutcome> {
     const { clock, limits, metrics, epochs } = this.#options
-    return new Promise<ReadOutcome>((resolve, reject) => {
-      const startMs = clock.monotonicMs()
-      const { type } = options.freshness
-      const read = new PendingRead(keyspace, feed, options, {
-        sequence: this.#sequence++,
-        epoch: () => epochs.number,
-        look: this.#look,
-        settled: outcome => {
-          this.#deadlines.remove(read)
-          const waitedMs = clock.monotonicMs() - startMs
-          if (outcome instanceof CacheError) {
-            metrics.read(type, 'refused', waitedMs)
-            reject(outcome)
-          } else {
-            metrics.read(type, outcome.from, waitedMs)
-            if (outcome.from === 'mirror' && outcome.isStale) metrics.staleRead()
-            resolve(outcome)
-          }
-        },
-      })
-      if (this.#deadlines.size >= limits.waitingReadsMax) {
-        read.fail(
-          new CacheError('overloaded', `${limits.waitingReadsMax} reads are waiting already`, {
-            retryAfterMs: limits.retryAfterMs,
-          }),
-        )
-        return
-      }
+    const startMs = clock.monotonicMs()
+    const { type } = options.freshness
+    let settled: ReadOutcome | CacheError | undefined
+    let settle = (outcome: ReadOutcome | CacheError): void => void (settled = outcome)
+    const read = new PendingRead(keyspace, feed, options, {
+      sequence: this.#sequence++,
+      epoch: () => epochs.number,
+      look: this.#look,
+      settled: outcome => {
+        this.#deadlines.remove(read)
+        const waitedMs = clock.monotonicMs() - startMs
+        const isRefused = outcome instanceof CacheError
+        metrics.read(type, isRefused ? 'refused' : outcome.from, waitedMs)
+        if (!isRefused && outcome.from === 'mirror' && outcome.isStale) metrics.staleRead()
+        settle(outcome)
+      },
+    })
+    if (this.#deadlines.size >= limits.waitingReadsMax) {
+      read.fail(
+        new CacheError('overloaded', `${limits.waitingReadsMax} reads are waiting already`, {
+          retryAfterMs: limits.retryAfterMs,
+        }),
+      )
+    } else {
       this.#deadlines.add(read)
       this.#look(read)
+    }
+    if (settled instanceof CacheError) return Promise.reject(settled)
+    if (settled !== undefined) return settled
+    return new Promise((resolve, reject) => {
+      settle = outcome => (outcome instanceof CacheError ? reject(outcome) : resolve(outcome))
     })
   }
 

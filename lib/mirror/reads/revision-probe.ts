@@ -51,6 +51,10 @@ export class RevisionProbe {
   readonly #backoff: Backoff
   #next: RevisionAsker[] = []
   #running = 0
+  /** In this turn of the event loop a probe has begun at once. Others wait for its end, and share the next one: with an etcd in this process
+   *  each asker would have its own otherwise. Not even the first waits, because what is begun after sockets were read is sent only a
+   *  turn later, and in a flood of requests turns are long. */
+  #hasBegun = false
   /** A probe is about to take those who wait, or waits itself after a failure. */
   #isDue = false
   #begunMs = 0
@@ -104,11 +108,14 @@ export class RevisionProbe {
   async #run(): Promise<void> {
     const { signal, clock } = this.#options
     this.#running++
-    this.#isDue = true
-    // All askers of this turn of the event loop share the probe: with an etcd in this process each would have its own otherwise. Those that
-    // came while a probe was in flight have waited for longer than a turn.
-    await clock.yield('first')
-    this.#isDue = false
+    if (this.#hasBegun) {
+      this.#isDue = true
+      await clock.yield('first')
+      this.#isDue = false
+    } else {
+      this.#hasBegun = true
+      void clock.yield('first').then(() => (this.#hasBegun = false))
+    }
     while (this.#next.length > 0 && !signal.aborted) {
       const askers = this.#next
       this.#next = []
