@@ -62,21 +62,38 @@ function sumOf(figures: Figures, metric: string): number {
   return figures.sum(name, Object.fromEntries(where))
 }
 
+/** What is shown that /metrics did not say, before or after; what changes by itself all the time is left out. */
+function otherFigures(shown: readonly Shown[], before: Figures, after: Figures): string[] {
+  const others: string[] = []
+  for (const { metric, value } of shown) {
+    if (/^(?:process_|nodejs_)/.test(metric)) continue
+    const [earlier, later] = [sumOf(before, metric), sumOf(after, metric)]
+    const isBetween = Math.min(earlier, later) <= value && value <= Math.max(earlier, later)
+    if (!isBetween) others.push(`${metric}: ${value}, not from ${earlier} to ${later}`)
+  }
+  return others
+}
+
 t.test('a browser shows what /metrics says, live, and asks nobody else', { skip }, async t => {
   const browser = await Browser.start(t, chromium)
   const served = await startUsed(t)
   const { url } = served
   const figuresOfNow = async (): Promise<Figures> =>
     new Figures(await (await fetch(`${url}metrics`)).text())
-  const before = await figuresOfNow()
-  const page = await browser.open(url, desk)
-  const shown = await page.value<Shown[]>(shownFigures)
-  const after = await figuresOfNow()
+  let page: Page
+  let shown: Shown[]
+  let others: string[]
+  // A collection of garbage between two looks lets memory become less, or more and less.
+  for (let looks = 1; ; looks++) {
+    const before = await figuresOfNow()
+    page = await browser.open(url, desk)
+    shown = await page.value<Shown[]>(shownFigures)
+    others = otherFigures(shown, before, await figuresOfNow())
+    if (others.length === 0 || looks === 5) break
+  }
   t.ok(shown.length > 60, `${shown.length} figures`)
-  const moving = /^(?:process_|nodejs_)/
+  t.strictSame(others, [], 'each figure is that of /metrics')
   for (const { metric, value, text } of shown) {
-    const [low, high] = [before, after].map(figures => sumOf(figures, metric)) as [number, number]
-    if (!moving.test(metric)) t.ok(low <= value && value <= high, `${metric}: ${low} ${value}`)
     if (/(?:entries|_total|watches)(?:\{|$)/.test(metric) && !/bytes|seconds/.test(metric)) {
       t.equal(text, count(value), metric)
     }
