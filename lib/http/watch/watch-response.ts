@@ -16,11 +16,12 @@ import type { WatchFraming } from './watch-framing.ts'
 
 /** This much may wait for the next write. Beyond it the watcher falls back to the history. Over HTTP/2 Node encrypts and sends at once what all
  *  streams of a connection wait with when its client reads on: with 64 KB each, a hundred of them held the event loop for 9 to 17 ms, and
- *  with 32 KB for 7 to 9, at the same cost for an event (bench/million, November 2026). */
-const pendingMaxBytes = 32 * 1024
+ *  with 32 KB for 7 to 9, while an event cost at most a twelfth more (bench/million). Over HTTP/1.1, where each watch has a connection, it
+ *  would cost a third more (bench/watch, November 2026). */
+const pendingMaxBytes = { '1.1': 64 * 1024, '2': 32 * 1024 } as const
 /** The same while the client's buffer is full. Over HTTP/2 all streams of a connection can write again at the same moment, and then their
  *  frames must be ready: otherwise the connection would be idle while they are made. */
-const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes } as const
+const fullPendingMaxBytes = { '1.1': 0, '2': pendingMaxBytes[2] } as const
 
 /** How a watch ended: the client left, its time was up, or why we ended it. */
 export type WatchEnd = 'client' | 'timeout' | 'expired' | 'inexact' | 'server' | 'fault'
@@ -137,7 +138,8 @@ export class WatchResponse implements WatcherSink, Sender {
   }
 
   get #pendingMaxBytes(): number {
-    return this.#state === 'full' ? fullPendingMaxBytes[this.exchange.version] : pendingMaxBytes
+    const { version } = this.exchange
+    return this.#state === 'full' ? fullPendingMaxBytes[version] : pendingMaxBytes[version]
   }
 
   /** All waiting frames, as one piece. */

@@ -193,7 +193,7 @@ t.test(
 )
 
 for (const version of ['1.1', '2'] as const) {
-  const [objectBytes, pieceBytes] = [10_000, 32 * 1024]
+  const [objectBytes, pieceBytes] = [10_000, (version === '2' ? 32 : 64) * 1024]
   const name = `between two of its client's reads, a watch over HTTP/${version} writes ${pieceBytes} bytes at most`
   t.test(name, async t => {
     const world = new WatchWorld()
