@@ -91,12 +91,14 @@ export class Alarm {
   }
 }
 
-/** Rings whenever there was no use for a while, until it is stopped. A use costs a look at the clock, and sets no timer. */
+/** Rings whenever there was no use for a while, until it is stopped. A use costs a look at the clock, and sets no timer; while one goes on,
+ *  nothing rings. */
 export class IdleTimer {
   readonly #clock: Clock
   readonly #maxMs: number
   readonly #onIdle: () => void
   #usedAtMs: number
+  #underWay = 0
   #cancel: CancelTimer = () => {}
 
   constructor(clock: Clock, maxMs: number, onIdle: () => void) {
@@ -111,6 +113,15 @@ export class IdleTimer {
     this.#usedAtMs = this.#clock.monotonicMs()
   }
 
+  /** A use that goes on until what is returned is called, once. */
+  begin(): () => void {
+    this.#underWay++
+    return () => {
+      this.#underWay--
+      this.used()
+    }
+  }
+
   stop(): void {
     this.#cancel()
   }
@@ -119,7 +130,7 @@ export class IdleTimer {
     this.#cancel = this.#clock.setTimer(delayMs, () => {
       const leftMs = this.#usedAtMs + this.#maxMs - this.#clock.monotonicMs()
       this.#wait(leftMs > 0 ? leftMs : this.#maxMs)
-      if (leftMs <= 0) this.#onIdle()
+      if (leftMs <= 0 && this.#underWay === 0) this.#onIdle()
     })
   }
 }

@@ -290,11 +290,8 @@ export class Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       const leave = this.#sessions.add(session)
       this.#reads.add(session)
-      let streams = 0
       // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
-      const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => {
-        if (streams === 0) session.close()
-      })
+      const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => session.close())
       session.on('close', () => {
         leave()
         this.#reads.remove(session)
@@ -307,14 +304,9 @@ export class Server {
       session.on('ping', () => idle.used())
       const limited = this.#streamLimits.open(session)
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
-        streams++
-        const leave = limited(stream)
         this.#reads.began(session)
-        stream.once('close', () => {
-          streams--
-          leave()
-          idle.used()
-        })
+        stream.once('close', limited(stream))
+        stream.once('close', idle.begin())
       })
     })
     server.on(

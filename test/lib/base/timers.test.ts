@@ -65,6 +65,23 @@ t.test('what is not used for a while is noticed, again and again, until it is st
   t.equal(clock.pendingTimers, 0)
 })
 
+t.test('nothing rings while a use goes on', async t => {
+  const clock = new FakeClock()
+  let rings = 0
+  const idle = new IdleTimer(clock, 100, () => rings++)
+  const ends = [idle.begin(), idle.begin()]
+  await clock.advance(250)
+  ends[0]!()
+  await clock.advance(250)
+  t.equal(rings, 0)
+  ends[1]!()
+  await clock.advance(99)
+  t.equal(rings, 0)
+  await clock.advance(1)
+  t.equal(rings, 1)
+  idle.stop()
+})
+
 t.test('one that is stopped as it rings does not ring again', async t => {
   const clock = new FakeClock()
   const idle: IdleTimer = new IdleTimer(clock, 100, () => idle.stop())

@@ -120,13 +120,10 @@ export class GrpcServer {
 
   #accept(session: http2.ServerHttp2Session): void {
     const strikes = new PingStrikes()
-    let streams = 0
     this.#sessions.add(session)
     const { clock } = this.#options
     // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
-    const idle = new IdleTimer(clock, idleMaxMs, () => {
-      if (streams === 0) session.close()
-    })
+    const idle = new IdleTimer(clock, idleMaxMs, () => session.close())
     session.once('close', () => {
       this.#sessions.delete(session)
       idle.stop()
@@ -140,11 +137,7 @@ export class GrpcServer {
       session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
     })
     session.on('stream', (stream, headers) => {
-      streams++
-      stream.once('close', () => {
-        streams--
-        idle.used()
-      })
+      stream.once('close', idle.begin())
       if (!isGrpc(headers)) refuse(stream)
       else this.#begin(new GrpcCall(stream, headers, () => strikes.sent()))
     })
