@@ -66,6 +66,19 @@ export class FakeClock implements Clock {
   }
 }
 
+/** On which something takes as long as a slice may between any two looks, and which counts the turns that others get. */
+export class SlowClock extends FakeClock {
+  yields = 0
+  #looks = 0
+  override monotonicMs(): number {
+    return 4 * this.#looks++
+  }
+  override yield(): Promise<void> {
+    this.yields++
+    return super.yield()
+  }
+}
+
 /** Lets everything that promises have pending run. */
 export function settle(): Promise<void> {
   return new Promise(resolve => {

@@ -6,7 +6,7 @@ import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
 import { revision } from '../../../lib/base/revision.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
-import { compileFilter, type MakeReader, nameOfKey } from '../../../lib/kube/selectors/filter.ts'
+import { compileFilter, nameOfKey } from '../../../lib/kube/selectors/filter.ts'
 import { entriesToLookAt, indexTerms, indexUses } from '../../../lib/kube/selectors/index-choice.ts'
 import { listMeta, type Page, pageEntries, PageWalk } from '../../../lib/kube/list.ts'
 import { type ListPlan, planRead } from '../../../lib/kube/read-plan.ts'
@@ -15,7 +15,7 @@ import type { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../../lib/store/snapshot.ts'
 import { builtIn, jsonEntry, labelled } from '../../support/kube/kube-builders.ts'
-import { slowReader } from '../../support/kube/slow-selectable.ts'
+import { countingReader, slowReader } from '../../support/kube/slow-selectable.ts'
 
 const pods = builtIn('pods')
 const bounds = { maxBatches: 100, maxAgeMs: Infinity, maxBytes: Infinity }
@@ -177,19 +177,11 @@ t.test('an index answers without looking at the rest', async t => {
   )
   const plan = planOf('labelSelector=app=web')
   const count = (indexes: readonly string[]): number => {
-    let looked = 0
-    const makeReader: MakeReader = (...asked) => {
-      const reader = slowReader(...asked)
-      const read: typeof reader.read = found => {
-        looked++
-        return reader.read(found)
-      }
-      return { ...reader, read }
-    }
+    const { makeReader, reads } = countingReader()
     const snapshot = keyspaceOf(all, indexes).latest()
     const page = readPage({ plan, snapshot, makeReader })
     t.ok(!(page instanceof NotExact) && namesOf(page).length === 4)
-    return looked
+    return reads()
   }
   t.equal(count([]), 200)
   t.equal(count(['label:app']), 0, 'nor at what it finds')

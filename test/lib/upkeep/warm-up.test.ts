@@ -9,21 +9,8 @@ import { builtInResources } from '../../../lib/kube/resources/built-ins.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
 import { Keyspace } from '../../../lib/store/keyspace.ts'
 import { WarmUp } from '../../../lib/upkeep/warm-up.ts'
-import { FakeClock } from '../../support/fake-clock.ts'
+import { SlowClock } from '../../support/fake-clock.ts'
 import { configMap, configMaps, entryOf } from '../../support/kube/outputs.ts'
-
-/** Every object takes as long as a slice may. */
-class SlowClock extends FakeClock {
-  yields = 0
-  #looks = 0
-  override monotonicMs(): number {
-    return 4 * this.#looks++
-  }
-  override yield(): Promise<void> {
-    this.yields++
-    return super.yield()
-  }
-}
 
 class NotingEncoder extends ObjectEncoder {
   readonly written: string[] = []

@@ -34,6 +34,23 @@ export const slowReader: MakeReader = resource => {
   }
 }
 
+/** Such readers, and a count of the objects that they have read. */
+export function countingReader(): {
+  readonly makeReader: MakeReader
+  readonly reads: () => number
+} {
+  let reads = 0
+  const makeReader: MakeReader = (...asked) => {
+    const reader = slowReader(...asked)
+    const read: typeof reader.read = entry => {
+      reads++
+      return reader.read(entry)
+    }
+    return { ...reader, read }
+  }
+  return { makeReader, reads: () => reads }
+}
+
 /** The defaults on read that field selectors show. */
 function applyDefaults(object: unknown, resource: string): unknown {
   if (resource !== 'namespaces' || at(object, ['status', 'phase']) !== '') return object

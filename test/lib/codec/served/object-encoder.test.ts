@@ -2,24 +2,11 @@ import t from 'tap'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
 import { prepareView } from '../../../../lib/codec/served/view.ts'
-import { FakeClock } from '../../../support/fake-clock.ts'
+import { SlowClock } from '../../../support/fake-clock.ts'
 import { builtIn } from '../../../support/kube/outputs.ts'
 
-/** Each step takes as long as a slice may. */
-class CountingClock extends FakeClock {
-  yields = 0
-  #looks = 0
-  override monotonicMs(): number {
-    return 4 * this.#looks++
-  }
-  override yield(): Promise<void> {
-    this.yields++
-    return super.yield()
-  }
-}
-
 t.test('what writes a kind is compiled for its first request, in slices', async t => {
-  const clock = new CountingClock()
+  const clock = new SlowClock()
   const encoder = new ObjectEncoder(builtIn({ group: 'apps', kind: 'DaemonSet' }), undefined)
   t.equal(encoder.prepare({ encoding: 'protobuf', rendering: 'object' }, clock), undefined)
   t.equal(encoder.prepare({ encoding: 'json', rendering: 'Table' }, clock), undefined)

@@ -5,18 +5,14 @@ import { revision } from '../../../../lib/base/revision.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { FieldSelector } from '../../../../lib/kube/selectors/field-selector.ts'
-import {
-  compileFilter,
-  type MakeReader,
-  type Selection,
-} from '../../../../lib/kube/selectors/filter.ts'
+import { compileFilter, type Selection } from '../../../../lib/kube/selectors/filter.ts'
 import { parseLabelSelector } from '../../../../lib/kube/selectors/label-selector.ts'
 import { entriesToRead } from '../../../../lib/kube/selectors/leaf-labels.ts'
 import { KeyValue } from '../../../../lib/store/event.ts'
 import { Keyspace } from '../../../../lib/store/keyspace.ts'
 import type { Snapshot } from '../../../../lib/store/snapshot.ts'
 import { builtIn, labelled } from '../../../support/kube/kube-builders.ts'
-import { slowReader } from '../../../support/kube/slow-selectable.ts'
+import { countingReader, slowReader } from '../../../support/kube/slow-selectable.ts'
 
 const keyspace = keyFromText('/registry/pods/')
 const range = prefixRange(keyspace)
@@ -46,15 +42,7 @@ function pod(i: number, labels: Record<string, string>): KeyValue {
 /** What is selected, and how many objects were read for it. */
 function select(snapshot: Snapshot, labels: string): { names: string[]; reads: number } {
   const selection = selectionOf(labels)
-  let reads = 0
-  const makeReader: MakeReader = (...asked) => {
-    const reader = slowReader(...asked)
-    const read: typeof reader.read = entry => {
-      reads++
-      return reader.read(entry)
-    }
-    return { ...reader, read }
-  }
+  const { makeReader, reads } = countingReader()
   const filter = compileFilter(selection, makeReader)
   const names: string[] = []
   for (const entry of entriesToRead(snapshot, range, selection, makeReader)) {
@@ -62,7 +50,7 @@ function select(snapshot: Snapshot, labels: string): { names: string[]; reads: n
     if (isSelected instanceof NotExact) names.push(`unreadable ${entry?.key}`)
     else if (isSelected && entry !== undefined) names.push(entry.key)
   }
-  return { names, reads }
+  return { names, reads: reads() }
 }
 
 t.test('what a selector selects is the same however often leaves were looked at', async () => {
