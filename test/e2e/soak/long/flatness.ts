@@ -20,12 +20,12 @@ export interface Trend {
  *  made to give back what is free. */
 const tolerated = 0.05
 
-export function trendOf(samples: readonly Sample[]): Trend {
-  const count = samples.length
+const samplesMin = 3
+
+/** Undefined if there are too few samples. */
+export function trendOf(samples: readonly Sample[]): Trend | undefined {
   const [first, last] = [samples[0], samples.at(-1)]
-  if (first === undefined || last === undefined || count < 3) {
-    throw new RangeError(`${count} samples show no trend`)
-  }
+  if (first === undefined || last === undefined || samples.length < samplesMin) return undefined
   const meanOf = (values: readonly number[]): number =>
     values.reduce((sum, value) => sum + value, 0) / values.length
   const times = samples.map(({ atMs }) => atMs - first.atMs)
@@ -42,8 +42,9 @@ export function trendOf(samples: readonly Sample[]): Trend {
 
 /** Of a figure that goes up until garbage is collected: a line through two of its teeth grows by half of their height, and less than that lies
  *  between it and the samples. So only what grows by more than the figure falls at once is growth. */
-export function sawtoothTrendOf(samples: readonly Sample[]): Trend {
+export function sawtoothTrendOf(samples: readonly Sample[]): Trend | undefined {
   const trend = trendOf(samples)
+  if (trend === undefined) return undefined
   let highest = -Infinity
   let fall = 0
   for (const { value } of samples) {
@@ -52,18 +53,4 @@ export function sawtoothTrendOf(samples: readonly Sample[]): Trend {
   }
   const noise = Math.max(trend.noise, fall)
   return { ...trend, noise, isFlat: trend.isFlat || trend.growth <= noise }
-}
-
-/** The lowest sample of each of so many equal parts of the time: what is left of a figure that goes up until garbage is collected. */
-export function lowestOf(samples: readonly Sample[], parts: number): Sample[] {
-  const [first, last] = [samples[0], samples.at(-1)]
-  if (first === undefined || last === undefined) return []
-  const partMs = (last.atMs - first.atMs + 1) / parts
-  const lowest: Sample[] = []
-  for (const sample of samples) {
-    const part = Math.floor((sample.atMs - first.atMs) / partMs)
-    const known = lowest[part]
-    if (known === undefined || sample.value < known.value) lowest[part] = sample
-  }
-  return lowest.filter(sample => sample !== undefined)
 }

@@ -49,7 +49,7 @@ export interface LongSoakReport {
 
 export interface ProgramFigures {
   readonly name: string
-  readonly trends: Readonly<Record<string, Trend>>
+  readonly trends: Readonly<Record<string, Trend | undefined>>
   /** Descriptors without clients, before the first came and after the last has left. */
   readonly atRest: readonly [before: number, after: number]
   /** After the time to warm up, and at the end. */
@@ -273,12 +273,15 @@ function faultsOf({ name, child, logFile }: Program): string[] {
 const moreAtRest = 10
 
 function growthOf({ name, trends, atRest: [before, after] }: ProgramFigures): string[] {
-  const growing = Object.entries(trends)
-    .filter(([, { isFlat }]) => !isFlat)
-    .map(
-      ([of, { growth, noise }]) =>
-        `${name}: ${of} grew by ${growth.toFixed(1)}, noise ${noise.toFixed(1)}`,
-    )
+  const growing: string[] = []
+  for (const [of, trend] of Object.entries(trends)) {
+    if (trend === undefined) {
+      growing.push(`${name}: ${of} has too few samples to judge: a longer soak has more`)
+    } else if (!trend.isFlat) {
+      const [growth, noise] = [trend.growth.toFixed(1), trend.noise.toFixed(1)]
+      growing.push(`${name}: ${of} grew by ${growth}, noise ${noise}`)
+    }
+  }
   if (after > before + moreAtRest) {
     growing.push(`${name}: ${after} descriptors at rest, ${before} before`)
   }

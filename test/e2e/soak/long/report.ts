@@ -19,7 +19,9 @@ export function reportText(report: LongSoakReport): string {
         .join(', '),
     )
     lines.push(`  MiB that it counts, after the warm-up: ${usesText.join('; at the end: ')}`)
-    for (const [of, { mean, perHour, growth, noise, isFlat }] of Object.entries(trends)) {
+    for (const [of, trend] of Object.entries(trends)) {
+      if (trend === undefined) continue
+      const { mean, perHour, growth, noise, isFlat } = trend
       const text = [mean, perHour, growth, noise].map(value => value.toFixed(1))
       const [meanText, slope, growthText, noiseText] = text
       lines.push(

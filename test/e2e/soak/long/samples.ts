@@ -3,12 +3,10 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { ask } from '../../../support/http/served.ts'
 import type { HeapSample } from './collect.ts'
-import { type Sample, type Trend, lowestOf, sawtoothTrendOf, trendOf } from './flatness.ts'
+import { type Sample, type Trend, sawtoothTrendOf, trendOf } from './flatness.ts'
 import type { Program } from './programs.ts'
 
 const mebibyte = 1024 * 1024
-/** V8 collects the whole heap at least once in an eighth of twenty minutes. */
-const heapParts = 8
 
 /** What memory is used for: as far as the program counts it, and where it lies. */
 export interface MemoryUses {
@@ -60,16 +58,16 @@ export class ProgramSamples {
     return readdirSync(`/proc/${this.#program.child.pid}/fd`).length
   }
 
-  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, as collections leave it. */
-  trends(fromMs: number): Readonly<Record<'rss' | 'heap' | 'descriptors', Trend>> {
+  /** How memory in MiB and descriptors go on after a time. The heap is that of all threads, as collections leave it; it has no trend if there
+   *  were too few of them. */
+  trends(fromMs: number): Readonly<Record<'rss' | 'heap' | 'descriptors', Trend | undefined>> {
     const after = (samples: readonly Sample[]): Sample[] =>
       samples.filter(({ atMs }) => atMs >= fromMs)
     const heap = after(heapOf(this.#program.heapFile))
-    const { isCollected } = this.#program
     const rss = after(this.#rss)
     return {
-      rss: isCollected ? trendOf(rss) : sawtoothTrendOf(rss),
-      heap: isCollected ? trendOf(heap) : sawtoothTrendOf(lowestOf(heap, heapParts)),
+      rss: this.#program.isCollected ? trendOf(rss) : sawtoothTrendOf(rss),
+      heap: trendOf(heap),
       descriptors: trendOf(after(this.#descriptors)),
     }
   }
@@ -93,14 +91,16 @@ function kindOf(mapped: string): 'files' | 'malloc' | 'rest' {
   return mapped.startsWith('/') ? 'files' : 'rest'
 }
 
-/** The sum over all threads: what each has said last, whenever the main thread says something. */
+/** The sum over all threads: what each has said last, once all of them have. */
 function heapOf(file: string): Sample[] {
+  const lines = readFileSync(file, 'utf8').split('\n')
+  const spoken = lines.filter(Boolean).map(line => JSON.parse(line) as HeapSample)
+  const threads = new Set(spoken.map(({ thread }) => thread)).size
   const latest = new Map<number, number>()
   const samples: Sample[] = []
-  for (const line of readFileSync(file, 'utf8').trimEnd().split('\n')) {
-    const { thread, atMs, bytes } = JSON.parse(line) as HeapSample
+  for (const { thread, atMs, bytes } of spoken) {
     latest.set(thread, bytes)
-    if (thread !== 0) continue
+    if (latest.size < threads) continue
     const sum = [...latest.values()].reduce((all, one) => all + one, 0)
     samples.push({ atMs, value: sum / mebibyte })
   }
