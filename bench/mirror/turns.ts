@@ -1,9 +1,10 @@
-/** How long the event loop is held: each of its turns is timed, and pauses of the garbage collector and time of other processes are
- *  separated from our own work. */
+/** How long the event loop is held: each of its turns is timed, and the garbage collector's pauses and steps and time of other processes
+ *  are separated from our own work. */
 
 import { readFileSync } from 'node:fs'
 import { PerformanceObserver } from 'node:perf_hooks'
 import { percentile } from '../bench.ts'
+import { MarkingSteps, type Span } from './marking-steps.ts'
 
 export interface TurnReport {
   /** The longest that a turn worked, beside the collector. */
@@ -15,11 +16,6 @@ export interface TurnReport {
   /** 99 % of its pauses took no longer. */
   readonly collectorP99Ms: number
   readonly turns: number
-}
-
-interface Span {
-  readonly startMs: number
-  readonly endMs: number
 }
 
 /** A turn, and for how long of it this thread had a processor. */
@@ -43,6 +39,7 @@ export async function measureTurns(
     }
   })
   observer.observe({ entryTypes: ['gc'] })
+  const marking = new MarkingSteps()
   const kept: Turn[] = []
   let turns = 0
   let isOver = false
@@ -69,14 +66,21 @@ export async function measureTurns(
   // The observer is told of the last pauses in a later turn.
   await new Promise(resolve => setTimeout(resolve, 50))
   observer.disconnect()
-  return reportOf(kept, pauses, turns)
+  return reportOf(kept, { pauses, steps: await marking.end() }, turns)
 }
 
-function reportOf(kept: readonly Turn[], pauses: readonly Span[], turns: number): TurnReport {
+/** What the collector did. */
+interface Collected {
+  readonly pauses: readonly Span[]
+  readonly steps: readonly Span[]
+}
+
+function reportOf(kept: readonly Turn[], { pauses, steps }: Collected, turns: number): TurnReport {
+  const collected = [...pauses, ...steps]
   const lengths = kept.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => b - a)
   const ownMs = kept.map(turn => {
     const lengthMs = turn.endMs - turn.startMs
-    const collectorMs = pauses.reduce((sum, pause) => sum + overlapMs(turn, pause), 0)
+    const collectorMs = collected.reduce((sum, span) => sum + overlapMs(turn, span), 0)
     return Math.max(0, lengthMs - collectorMs) * (turn.ranMs / lengthMs)
   })
   const collectorMs = pauses.map(({ startMs, endMs }) => endMs - startMs)
