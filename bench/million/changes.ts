@@ -4,10 +4,10 @@ import { keyFromText } from '../../lib/base/keys.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import type { Program } from '../list/processes.ts'
 import type { TurnReport } from '../mirror/turns.ts'
-import { atRate } from '../watch/child.ts'
+import { atRate } from '../watch/at-rate.ts'
 import { type CountReport, nowMicroseconds } from '../watch/orders.ts'
 import { namespaceOf } from '../watch/pods.ts'
-import { Child } from '../watch/processes.ts'
+import { startChild } from '../watch/processes.ts'
 import type { Contents } from './contents.ts'
 import { turnsDuring } from './subject.ts'
 
@@ -35,7 +35,7 @@ const warmMs = 1_000
 export async function measureChanges(plan: ChangesPlan): Promise<ChangesReport> {
   const { endpoint, program, contents, perSecond, ms } = plan
   const { stamped } = contents
-  const watchers = await Child.start('watchers', 'others')
+  const { child: watchers } = await startChild('watchers', 'others')
   const client = new GrpcClient({ endpoints: [endpoint], timeouts: { answerMs: 60_000 } })
   const put = async (index: number): Promise<void> => {
     const pod = stamped[index % stamped.length]!

@@ -20,7 +20,7 @@ import {
 } from '../bench.ts'
 import { Program } from '../list/processes.ts'
 import { etcdFlags } from './contents.ts'
-import { ListReader } from './list-reader.ts'
+import { type ListReport, startListReader } from './list-reader.ts'
 import { memoryOf } from './subject.ts'
 import type { ThreadReport } from './thread-probe.ts'
 
@@ -109,7 +109,7 @@ async function run({ size, progress }: BenchOptions): Promise<BenchResult> {
 async function measure(endpoint: string, threads: number, atOnce: number): Promise<Report> {
   const args = [`--etcd=${endpoint}`, `--threads=${threads}`]
   const program = await Program.start(args, probe, 'http')
-  const reader = new ListReader()
+  const reader = startListReader()
   try {
     const { port } = program
     // What is prepared after the start would take its part of the processors.
@@ -129,7 +129,7 @@ async function measure(endpoint: string, threads: number, atOnce: number): Promi
     }
     program.process.send('begin')
     const standing = standBy()
-    const { bytes, ms: coldMs } = await reader.read({ port, path: pods })
+    const { bytes, ms: coldMs } = await reader.ask<ListReport>({ port, path: pods })
     isOver = true
     await standing
     const turns = await turnsOf(program, threads)

@@ -1,9 +1,9 @@
 /** A process that reads lists and only counts their bytes, so that it costs little and holds up nobody who measures something else. */
 
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { answerOrders, Child } from '../watch/child.ts'
 
 export interface ListOrder {
   readonly port: number
@@ -15,20 +15,8 @@ export interface ListReport {
   readonly ms: number
 }
 
-export class ListReader {
-  readonly #child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' })
-
-  async read(order: ListOrder): Promise<ListReport> {
-    this.#child.send(order)
-    const [report] = (await once(this.#child, 'message')) as [ListReport]
-    return report
-  }
-
-  async stop(): Promise<void> {
-    const exited = once(this.#child, 'exit')
-    this.#child.disconnect()
-    await exited
-  }
+export function startListReader(): Child {
+  return Child.start(import.meta.url)
 }
 
 const readBytes = 1024 * 1024
@@ -50,9 +38,4 @@ async function read({ port, path }: ListOrder): Promise<ListReport> {
   return { bytes, ms: performance.now() - startMs }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.on('message', (order: ListOrder) => {
-    void read(order).then(report => process.send?.(report))
-  })
-  process.on('disconnect', () => process.exit(0))
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) answerOrders(read)

@@ -2,9 +2,10 @@
 
 import type { BenchTable, Floor } from '../bench.ts'
 import { Program } from '../list/processes.ts'
+import type { Child } from '../watch/child.ts'
 import { type Figure, floorsOf, tableOf } from './figures.ts'
 import { UsageMeter } from './usage.ts'
-import { WatchingLoad } from './watching.ts'
+import { startWatching, type WatchingReport } from './watching.ts'
 
 export interface FanOut {
   readonly table: BenchTable
@@ -14,7 +15,7 @@ export interface FanOut {
 interface Subject {
   readonly threads: number
   readonly program: Program
-  readonly load: WatchingLoad
+  readonly load: Child
 }
 
 /** About what one thread can just send on to all watches: more would only measure how it falls behind. */
@@ -52,20 +53,20 @@ async function start(threads: number, { pods, changes, watches }: typeof full): 
     undefined,
     'http',
   )
-  const load = new WatchingLoad()
+  const load = startWatching()
   const list = await fetch(`http://127.0.0.1:${program.port}/api/v1/pods?limit=1`)
   const { metadata } = (await list.json()) as { metadata: { resourceVersion: string } }
   const path = `/api/v1/pods?watch=true&resourceVersion=${metadata.resourceVersion}`
-  await load.start({ port: program.port, path, watches })
+  await load.ask({ port: program.port, path, watches })
   return { threads, program, load }
 }
 
 async function measure({ threads, program, load }: Subject, ms: number): Promise<Figure> {
-  const before = await load.count()
+  const before = await load.ask<WatchingReport>('count')
   const meter = new UsageMeter(program, threads, { pids: [load.pid] })
   const startMs = performance.now()
   await sleep(ms)
-  const after = await load.count()
+  const after = await load.ask<WatchingReport>('count')
   const seconds = (performance.now() - startMs) / 1000
   return { amount: (after.bytes - before.bytes) / 1e6, seconds, usage: meter.read() }
 }

@@ -1,12 +1,12 @@
 /** A process whose requests cost it little: it sends some at once on each connection, looks now and then at what has come back, and only
  *  counts the bytes, without decrypting them, since it knows from the start how long each answer is. So a processor that it shares with the server is mostly the server's. */
 
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 import { connect as encrypt, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { answerOrders, Child } from '../watch/child.ts'
 
 export interface PipeliningOrder {
   /** Of one program, or of several, among which the connections are divided. */
@@ -25,24 +25,8 @@ export interface PipeliningReport {
   readonly seconds: number
 }
 
-export class PipeliningLoad {
-  readonly #child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' })
-
-  get pid(): number {
-    return this.#child.pid ?? 0
-  }
-
-  async run(order: PipeliningOrder): Promise<PipeliningReport> {
-    this.#child.send(order)
-    const [report] = (await once(this.#child, 'message')) as [PipeliningReport]
-    return report
-  }
-
-  async stop(): Promise<void> {
-    const exited = once(this.#child, 'exit')
-    this.#child.disconnect()
-    await exited
-  }
+export function startPipelining(): Child {
+  return Child.start(import.meta.url)
 }
 
 /** What all connections read into: what is in it is only counted. */
@@ -219,9 +203,4 @@ async function run(order: PipeliningOrder): Promise<PipeliningReport> {
   return { requests: turn * atOnce, seconds }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.on('message', (order: PipeliningOrder) => {
-    void run(order).then(report => process.send?.(report))
-  })
-  process.on('disconnect', () => process.exit(0))
-}
+if (process.argv[1] === fileURLToPath(import.meta.url)) answerOrders(run)

@@ -6,9 +6,10 @@ import { availableParallelism } from 'node:os'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
 import { Load, Program } from '../list/processes.ts'
 import { ReviewCounter } from '../auth/review-server.ts'
+import type { Child } from '../watch/child.ts'
 import { measureFanOut } from './fan-out.ts'
 import { type Figure, floorsOf, type Measured, type Rounds, tableOf } from './figures.ts'
-import { PipeliningLoad } from './pipelining.ts'
+import { type PipeliningReport, startPipelining } from './pipelining.ts'
 import { sumOf, UsageMeter } from './usage.ts'
 
 export const threadsBench: Bench = {
@@ -34,7 +35,7 @@ interface Question {
   readonly warmMs: number
   /** And how many answers. A thread that has a processor only now and then needs longer for them. */
   readonly warmAnswers: number
-  /** By a client that costs little: see `PipeliningLoad`. */
+  /** By a client that costs little: see pipelining.ts. */
   readonly isPipelined?: boolean
 }
 
@@ -82,7 +83,7 @@ async function measureAnswers(
     // Two processes of clients, so that these do not hold up what they measure.
     const loads = [new Load(), new Load()] as const
     tasks.push(...loads.map(load => () => load.stop()))
-    const pipelining = new PipeliningLoad()
+    const pipelining = startPipelining()
     tasks.push(() => pipelining.stop())
     const body = await one.get('/api/v1/pods?limit=50', caller)
     const tables: BenchTable[] = []
@@ -145,7 +146,7 @@ function questionsOf(body: Buffer): Question[] {
 interface Arena {
   readonly subjects: readonly Subject[]
   readonly loads: readonly [Load, Load]
-  readonly pipelining: PipeliningLoad
+  readonly pipelining: Child
   readonly pace: Pace
 }
 
@@ -190,7 +191,7 @@ async function askFor(
   const target = (i: number) =>
     ({ type: 'api', port: ports[i % ports.length]!, version: '1.1' }) as const
   const reports = isPipelined
-    ? [await pipelining.run({ ...asked, ports, connections: inFlight, atOnce })]
+    ? [await pipelining.ask<PipeliningReport>({ ...asked, ports, connections: inFlight, atOnce })]
     : await Promise.all(loads.map((load, i) => load.run({ ...asked, inFlight, target: target(i) })))
   const amount = reports.reduce((sum, report) => sum + report.requests, 0)
   const seconds = Math.max(...reports.map(report => report.seconds))

@@ -1,9 +1,9 @@
 /** A process with watches that cost it little: it reads what has gathered in its sockets now and then, a lot at a time, and only counts it. */
 
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import { answerOrders, Child } from '../watch/child.ts'
 
 export interface WatchingOrder {
   readonly port: number
@@ -16,33 +16,9 @@ export interface WatchingReport {
   readonly bytes: number
 }
 
-export class WatchingLoad {
-  readonly #child = fork(fileURLToPath(import.meta.url), { stdio: 'inherit' })
-
-  get pid(): number {
-    return this.#child.pid ?? 0
-  }
-
-  /** Resolves when all watches have begun. */
-  start(order: WatchingOrder): Promise<WatchingReport> {
-    return this.#ask(order)
-  }
-
-  count(): Promise<WatchingReport> {
-    return this.#ask('count')
-  }
-
-  async stop(): Promise<void> {
-    const exited = once(this.#child, 'exit')
-    this.#child.disconnect()
-    await exited
-  }
-
-  async #ask(message: WatchingOrder | 'count'): Promise<WatchingReport> {
-    this.#child.send(message)
-    const [report] = (await once(this.#child, 'message')) as [WatchingReport]
-    return report
-  }
+/** Its first order opens the watches; `count` counts what has come. */
+export function startWatching(): Child {
+  return Child.start(import.meta.url)
 }
 
 /** Reads are so far apart, and take so much at once. */
@@ -81,9 +57,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       for (const socket of sockets) socket.resume()
     }, everyMs)
   }
-  process.on('message', (message: WatchingOrder | 'count') => {
-    if (message === 'count') process.send?.({ bytes })
-    else void open(message).then(() => process.send?.({ bytes }))
+  answerOrders(async (order: WatchingOrder | 'count'): Promise<WatchingReport> => {
+    if (order !== 'count') await open(order)
+    return { bytes }
   })
-  process.on('disconnect', () => process.exit(0))
 }

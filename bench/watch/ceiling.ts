@@ -7,7 +7,9 @@ import * as http2 from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { certificate } from '../list/certificate.ts'
 import { Http1Client } from '../list/http1-client.ts'
-import { answerOrders, atRate, usage } from './child.ts'
+import { answerOrders } from './child.ts'
+import { atRate } from './at-rate.ts'
+import { usage } from './usage.ts'
 import {
   type ChangeOrder,
   type ChangeReport,

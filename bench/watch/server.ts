@@ -5,7 +5,8 @@ import { Service } from '../../lib/compose/service.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
 import { giveCollectorRoom } from '../../lib/ops/collector.ts'
 import { certificate } from '../list/certificate.ts'
-import { answerOrders, usage } from './child.ts'
+import { answerOrders } from './child.ts'
+import { usage } from './usage.ts'
 import type { UsageOrder } from './orders.ts'
 
 // As `serve` does.

@@ -1,5 +1,6 @@
 /** Everything that a scenario needs, started once: an etcd with pods, the measured server, the ceiling, and the clients. */
 
+import type { Child } from './child.ts'
 import type {
   ChangeOrder,
   ChangeReport,
@@ -8,7 +9,7 @@ import type {
   DownloadReport,
   UsageReport,
 } from './orders.ts'
-import { Child } from './processes.ts'
+import { type Started, startChild } from './processes.ts'
 
 export type HttpVersion = '1.1' | '2'
 
@@ -30,27 +31,31 @@ export class Stage {
   /** What goes on is measured once it has gone on for so long. */
   readonly #settleMs: number
 
-  private constructor(children: readonly [Child, Child, Child, Child, Child], settleMs: number) {
+  private constructor(
+    started: readonly [Started, Started, Started, Started, Started],
+    settleMs: number,
+  ) {
     this.#settleMs = settleMs
-    const [source, server, ceiling, watchers, bystanders] = children
-    this.#children = children
-    this.#watchers = watchers
-    this.#bystanders = bystanders
-    this.ours = { name: 'ours', port: Number(server.hello), child: server, changer: source }
+    const [source, server, ceiling, watchers, bystanders] = started
+    this.#children = started.map(({ child }) => child)
+    this.#watchers = watchers.child
+    this.#bystanders = bystanders.child
+    const port = Number(server.hello)
+    this.ours = { name: 'ours', port, child: server.child, changer: source.child }
     this.ceiling = {
       name: 'ceiling',
       port: Number(ceiling.hello),
-      child: ceiling,
-      changer: ceiling,
+      child: ceiling.child,
+      changer: ceiling.child,
     }
   }
 
   static async start(pods: number, settleMs = 500): Promise<Stage> {
-    const source = await Child.start('source', 'others', [String(pods)])
-    const server = await Child.start('server', 'alone', [String(source.hello)])
-    const ceiling = await Child.start('ceiling', 'alone')
-    const watchers = await Child.start('watchers', 'others')
-    const bystanders = await Child.start('watchers', 'others')
+    const source = await startChild('source', 'others', [String(pods)])
+    const server = await startChild('server', 'alone', [String(source.hello)])
+    const ceiling = await startChild('ceiling', 'alone')
+    const watchers = await startChild('watchers', 'others')
+    const bystanders = await startChild('watchers', 'others')
     return new Stage([source, server, ceiling, watchers, bystanders], settleMs)
   }
 
