@@ -208,11 +208,13 @@ class InitialState {
     let lookedAt = 0
     const scanned = few?.entries ?? entriesToRead(snapshot, plan.range, plan, this.#makeReader)
     for (const entry of scanned) {
-      const isSelected = entry !== undefined && filter(entry)
-      if (isSelected instanceof NotExact) yield isSelected
-      else if (isSelected && entry !== undefined) {
-        entries.push(entry)
-        if (selected.length <= rememberedMax) selected.push(entry)
+      if (entry !== undefined) {
+        const isSelected = filter(entry)
+        if (isSelected instanceof NotExact) yield isSelected
+        else if (isSelected) {
+          entries.push(entry)
+          if (selected.length <= rememberedMax) selected.push(entry)
+        }
       }
       if (entries.length === runEntries) {
         yield* runsOf(entries)
