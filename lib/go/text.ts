@@ -63,6 +63,7 @@ function quotedChar(char: string): string {
 /** A JSON string as encoding/json writes it, with its quotes: `<`, `>` and `&` are escaped, and so are U+2028 and U+2029. Go has
  *  no text with half a surrogate pair in it: what decoded to one became U+FFFD. Bytes that are no UTF-8 (`goText`) are escaped. */
 export function goJsonString(text: string): string {
+  if (plainJson.test(text)) return `"${text}"`
   let json = JSON.stringify(text)
   if (json.includes('\\ud')) {
     const whole = text.replace(/(?![\u{dc80}-\u{dcff}])\p{Surrogate}/gu, '\ufffd')
@@ -73,6 +74,9 @@ export function goJsonString(text: string): string {
     ? json.replaceAll(allHtmlUnsafe, char => `\\u${hex(char.charCodeAt(0), 4)}`)
     : json
 }
+
+/** ASCII that is written as it is. */
+const plainJson = /^[ !#-%'-;=?-[\]-~]*$/
 
 const htmlUnsafe = /[<>&\u2028\u2029]/
 const allHtmlUnsafe: RegExp = new RegExp(htmlUnsafe, 'g')

@@ -79,19 +79,30 @@ function writeTree(value: JsonValue, isSorted: boolean): string {
   if (typeof value === 'string') return goJsonString(value)
   if (value === null || typeof value === 'boolean') return String(value)
   if (value instanceof JsonNumber) return value.text
-  if (Array.isArray(value)) return `[${value.map(item => writeTree(item, isSorted)).join(',')}]`
-  const members = [...value]
-  if (isSorted) members.sort(([a], [b]) => compareUtf8(a, b))
-  const texts = members.map(([key, item]) => `${goJsonString(key)}:${writeTree(item, isSorted)}`)
-  return `{${texts.join(',')}}`
+  // Pieces are put together once, when the whole text is used: joining them at each level would copy them as often.
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const item of value) text += (text === '' ? '' : ',') + writeTree(item, isSorted)
+    return `[${text}]`
+  }
+  for (const key of isSorted ? sortedKeys(value) : value.keys()) {
+    const member = writeTree(value.get(key) as JsonValue, isSorted)
+    text += `${text === '' ? '' : ','}${goJsonString(key)}:${member}`
+  }
+  return `{${text}}`
+}
+
+function sortedKeys(object: JsonObject): string[] {
+  return [...object.keys()].sort(compareUtf8)
 }
 
 /** The value with the members of all its objects sorted, as decoding into maps and encoding again leaves them. */
 export function sortTree(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(sortTree)
   if (!(value instanceof Map)) return value
-  const members = [...value].sort(([a], [b]) => compareUtf8(a, b))
-  return new Map(members.map(([key, item]) => [key, sortTree(item)]))
+  const sorted: JsonObject = new Map()
+  for (const key of sortedKeys(value)) sorted.set(key, sortTree(value.get(key) as JsonValue))
+  return sorted
 }
 
 /** The member, if `value` is an object that has it. */

@@ -4,7 +4,7 @@
  *  The steps and their order are upstream's, where they are visible: nulls are dropped after pruning, and defaults are filled in
  *  last, so that a null that is not allowed becomes the default. */
 
-import { type JsonValue, copyTree } from '../../json/tree.ts'
+import { JsonNumber, type JsonValue, copyTree } from '../../json/tree.ts'
 import type { NotExact } from '../../not-exact.ts'
 import { normaliseObjectMeta } from './object-meta.ts'
 import { type StructuralNode, typeAndObjectMeta, unspecified } from './schema.ts'
@@ -27,23 +27,29 @@ export function prune(
     for (const [key, member] of value) {
       if (node.isEmbedded && typeAndObjectMeta.includes(key)) continue
       const child = childOf(node, key)
-      const inner = report && {
-        ...report,
-        path: report.path === '' ? key : `${report.path}.${key}`,
-      }
-      if (child !== undefined) prune(member, child, false, inner)
-      else if (!isFree) {
+      if (child !== undefined) {
+        if (isContainer(member)) prune(member, child, false, report && memberIn(report, key))
+      } else if (!isFree) {
         value.delete(key)
-        if (inner !== undefined) inner.removed.push(inner.path)
+        if (report !== undefined) report.removed.push(memberIn(report, key).path)
       }
     }
   } else if (Array.isArray(value)) {
     if (node.items === undefined && isFree) return
     for (const [i, item] of value.entries()) {
+      if (!isContainer(item)) continue
       const inner = report && { ...report, path: `${report.path}[${i}]` }
       prune(item, node.items ?? unspecified, isFree, inner)
     }
   }
+}
+
+function memberIn({ path, removed }: PruneReport, key: string): PruneReport {
+  return { path: path === '' ? key : `${path}.${key}`, removed }
+}
+
+function isContainer(value: JsonValue): boolean {
+  return typeof value === 'object' && value !== null && !(value instanceof JsonNumber)
 }
 
 /** Removes members that are null where the schema neither allows that nor has a default. */

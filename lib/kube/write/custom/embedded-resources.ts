@@ -11,6 +11,9 @@ import { checkObjectMeta } from '../validation/object-meta.ts'
 import { dns1035Label, pathSegment } from '../validation/formats.ts'
 import { badValueText } from '../field-errors.ts'
 import type { Place } from '../validation/place.ts'
+import { anywhereBelow } from './schema-parts.ts'
+
+const hasEmbedded = anywhereBelow(schema => schema['x-kubernetes-embedded-resource'] === true)
 
 /** Metadata decoded as Go's type, and the members that the type does not have. Throws `DecodeError`. */
 export function decodeMetadata(
@@ -28,7 +31,7 @@ export function decodeMetadata(
 
 /** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws `DecodeError` for what is no metadata. */
 export function coerceEmbedded(place: Place, schema: unknown, types: Schema): string[] {
-  if (!isObject(schema)) return []
+  if (!isObject(schema) || !hasEmbedded(schema)) return []
   const { value, path } = place
   if (Array.isArray(value)) {
     return place.items.flatMap(item => coerceEmbedded(item, schema['items'], types))
@@ -89,7 +92,7 @@ function described(
 
 /** Checks the embedded resources below a value by the schema that JSON.parse gave. */
 export function checkEmbedded(place: Place, schema: unknown): void {
-  if (!isObject(schema)) return
+  if (!isObject(schema) || !hasEmbedded(schema)) return
   for (const item of place.items) checkEmbedded(item, schema['items'])
   if (place.object === undefined) return
   if (schema['x-kubernetes-embedded-resource'] === true) checkResource(place)

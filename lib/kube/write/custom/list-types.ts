@@ -3,14 +3,16 @@
 import { isObject } from '../../../base/untyped.ts'
 import { type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import type { Place } from '../validation/place.ts'
+import { anywhereBelow } from './schema-parts.ts'
 
 /** Checks all lists below a value by the schema that JSON.parse gave. */
 export function checkListTypes(place: Place, schema: unknown): void {
-  if (!isObject(schema)) return
+  if (!isObject(schema) || !hasListTypes(schema)) return
   const { value } = place
   if (Array.isArray(value)) {
     if (schema['x-kubernetes-list-type'] === 'set') checkSet(place, value)
     if (schema['x-kubernetes-list-type'] === 'map') checkMap(place, value, keysOf(schema))
+    if (!hasListTypes(schema['items'])) return
     for (const item of place.items) checkListTypes(item, schema['items'])
   } else if (value instanceof Map) {
     const { properties, additionalProperties } = schema
@@ -18,11 +20,15 @@ export function checkListTypes(place: Place, schema: unknown): void {
     if (isObject(additionalProperties)) {
       for (const [, member] of sorted(place.entries)) checkListTypes(member, additionalProperties)
     }
-    for (const [key] of sorted(place.entries)) {
+    for (const key of [...value.keys()].sort()) {
       if (Object.hasOwn(declared, key)) checkListTypes(place.in(key), declared[key])
     }
   }
 }
+
+const hasListTypes = anywhereBelow(schema =>
+  ['set', 'map'].includes(String(schema['x-kubernetes-list-type'])),
+)
 
 /** Go's maps have no order; ours is that of the keys. */
 function sorted(entries: readonly [string, Place][]): readonly [string, Place][] {
@@ -36,20 +42,18 @@ export function keysOf(schema: Readonly<Record<string, unknown>>): readonly stri
 }
 
 function checkSet(place: Place, list: readonly JsonValue[]): void {
-  const { items } = place
-  for (const i of repeated(list.map(textFromTree))) items[i]?.duplicate(list[i] ?? null)
+  for (const i of repeated(list.map(textFromTree))) place.item(i).duplicate()
 }
 
 function checkMap(place: Place, list: readonly JsonValue[], keys: readonly string[]): void {
-  const { items } = place
-  const wrong = items.find(({ value }) => value !== null && !(value instanceof Map))
-  if (wrong !== undefined) {
-    wrong.invalid('must be an object for an array of list-type map')
+  const wrong = list.findIndex(item => item !== null && !(item instanceof Map))
+  if (wrong >= 0) {
+    place.item(wrong).invalid('must be an object for an array of list-type map')
     return
   }
   const identities = list.map(item => identityOf(item, keys))
   for (const i of repeated(identities.map(textFromTree))) {
-    items[i]?.duplicate(identities[i] ?? null)
+    place.item(i).duplicate(identities[i] ?? null)
   }
 }
 

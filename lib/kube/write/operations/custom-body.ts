@@ -80,7 +80,8 @@ function kindIn(
 }
 
 /** Repeated members: a strict decoder of maps reports each. */
-function repeatedMembers({ value, membersOf }: ParsedDocument): string[] {
+function repeatedMembers({ value, membersOf, hasRepeatedMembers }: ParsedDocument): string[] {
+  if (!hasRepeatedMembers) return []
   const found = new Set<string>()
   const walk = (node: unknown, path: string): void => {
     if (Array.isArray(node)) {

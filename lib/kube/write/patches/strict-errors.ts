@@ -24,7 +24,7 @@ export function jsonPatchErrors(
       }
       if (seen.has(name)) errors.push(`json patch duplicate field ${goQuote(path)}`)
       seen.add(name)
-      if (name === 'value') {
+      if (name === 'value' && document.hasRepeatedMembers) {
         for (const error of repeatedIn(value, document, path)) errors.push(`json patch ${error}`)
       }
     }
@@ -34,6 +34,7 @@ export function jsonPatchErrors(
 
 /** Members that stand in one object twice, wherever in the document. */
 export function repeatedMembers(document: ParsedDocument): string[] {
+  if (!document.hasRepeatedMembers) return []
   return repeatedIn(document.value, document, '').slice(0, errorsMax)
 }
 

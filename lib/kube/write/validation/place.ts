@@ -61,7 +61,13 @@ export class Place {
   /** The places of the items of a list. */
   get items(): Place[] {
     if (!Array.isArray(this.value)) return []
-    return this.value.map((item, i) => new Place(item, index(this.path, i), this.errors))
+    return this.value.map((_, i) => this.item(i))
+  }
+
+  /** The place of an item of a list. */
+  item(i: number): Place {
+    const value = Array.isArray(this.value) ? this.value[i] : undefined
+    return new Place(value, index(this.path, i), this.errors)
   }
 
   /** The keys of a map, each with its value's place. */

@@ -28,12 +28,12 @@ export class FieldSet {
     return set
   }
 
-  /** Adds a path, and not the paths above it. The empty path is the object itself, which nobody owns. */
-  insert(path: Path): void {
-    const [first, ...rest] = path
-    if (first === undefined) return
-    if (rest.length === 0) this.#members.set(first.id, first)
-    else this.#descend(first).insert(rest)
+  /** Adds a path, from one of its elements on, and not the paths above it. The empty path is the object itself, which nobody owns. */
+  insert(path: Path, from = 0): void {
+    const element = path[from]
+    if (element === undefined) return
+    if (from === path.length - 1) this.#members.set(element.id, element)
+    else this.#descend(element).insert(path, from + 1)
   }
 
   /** While a set is read: adds what was read below an element. */
@@ -65,6 +65,13 @@ export class FieldSet {
   /** What lies below the element; undefined if nothing was put there. */
   below(element: PathElement): FieldSet | undefined {
     return this.#children.get(element.id)?.set
+  }
+
+  /** The first elements of all paths. */
+  elements(): PathElement[] {
+    const elements = new Map(this.#members)
+    for (const [id, { element }] of this.#children) elements.set(id, element)
+    return [...elements.values()].sort(compareElements)
   }
 
   members(): PathElement[] {

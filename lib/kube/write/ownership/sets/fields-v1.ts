@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from './field-set.ts'
-import { type PathElement, compareElements, elementFromText } from './path-element.ts'
+import { elementFromText } from './path-element.ts'
 
 /** The set as a tree, its members in the order that the server writes. */
 export function fieldsFromSet(set: FieldSet): JsonObject {
@@ -19,10 +19,7 @@ export function setFromFields(fields: JsonValue): FieldSet | undefined {
 function objectOf(set: FieldSet, isItselfIn: boolean): JsonObject {
   const object: JsonObject = new Map()
   if (isItselfIn) object.set('.', new Map())
-  const elements = new Map<string, PathElement>()
-  for (const member of set.members()) elements.set(member.id, member)
-  for (const { element } of set.children()) elements.set(element.id, element)
-  for (const element of [...elements.values()].sort(compareElements)) {
+  for (const element of set.elements()) {
     const below = set.below(element)
     object.set(
       element.id,

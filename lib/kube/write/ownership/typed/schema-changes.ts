@@ -53,10 +53,7 @@ function visitBelow(
   typeOf: (element: PathElement) => FieldType | undefined,
 ): void {
   if (set === undefined) return
-  const elements = new Map<string, PathElement>()
-  for (const { element } of set.children()) elements.set(element.id, element)
-  for (const member of set.members()) elements.set(member.id, member)
-  for (const element of elements.values()) {
+  for (const element of set.elements()) {
     const type = typeOf(element)
     if (type === undefined) continue
     const below = set.below(element)
