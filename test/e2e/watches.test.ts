@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import t from 'tap'
 import { createRandom } from '../../lib/base/random.ts'
 import { GrpcClient } from '../../lib/etcd/grpc/client.ts'
+import { defaultLimits } from '../../lib/mirror/limits.ts'
 import { startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { ask, caughtUp, startServed } from '../support/http/served.ts'
@@ -36,9 +37,11 @@ t.test('watches keep all of their promises', { skip: etcd.skip }, async t => {
   }
   const world = new WatchedWorld(clientOf())
   for (let i = 0; i < 30; i++) await world.write(random)
+  // What is to come is waited for as long as a slow machine needs.
+  const limits = { ...defaultLimits, readWaitMaxMs: 60_000 }
   const servers = [
-    await startServed(t, { client: clientOf() }),
-    await startServed(t, { client: clientOf() }),
+    await startServed(t, { client: clientOf(), limits }),
+    await startServed(t, { client: clientOf(), limits }),
   ]
   const before = await world.write(random)
   for (const served of servers) await caughtUp(served, before)

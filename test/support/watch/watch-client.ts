@@ -24,7 +24,15 @@ export interface WatchResponse {
 export async function openWatch(port: number, request: WatchRequest): Promise<WatchResponse> {
   const { body, ...head } = await (request.version === '2' ? open2 : open1)(port, request)
   const frames = framesOf(body, head.type)
-  return { ...head, next: async () => (await frames.next()).value as Buffer | undefined }
+  // From now on the stream is read: a stream of HTTP/2 that has ended before somebody begins to read counts as cut off in newer versions of Node.
+  let begun: ReturnType<typeof frames.next> | undefined = frames.next()
+  begun.catch(() => {})
+  const next = async (): Promise<Buffer | undefined> => {
+    const frame = begun ?? frames.next()
+    begun = undefined
+    return (await frame).value as Buffer | undefined
+  }
+  return { ...head, next }
 }
 
 interface Opened {
