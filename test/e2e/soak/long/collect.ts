@@ -21,7 +21,6 @@ export const collectVariable = 'SOAK_HEAP_COLLECT'
 
 const file = process.env[fileVariable]
 if (file !== undefined) {
-  appendFileSync(file, '')
   const left = process.env[collectVariable] === undefined ? leftByItself() : leftWhenForced()
   setInterval(() => {
     const bytes = left()

@@ -10,7 +10,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { openSync } from 'node:fs'
+import { openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ask } from '../../../support/http/served.ts'
@@ -124,6 +124,8 @@ async function startOne(
 ): Promise<Program> {
   const [port, adminPort] = [await freePort(), await freePort()]
   const [heapFile, logFile] = [join(folder, `${name}.heap`), join(folder, `${name}.log`)]
+  // Samples are added to it; those of an earlier soak are none of this one.
+  writeFileSync(heapFile, '')
   const path = (file: string): string => certificates.path(file)
   const common = {
     etcd: endpoints.join(','),
