@@ -28,17 +28,39 @@ export class Slice {
     await this.#clock.yield(place)
     this.#endMs = this.#clock.monotonicMs() + this.#lengthMs
   }
+
+  /** Takes all steps, and gives way in between. */
+  async take<Result>(steps: Steps<Result>): Promise<Result> {
+    for (;;) {
+      const { done, value } = steps.next()
+      if (done === true) return value
+      if (this.isOver) await this.next()
+    }
+  }
 }
 
 /** What comes in steps, none of which takes long. */
 export type Steps<Result> = Generator<undefined, Result, undefined>
 
+const smallThings = 64
+let done = 0
+
+/** True now and then. Who walks through many small things asks at each of them, and yields then: a step for each would cost more than what
+ *  is done in it. */
+export function isStepDue(): boolean {
+  done = (done + 1) % smallThings
+  return done === 0
+}
+
 /** Takes all steps, and gives way in between. */
-export async function inSlices<Result>(steps: Steps<Result>, clock: SliceClock): Promise<Result> {
-  const slice = new Slice(clock)
+export function inSlices<Result>(steps: Steps<Result>, clock: SliceClock): Promise<Result> {
+  return new Slice(clock).take(steps)
+}
+
+/** Takes all steps at once: for who has only little of what may be much elsewhere. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
   for (;;) {
     const { done, value } = steps.next()
     if (done === true) return value
-    if (slice.isOver) await slice.next()
   }
 }

@@ -2,7 +2,6 @@
 
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
-import { inSlices } from '../../../base/slice.ts'
 import { CacheError } from '../../../base/errors.ts'
 import { serverSideApply, updateManagedFields } from '../ownership/managed-fields.ts'
 import type { ConvertedObject, OwnershipContext } from '../ownership/ownership-context.ts'
@@ -25,7 +24,7 @@ export function owned(
   { live, object, options }: Owned,
 ): Promise<JsonObject> {
   const steps = updateManagedFields(contextOf(session, options), live, object)
-  return inSlices(steps, session.services.clock)
+  return session.inSlices(steps)
 }
 
 /** What a server-side apply makes of an object. */
@@ -35,7 +34,7 @@ export function applied(
 ): Promise<JsonObject> {
   const force = options.force === true
   const steps = serverSideApply({ ...contextOf(session, options), force }, live, object)
-  return inSlices(steps, session.services.clock)
+  return session.inSlices(steps)
 }
 
 function contextOf(session: WriteSession, options: WriteOptions): OwnershipContext {

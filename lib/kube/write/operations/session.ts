@@ -3,7 +3,7 @@
 import type { Clock } from '../../../base/clock.ts'
 import { type Key, keyFromText } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
-import { Slice } from '../../../base/slice.ts'
+import { Slice, type Steps } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { ByteWriter } from '../../../codec/output/byte-writer.ts'
 import type { ObjectEncoder, Shown } from '../../../codec/served/object-encoder.ts'
@@ -118,6 +118,11 @@ export class WriteSession implements SessionOptions {
    *  read is older for it than it may be anyway: whoever has written meanwhile is noticed when the object is stored. */
   async giveWay(): Promise<void> {
     if (this.#slice.isOver) await this.#slice.next()
+  }
+
+  /** Takes all steps, and gives way in between. */
+  inSlices<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.#slice.take(steps)
   }
 
   warn(texts: Iterable<string>): void {

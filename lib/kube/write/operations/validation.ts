@@ -1,6 +1,5 @@
 /** Where objects are checked before they are stored. */
 
-import { inSlices } from '../../../base/slice.ts'
 import type { JsonObject } from '../../../codec/json/tree.ts'
 import { customRulesOf } from '../custom/rules.ts'
 import { type FieldError, invalidObject } from '../field-errors.ts'
@@ -32,10 +31,7 @@ async function check(
   const errors: readonly FieldError[] =
     kind.definition === undefined
       ? validateBuiltIn(kind, object, old, subresource)
-      : await inSlices(
-          customRulesOf(kind).validate(object, old, subresource),
-          session.services.clock,
-        )
+      : await session.inSlices(customRulesOf(kind).validate(object, old, subresource))
   if (errors.length > 0) {
     const of = { group: groupOfObject(kind), kind: kind.kind }
     throw invalidObject(of, metaText(object, 'name'), errors)

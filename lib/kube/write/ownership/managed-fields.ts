@@ -30,21 +30,19 @@ export function* updateManagedFields(
 ): Steps<JsonObject> {
   const object = withManagedFields(updated, undefined)
   try {
-    const before = managersBeforeUpdate(context, live, updated)
+    const before = yield* managersBeforeUpdate(context, live, updated)
     // Managers of an object that had none are not kept until somebody applies.
     if (before.owned.size === 0 && live !== undefined) return object
     const kind = context.kind
     const allowsDuplicates = true
-    yield
-    const typedBefore = typedObject(kind, live ?? emptyObject(context), { allowsDuplicates })
-    yield
-    const typedAfter = typedObject(kind, object, { allowsDuplicates })
+    const empty = emptyObject(context)
+    const typedBefore = yield* typedObject(kind, live ?? empty, { allowsDuplicates })
+    const typedAfter = yield* typedObject(kind, object, { allowsDuplicates })
     yield
     const objects = { live: typedBefore, updated: typedAfter }
     const write = writeContextOf(context)
     const managers = yield* managersAfterUpdate(write, objects, before, writerOf(context))
-    yield
-    return withManagedFields(object, managedFieldsOf(managers))
+    return withManagedFields(object, yield* managedFieldsOf(managers))
   } catch (error) {
     if (error instanceof TypeProblems) return object
     throw error
@@ -59,7 +57,7 @@ export function* serverSideApply(
   applied: JsonObject,
 ): Steps<JsonObject> {
   checkKind(context, applied)
-  const before = managersBeforeApply(live)
+  const before = yield* managersBeforeApply(live)
   yield
   const current = live ?? emptyObject(context)
   const apply: Apply = { context, current, applied, before }
@@ -68,8 +66,7 @@ export function* serverSideApply(
       { isKubectl: context.manager === kubectl, live: current, kind: context.kind },
       force => applyOnce(apply, force || context.force),
     )
-    yield
-    const merged = withManagedFields(object ?? current, managedFieldsOf(managers))
+    const merged = withManagedFields(object ?? current, yield* managedFieldsOf(managers))
     yield
     return context.manager === kubectl ? withLastApplied(merged, applied) : merged
   } catch (error) {
@@ -109,33 +106,36 @@ function* applyOnce(
 ): ReturnType<typeof managersAfterApply> {
   const write = writeContextOf(context)
   const writer = writerOf(context)
-  const live = typedLive(context, current)
-  yield
+  const live = yield* typedLive(context, current)
   let managers = before
   if (managers.owned.size === 0) {
-    const objects = { live: typedLive(context, emptyObject(context)), updated: live }
+    const empty = yield* typedLive(context, emptyObject(context))
+    const objects = { live: empty, updated: live }
     const first = { ...writer, name: beforeFirstApply }
     managers = yield* managersAfterUpdate(write, objects, before, first)
   }
   if (Array.isArray(managedFieldsIn(applied))) {
     throw badRequest('metadata.managedFields must be nil')
   }
-  const objects = { live, applied: typedApplied(context, applied) }
-  yield
+  const objects = { live, applied: yield* typedApplied(context, applied) }
   return yield* managersAfterApply(write, objects, managers, { ...writer, isForced })
 }
 
-function typedApplied({ kind }: OwnershipContext, applied: JsonObject): TypedObject {
+function typedApplied({ kind }: OwnershipContext, applied: JsonObject): Steps<TypedObject> {
   return typedOr(kind, applied, 'failed to create typed patch object')
 }
 
-function typedLive({ kind }: OwnershipContext, live: JsonObject): TypedObject {
+function typedLive({ kind }: OwnershipContext, live: JsonObject): Steps<TypedObject> {
   return typedOr(kind, live, 'failed to create typed live object')
 }
 
-function typedOr(kind: OwnershipContext['kind'], object: JsonObject, what: string): TypedObject {
+function* typedOr(
+  kind: OwnershipContext['kind'],
+  object: JsonObject,
+  what: string,
+): Steps<TypedObject> {
   try {
-    return typedObject(kind, object, {
+    return yield* typedObject(kind, object, {
       allowsDuplicates: what === 'failed to create typed live object',
     })
   } catch (error) {
@@ -163,32 +163,32 @@ function checkKind({ kind }: OwnershipContext, applied: JsonObject): void {
   throw badRequest(`invalid object type: ${kindText(applied)}`)
 }
 
-function managersBeforeUpdate(
+function* managersBeforeUpdate(
   { subresource, kind }: OwnershipContext,
   live: JsonObject | undefined,
   updated: JsonObject,
-): Managers {
+): Steps<Managers> {
   if (subresource === '') {
     const sent = managedFieldsIn(updated)
     if (isReset(sent, kind)) return noManagers()
-    const managers = readOrNone(sent)
+    const managers = yield* readOrNone(sent)
     if (managers.owned.size > 0) return managers
   }
-  return readOrNone(live === undefined ? undefined : managedFieldsIn(live))
+  return yield* readOrNone(live === undefined ? undefined : managedFieldsIn(live))
 }
 
-function managersBeforeApply(live: JsonObject | undefined): Managers {
+function* managersBeforeApply(live: JsonObject | undefined): Steps<Managers> {
   try {
-    return readManagers(live === undefined ? undefined : managedFieldsIn(live))
+    return yield* readManagers(live === undefined ? undefined : managedFieldsIn(live))
   } catch (error) {
     if (!(error instanceof MalformedManagedFields)) throw error
     throw plainError(`failed to decode managed fields: ${error.message}`)
   }
 }
 
-function readOrNone(managedFields: JsonValue | undefined): Managers {
+function* readOrNone(managedFields: JsonValue | undefined): Steps<Managers> {
   try {
-    return readManagers(managedFields)
+    return yield* readManagers(managedFields)
   } catch (error) {
     if (error instanceof MalformedManagedFields) return noManagers()
     throw error

@@ -65,14 +65,19 @@ export function* applyConfiguration(
   const id = managerId(manager)
   const owned = yield* underSchemas(versions, live, before)
   yield
-  const value = mergeValues(live.type, live.value, applied.value)
+  const value = yield* mergeValues(live.type, live.value, applied.value)
   const merged: TypedObject = { ...live, value: value instanceof Map ? value : new Map() }
   yield
   const last = owned.get(id)
-  const fields = context.withoutReset(fieldsOf(applied.type, applied.value), applied.apiVersion)
+  const applies = yield* fieldsOf(applied.type, applied.value)
+  const fields = context.withoutReset(applies, applied.apiVersion)
   owned.set(id, { manager, apiVersion: applied.apiVersion, fields })
   yield
-  const pruned = pruneApplied(versions, merged, { owned, last, apiVersion: applied.apiVersion })
+  const pruned = yield* pruneApplied(versions, merged, {
+    owned,
+    last,
+    apiVersion: applied.apiVersion,
+  })
   yield
   const settled = yield* settle(context, { live, updated: pruned }, owned, { id, isForced })
   yield
@@ -89,15 +94,14 @@ function* settle(
   writer: { readonly id: string; readonly isForced: boolean },
 ): Steps<{ owned: Map<string, OwnedFields>; comparison: Comparison }> {
   const { versions, withoutReset } = context
-  const compare = (apiVersion: string): Comparison | undefined => {
-    const left = inVersion(versions, live, apiVersion)
-    const right = left === undefined ? undefined : inVersion(versions, updated, apiVersion)
+  const compare = function* (apiVersion: string): Steps<Comparison | undefined> {
+    const left = yield* inVersion(versions, live, apiVersion)
+    const right = left && (yield* inVersion(versions, updated, apiVersion))
     if (left === undefined || right === undefined) return undefined
-    return mapComparison(compareFields(left.type, left.value, right.value), fields =>
-      withoutReset(fields, apiVersion),
-    )
+    const compared = yield* compareFields(left.type, left.value, right.value)
+    return mapComparison(compared, fields => withoutReset(fields, apiVersion))
   }
-  const comparison = compare(updated.apiVersion) as Comparison
+  const comparison = (yield* compare(updated.apiVersion)) as Comparison
   const comparisons = new Map<string, Comparison | undefined>([[updated.apiVersion, comparison]])
   const owned = new Map(before)
   const taken: OwnedFields[] = []
@@ -105,7 +109,7 @@ function* settle(
     if (id === writer.id) continue
     yield
     const { apiVersion, fields } = owner
-    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, compare(apiVersion))
+    if (!comparisons.has(apiVersion)) comparisons.set(apiVersion, yield* compare(apiVersion))
     const changes = comparisons.get(apiVersion)
     if (changes === undefined) {
       owned.delete(id)
@@ -131,9 +135,9 @@ function* underSchemas(
   const owned = new Map<string, OwnedFields>()
   for (const [id, owner] of before) {
     yield
-    const object = inVersion(versions, live, owner.apiVersion)
+    const object = yield* inVersion(versions, live, owner.apiVersion)
     if (object === undefined) continue
-    owned.set(id, { ...owner, fields: underType(owner.fields, object.type) })
+    owned.set(id, { ...owner, fields: yield* underType(owner.fields, object.type) })
   }
   return owned
 }

@@ -1,5 +1,6 @@
 /** What an apply removes: fields that its manager applied the last time, does not apply now, and that nobody else owns. */
 
+import type { Steps } from '../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../codec/json/tree.ts'
 import type { OwnedFields } from './managers.ts'
 import { FieldSet } from './sets/field-set.ts'
@@ -8,7 +9,7 @@ import { withoutFields } from './typed/removal.ts'
 import { type TypedObject, type Versions, inVersion } from './versioned-objects.ts'
 
 /** The merged object without those fields, in the version of the apply. */
-export function pruneApplied(
+export function* pruneApplied(
   versions: Versions,
   merged: TypedObject,
   {
@@ -21,14 +22,14 @@ export function pruneApplied(
     readonly last: OwnedFields | undefined
     readonly apiVersion: string
   },
-): TypedObject {
+): Steps<TypedObject> {
   if (last === undefined || last.fields.isEmpty) return merged
-  const whole = inVersion(versions, merged, last.apiVersion)
+  const whole = yield* inVersion(versions, merged, last.apiVersion)
   if (whole === undefined) return merged
-  const emptied = without(whole, declared(whole, last.fields))
-  const kept = addBackOwned(versions, { whole, pruned: emptied }, owned)
-  const pruned = addBackDangling(versions, { whole, pruned: kept }, last)
-  return inVersion(versions, pruned, apiVersion) ?? merged
+  const emptied = yield* without(whole, yield* declared(whole, last.fields))
+  const kept = yield* addBackOwned(versions, { whole, pruned: emptied }, owned)
+  const pruned = yield* addBackDangling(versions, { whole, pruned: kept }, last)
+  return (yield* inVersion(versions, pruned, apiVersion)) ?? merged
 }
 
 interface Pruning {
@@ -37,47 +38,50 @@ interface Pruning {
 }
 
 /** Adds back what anybody owns. The version of the last apply comes first: conversions may need what it has. */
-function addBackOwned(
+function* addBackOwned(
   versions: Versions,
   { whole, pruned }: Pruning,
   owned: ReadonlyMap<string, OwnedFields>,
-): TypedObject {
+): Steps<TypedObject> {
   const byVersion = new Map<string, FieldSet>([[whole.apiVersion, new FieldSet()]])
   for (const { apiVersion, fields } of owned.values()) {
+    yield
     byVersion.set(apiVersion, (byVersion.get(apiVersion) ?? new FieldSet()).union(fields))
   }
   if (byVersion.get(whole.apiVersion)?.isBare === true) byVersion.delete(whole.apiVersion)
   let state: Pruning = { whole, pruned }
   for (const [apiVersion, fields] of byVersion) {
-    const left = inVersion(versions, state.whole, apiVersion)
-    const right = inVersion(versions, state.pruned, apiVersion)
+    const left = yield* inVersion(versions, state.whole, apiVersion)
+    const right = yield* inVersion(versions, state.pruned, apiVersion)
     if (left === undefined || right === undefined) continue
-    const all = declared(left, fieldsOf(left.type, left.value))
-    const present = declared(left, fieldsOf(right.type, right.value))
-    const gone = all.difference(present.union(declared(left, fields)))
-    state = { whole: left, pruned: without(left, gone) }
+    const all = yield* declared(left, yield* fieldsOf(left.type, left.value))
+    const present = yield* declared(left, yield* fieldsOf(right.type, right.value))
+    const gone = all.difference(present.union(yield* declared(left, fields)))
+    yield
+    state = { whole: left, pruned: yield* without(left, gone) }
   }
   return state.pruned
 }
 
 /** Adds back what the manager did not apply the last time: it may not remove that. */
-function addBackDangling(
+function* addBackDangling(
   versions: Versions,
   { whole, pruned }: Pruning,
   last: OwnedFields,
-): TypedObject {
-  const converted = inVersion(versions, pruned, last.apiVersion)
+): Steps<TypedObject> {
+  const converted = yield* inVersion(versions, pruned, last.apiVersion)
   if (converted === undefined) return whole
-  const present = declared(whole, fieldsOf(converted.type, converted.value))
-  const all = declared(whole, fieldsOf(whole.type, whole.value))
-  return without(whole, all.difference(present).intersection(declared(whole, last.fields)))
+  const present = yield* declared(whole, yield* fieldsOf(converted.type, converted.value))
+  const all = yield* declared(whole, yield* fieldsOf(whole.type, whole.value))
+  const before = yield* declared(whole, last.fields)
+  return yield* without(whole, all.difference(present).intersection(before))
 }
 
-function declared(object: TypedObject, fields: FieldSet): FieldSet {
+function declared(object: TypedObject, fields: FieldSet): Steps<FieldSet> {
   return fields.withDeclaredMembers(object.type)
 }
 
-function without(object: TypedObject, fields: FieldSet): TypedObject {
-  const value: JsonValue = withoutFields(object.type, object.value, fields)
+function* without(object: TypedObject, fields: FieldSet): Steps<TypedObject> {
+  const value: JsonValue = yield* withoutFields(object.type, object.value, fields)
   return { ...object, value: value instanceof Map ? value : (new Map() as JsonObject) }
 }

@@ -1,6 +1,7 @@
 /** Managers of `spec.replicas` on their way through the subresource `scale`: a Scale shows who manages its one number, and what a
  *  write through it changes goes back to the managers of the whole object. */
 
+import { atOnce } from '../../../base/slice.ts'
 import type { JsonValue } from '../../../codec/json/tree.ts'
 import {
   type Managers,
@@ -23,7 +24,7 @@ export function scaleManagedFields(
   managedFields: JsonValue | undefined,
   paths: ReplicasPaths,
 ): JsonValue[] | undefined {
-  const { owned, times } = readManagers(managedFields)
+  const { owned, times } = atOnce(readManagers(managedFields))
   const scale = noManagers()
   for (const [id, owner] of owned) {
     const path = paths.get(owner.apiVersion)?.map(memberElement)
@@ -31,7 +32,7 @@ export function scaleManagedFields(
     scale.owned.set(id, { ...owner, apiVersion: scaleVersion, fields: FieldSet.of(replicas) })
     keepTime(scale, times, id)
   }
-  return managedFieldsOf(scale)
+  return atOnce(managedFieldsOf(scale))
 }
 
 /** metadata.managedFields of the object, after the Scale was written in a version of the object. */
@@ -40,8 +41,8 @@ export function parentManagedFields(
   scaleFields: JsonValue | undefined,
   { paths, apiVersion }: { readonly paths: ReplicasPaths; readonly apiVersion: string },
 ): JsonValue[] | undefined {
-  const { owned, times } = readManagers(managedFields)
-  const ofScale = new Map(readManagers(scaleFields).owned)
+  const { owned, times } = atOnce(readManagers(managedFields))
+  const ofScale = new Map(atOnce(readManagers(scaleFields)).owned)
   const parent = noManagers()
   for (const [id, owner] of owned) {
     const fields = fieldsAfterScale(owner, { paths, isOwner: ofScale.has(id) })
@@ -57,7 +58,7 @@ export function parentManagedFields(
     parent.owned.set(id, { ...owner, apiVersion, fields: FieldSet.of(path) })
     keepTime(parent, times, id)
   }
-  return managedFieldsOf(parent)
+  return atOnce(managedFieldsOf(parent))
 }
 
 /** What an owner has left; undefined if it is dropped. */

@@ -2,6 +2,7 @@
  *  whether or not paths below it are in the set too. Sets do not change once they have been built (`insert` is for building), so
  *  that operations share what they do not touch. */
 
+import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { FieldType } from '../types/field-type.ts'
 import { type Path, type PathElement, compareElements } from './path-element.ts'
 
@@ -152,7 +153,8 @@ export class FieldSet {
   }
 
   /** Adds the members that the type declares and that have paths below them: they come and go with those. */
-  withDeclaredMembers(type: FieldType | undefined): FieldSet {
+  *withDeclaredMembers(type: FieldType | undefined): Steps<FieldSet> {
+    if (isStepDue()) yield
     const members = new Map(this.#members)
     const children = new Map<string, Child>()
     for (const [id, { element, set }] of this.#children) {
@@ -164,7 +166,7 @@ export class FieldSet {
       } else if (element.kind === 'keys' && type?.list !== undefined) {
         inner = type.list.element
       }
-      children.set(id, { element, set: set.withDeclaredMembers(inner) })
+      children.set(id, { element, set: yield* set.withDeclaredMembers(inner) })
     }
     return new FieldSet(members, children)
   }

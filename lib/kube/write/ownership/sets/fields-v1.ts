@@ -1,30 +1,30 @@
 /** FieldsV1, the JSON form of a set: a member for each element, `.` for a node that is itself in the set beside what lies below. */
 
+import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from './field-set.ts'
 import { elementFromText } from './path-element.ts'
 
 /** The set as a tree, its members in the order that the server writes. */
-export function fieldsFromSet(set: FieldSet): JsonObject {
+export function fieldsFromSet(set: FieldSet): Steps<JsonObject> {
   return objectOf(set, false)
 }
 
 /** The set that a FieldsV1 describes; undefined if it is malformed. */
-export function setFromFields(fields: JsonValue): FieldSet | undefined {
+export function* setFromFields(fields: JsonValue): Steps<FieldSet | undefined> {
   if (fields === null) return new FieldSet()
   if (!(fields instanceof Map)) return undefined
-  return readNode(fields)?.set
+  return (yield* readNode(fields))?.set
 }
 
-function objectOf(set: FieldSet, isItselfIn: boolean): JsonObject {
+function* objectOf(set: FieldSet, isItselfIn: boolean): Steps<JsonObject> {
+  if (isStepDue()) yield
   const object: JsonObject = new Map()
   if (isItselfIn) object.set('.', new Map())
   for (const element of set.elements()) {
     const below = set.below(element)
-    object.set(
-      element.id,
-      below === undefined ? new Map() : objectOf(below, set.hasMember(element) && !below.isBare),
-    )
+    const isIn = set.hasMember(element) && below?.isBare === false
+    object.set(element.id, below === undefined ? new Map() : yield* objectOf(below, isIn))
   }
   return object
 }
@@ -35,7 +35,8 @@ interface ReadNode {
   readonly isMember: boolean
 }
 
-function readNode(fields: JsonObject): ReadNode | undefined {
+function* readNode(fields: JsonObject): Steps<ReadNode | undefined> {
+  if (isStepDue()) yield
   const set = new FieldSet()
   let isMember = false
   let hasContents = false
@@ -47,7 +48,8 @@ function readNode(fields: JsonObject): ReadNode | undefined {
     const element = elementFromText(text)
     if (element === undefined) return undefined
     if (element === 'unknown') continue
-    const inner = value === null ? emptyNode() : value instanceof Map ? readNode(value) : undefined
+    if (value !== null && !(value instanceof Map)) return undefined
+    const inner = value === null || value.size === 0 ? emptyNode() : yield* readNode(value)
     if (inner === undefined) return undefined
     hasContents = true
     if (inner.isMember) set.insert([element])

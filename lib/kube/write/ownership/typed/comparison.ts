@@ -1,8 +1,9 @@
 /** What changed between two objects of one type, as sets of fields. */
 
+import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from '../sets/field-set.ts'
-import { type Path, type PathElement, memberElement } from '../sets/path-element.ts'
+import { type PathElement, memberElement } from '../sets/path-element.ts'
 import { areEqual } from '../sets/values.ts'
 import {
   type FieldType,
@@ -25,13 +26,17 @@ export interface Comparison {
 type Side = JsonValue | undefined
 
 /** Both values have been checked against the type. */
-export function compareFields(type: FieldType, before: JsonValue, after: JsonValue): Comparison {
+export function* compareFields(
+  type: FieldType,
+  before: JsonValue,
+  after: JsonValue,
+): Steps<Comparison> {
   const comparison = {
     removed: new FieldSet(),
     modified: new FieldSet(),
     added: new FieldSet(),
   }
-  new Comparer(comparison).compare(type, before, after, [])
+  yield* new Comparer(comparison).compare(type, before, after)
   return comparison
 }
 
@@ -50,93 +55,99 @@ function sameForm(a: FieldType, b: FieldType): boolean {
 
 class Comparer {
   readonly #comparison: Comparison
+  /** Of the values that are compared. */
+  readonly #path: PathElement[] = []
 
   constructor(comparison: Comparison) {
     this.#comparison = comparison
   }
 
   /** Absent sides are undefined; one of them is there. */
-  compare(type: FieldType, before: Side, after: Side, path: Path): void {
+  *compare(type: FieldType, before: Side, after: Side): Steps<void> {
+    if (before === after) return
     const left = typeFor(type, before)
     const right = typeFor(type, after)
     let isLeaf: boolean
-    if (after === undefined) isLeaf = this.#inForm(left, before, after, path)
+    if (after === undefined) isLeaf = yield* this.#inForm(left, before, after)
     else if (before === undefined || sameForm(left, right)) {
-      isLeaf = this.#inForm(right, before, after, path)
+      isLeaf = yield* this.#inForm(right, before, after)
     } else {
-      this.#inForm(left, before, after, path)
-      isLeaf = this.#inForm(right, before, after, path)
+      yield* this.#inForm(left, before, after)
+      isLeaf = yield* this.#inForm(right, before, after)
     }
     if (isLeaf) return
-    if (before === undefined) this.#comparison.added.insert(path)
-    else if (after === undefined) this.#comparison.removed.insert(path)
+    if (before === undefined) this.#comparison.added.insert(this.#path)
+    else if (after === undefined) this.#comparison.removed.insert(this.#path)
   }
 
   /** Whether the value was compared as a whole. */
-  #inForm(type: FieldType, before: Side, after: Side, path: Path): boolean {
+  *#inForm(type: FieldType, before: Side, after: Side): Steps<boolean> {
     switch (formOf(type)) {
       case 'map': {
         const isEmpty = sizeOfMap(before) === 0 && sizeOfMap(after) === 0
-        if (type.map?.isAtomic === true || isEmpty) return this.#whole(before, after, path)
-        this.#members(type.map as MapType, before, after, path)
+        if (type.map?.isAtomic === true || isEmpty) return this.#whole(before, after)
+        yield* this.#members(type.map as MapType, before, after)
         return false
       }
       case 'list': {
         const isEmpty = sizeOfList(before) === 0 && sizeOfList(after) === 0
-        if (type.list?.isAtomic === true || isEmpty) return this.#whole(before, after, path)
-        this.#items(type.list as ListType, before, after, path)
+        if (type.list?.isAtomic === true || isEmpty) return this.#whole(before, after)
+        yield* this.#items(type.list as ListType, before, after)
         return false
       }
       case 'scalar':
-        return this.#whole(before, after, path)
+        return this.#whole(before, after)
       case undefined:
         return false
     }
   }
 
-  #whole(before: Side, after: Side, path: Path): true {
-    if (before === undefined) this.#comparison.added.insert(path)
-    else if (after === undefined) this.#comparison.removed.insert(path)
-    else if (!areEqual(before, after)) this.#comparison.modified.insert(path)
+  #whole(before: Side, after: Side): true {
+    const { removed, modified, added } = this.#comparison
+    if (before === undefined) added.insert(this.#path)
+    else if (after === undefined) removed.insert(this.#path)
+    else if (!areEqual(before, after)) modified.insert(this.#path)
     return true
   }
 
-  #members(map: MapType, before: Side, after: Side, path: Path): void {
+  *#members(map: MapType, before: Side, after: Side): Steps<void> {
     const left = before instanceof Map ? before : new Map<string, JsonValue>()
     const right = after instanceof Map ? after : new Map<string, JsonValue>()
-    const compareMember = (name: string): void => {
+    for (const name of new Set([...left.keys(), ...right.keys()])) {
+      if (isStepDue()) yield
       const inner = memberType(map, name) ?? deduced
-      this.compare(inner, left.get(name), right.get(name), [...path, memberElement(name)])
+      this.#path.push(memberElement(name))
+      yield* this.compare(inner, left.get(name), right.get(name))
+      this.#path.pop()
     }
-    for (const name of left.keys()) compareMember(name)
-    for (const name of right.keys()) if (!left.has(name)) compareMember(name)
   }
 
-  #items(list: ListType, before: Side, after: Side, path: Path): void {
-    const left = groupItems(list, before)
-    const right = groupItems(list, after)
-    for (const [id, group] of left) this.#group(list, group, right.get(id) ?? noGroup(group), path)
-    for (const [id, group] of right) {
-      if (!left.has(id)) this.#group(list, noGroup(group), group, path)
+  *#items(list: ListType, before: Side, after: Side): Steps<void> {
+    const left = yield* groupItems(list, before)
+    const right = yield* groupItems(list, after)
+    for (const [id, group] of new Map([...right, ...left])) {
+      if (isStepDue()) yield
+      this.#path.push(group.element)
+      yield* this.#group(list, left.get(id)?.items ?? [], right.get(id)?.items ?? [])
+      this.#path.pop()
     }
   }
 
   /** Items with the same keys, of which there should be one: several are compared as a whole. */
-  #group(list: ListType, before: ItemGroup, after: ItemGroup, path: Path): void {
-    const below = [...path, before.element]
-    const [left] = before.items
-    const [right] = after.items
+  *#group(list: ListType, before: JsonValue[], after: JsonValue[]): Steps<void> {
+    const [left] = before
+    const [right] = after
     const { removed, modified, added } = this.#comparison
-    if (before.items.length > 1 && after.items.length > 1) {
-      if (!areEqual(before.items, after.items)) modified.insert(below)
-    } else if (before.items.length > 1) {
-      if (right !== undefined) this.compare(list.element, undefined, right, below)
-      removed.insert(below)
-    } else if (after.items.length > 1) {
-      if (left !== undefined) this.compare(list.element, left, undefined, below)
-      added.insert(below)
+    if (before.length > 1 && after.length > 1) {
+      if (!areEqual(before, after)) modified.insert(this.#path)
+    } else if (before.length > 1) {
+      if (right !== undefined) yield* this.compare(list.element, undefined, right)
+      removed.insert(this.#path)
+    } else if (after.length > 1) {
+      if (left !== undefined) yield* this.compare(list.element, left, undefined)
+      added.insert(this.#path)
     } else {
-      this.compare(list.element, left, right, below)
+      yield* this.compare(list.element, left, right)
     }
   }
 }
@@ -146,19 +157,16 @@ interface ItemGroup {
   readonly items: JsonValue[]
 }
 
-function groupItems(list: ListType, side: Side): Map<string, ItemGroup> {
+function* groupItems(list: ListType, side: Side): Steps<Map<string, ItemGroup>> {
   const groups = new Map<string, ItemGroup>()
   for (const item of Array.isArray(side) ? side : []) {
+    if (isStepDue()) yield
     const element = itemElement(list, item) as PathElement
     const group = groups.get(element.id)
     if (group === undefined) groups.set(element.id, { element, items: [item] })
     else group.items.push(item)
   }
   return groups
-}
-
-function noGroup({ element }: ItemGroup): ItemGroup {
-  return { element, items: [] }
 }
 
 function sizeOfMap(side: Side): number {

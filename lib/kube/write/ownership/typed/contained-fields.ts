@@ -1,8 +1,9 @@
 /** The set of all fields that a value has: what an apply configuration owns. */
 
+import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { FieldSet } from '../sets/field-set.ts'
-import { type Path, type PathElement, memberElement } from '../sets/path-element.ts'
+import { type PathElement, memberElement } from '../sets/path-element.ts'
 import {
   type FieldType,
   type ListType,
@@ -15,52 +16,69 @@ import {
 } from '../types/field-type.ts'
 
 /** The value has been checked against the type. */
-export function fieldsOf(type: FieldType, value: JsonValue): FieldSet {
-  const set = new FieldSet()
-  addFields(set, type, value, [])
-  return set
+export function* fieldsOf(type: FieldType, value: JsonValue): Steps<FieldSet> {
+  const fields = new FieldSet()
+  yield* new Collector(fields).add(type, value)
+  return fields
 }
 
-function addFields(set: FieldSet, type: FieldType, value: JsonValue, path: Path): void {
-  const narrowed = typeFor(type, value)
-  const { map, list } = narrowed
-  switch (formOf(narrowed)) {
-    case 'map':
-      if (map?.isAtomic === true) set.insert(path)
-      else if (value instanceof Map) addMembers(set, map as MapType, value, path)
-      break
-    case 'list':
-      if (list?.isAtomic === true) set.insert(path)
-      else if (Array.isArray(value)) addItems(set, list as ListType, value, path)
-      break
-    case 'scalar':
-      set.insert(path)
-      break
-    case undefined:
-  }
-}
+class Collector {
+  readonly #fields: FieldSet
+  /** Of the value that is looked at. */
+  readonly #path: PathElement[] = []
 
-function addMembers(set: FieldSet, map: MapType, object: JsonObject, path: Path): void {
-  for (const [name, value] of object) {
-    const below = [...path, memberElement(name)]
-    addFields(set, memberType(map, name) ?? deduced, value, below)
-    const isEmpty = value === null || (value instanceof Map && value.size === 0)
-    if (isEmpty || map.fields?.has(name) !== true) set.insert(below)
+  constructor(fields: FieldSet) {
+    this.#fields = fields
   }
-}
 
-/** Items with the same keys are one field, and nothing is known of what is in them. */
-function addItems(set: FieldSet, list: ListType, items: readonly JsonValue[], path: Path): void {
-  const elements = items.map(item => itemElement(list, item) as PathElement)
-  const seen = new Set<string>()
-  const repeated = new Set<string>()
-  for (const { id } of elements) {
-    if (seen.has(id)) repeated.add(id)
-    seen.add(id)
+  *add(type: FieldType, value: JsonValue): Steps<void> {
+    const narrowed = typeFor(type, value)
+    const { map, list } = narrowed
+    switch (formOf(narrowed)) {
+      case 'map':
+        if (map?.isAtomic === true) this.#fields.insert(this.#path)
+        else if (value instanceof Map) yield* this.#members(map as MapType, value)
+        break
+      case 'list':
+        if (list?.isAtomic === true) this.#fields.insert(this.#path)
+        else if (Array.isArray(value)) yield* this.#items(list as ListType, value)
+        break
+      case 'scalar':
+        this.#fields.insert(this.#path)
+        break
+      case undefined:
+    }
   }
-  for (const [i, element] of elements.entries()) {
-    const below = [...path, element]
-    if (!repeated.has(element.id)) addFields(set, list.element, items[i] as JsonValue, below)
-    set.insert(below)
+
+  *#members(map: MapType, object: JsonObject): Steps<void> {
+    if (isStepDue()) yield
+    for (const [name, value] of object) {
+      this.#path.push(memberElement(name))
+      yield* this.add(memberType(map, name) ?? deduced, value)
+      const isEmpty = value === null || (value instanceof Map && value.size === 0)
+      if (isEmpty || map.fields?.has(name) !== true) this.#fields.insert(this.#path)
+      this.#path.pop()
+    }
+  }
+
+  /** Items with the same keys are one field, and nothing is known of what is in them. */
+  *#items(list: ListType, items: readonly JsonValue[]): Steps<void> {
+    const elements: PathElement[] = []
+    const seen = new Set<string>()
+    const repeated = new Set<string>()
+    for (const item of items) {
+      if (isStepDue()) yield
+      const element = itemElement(list, item) as PathElement
+      elements.push(element)
+      if (seen.has(element.id)) repeated.add(element.id)
+      seen.add(element.id)
+    }
+    for (const [i, element] of elements.entries()) {
+      if (isStepDue()) yield
+      this.#path.push(element)
+      if (!repeated.has(element.id)) yield* this.add(list.element, items[i] as JsonValue)
+      this.#fields.insert(this.#path)
+      this.#path.pop()
+    }
   }
 }

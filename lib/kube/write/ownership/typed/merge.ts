@@ -1,6 +1,7 @@
 /** An object with an apply configuration merged in: nothing is removed, and what both have is the configuration's. Items of lists
  *  with keys are merged one by one; they come in the order of the configuration where it says one. */
 
+import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import type { PathElement } from '../sets/path-element.ts'
 import {
@@ -17,22 +18,22 @@ import {
 type Side = JsonValue | undefined
 
 /** Both values have been checked against the type; the result shares their parts. */
-export function mergeValues(type: FieldType, live: Side, applied: Side): Side {
+export function mergeValues(type: FieldType, live: Side, applied: Side): Steps<Side> {
   return inForm(typeFor(type, applied === undefined ? live : applied), live, applied)
 }
 
-function inForm(type: FieldType, live: Side, applied: Side): Side {
+function* inForm(type: FieldType, live: Side, applied: Side): Steps<Side> {
   const whole = applied ?? live
   switch (formOf(type)) {
     case 'map': {
       const isEmpty = membersOf(live).size === 0 && membersOf(applied).size === 0
       if (type.map?.isAtomic === true || isEmpty) return applied === undefined ? live : applied
-      return mergeMembers(type.map as MapType, membersOf(live), membersOf(applied))
+      return yield* mergeMembers(type.map as MapType, membersOf(live), membersOf(applied))
     }
     case 'list': {
       const isEmpty = itemsOf(live).length === 0 && itemsOf(applied).length === 0
       if (type.list?.isAtomic === true || isEmpty) return applied === undefined ? live : applied
-      return new ListMerge(type.list as ListType, itemsOf(live), itemsOf(applied)).items()
+      return yield* mergeItems(type.list as ListType, itemsOf(live), itemsOf(applied))
     }
     case 'scalar':
       return applied === undefined ? live : applied
@@ -41,16 +42,24 @@ function inForm(type: FieldType, live: Side, applied: Side): Side {
   }
 }
 
-function mergeMembers(map: MapType, live: JsonObject, applied: JsonObject): Side {
+function* mergeMembers(map: MapType, live: JsonObject, applied: JsonObject): Steps<Side> {
   const merged: JsonObject = new Map()
-  const mergeMember = (name: string): void => {
+  for (const name of new Set([...live.keys(), ...applied.keys()])) {
+    if (isStepDue()) yield
     const inner = memberType(map, name) ?? deduced
-    const value = mergeValues(inner, live.get(name), applied.get(name))
+    const value = yield* mergeValues(inner, live.get(name), applied.get(name))
     if (value !== undefined) merged.set(name, value)
   }
-  for (const name of live.keys()) mergeMember(name)
-  for (const name of applied.keys()) if (!live.has(name)) mergeMember(name)
   return merged.size > 0 ? merged : undefined
+}
+
+function* mergeItems(
+  list: ListType,
+  live: readonly JsonValue[],
+  applied: readonly JsonValue[],
+): Steps<Side> {
+  const indexed = { live: yield* indexItems(list, live), applied: yield* indexItems(list, applied) }
+  return yield* new ListMerge(list, live, indexed).items()
 }
 
 interface Items {
@@ -68,34 +77,38 @@ class ListMerge {
   readonly #applied: Items
   readonly #out: JsonValue[] = []
   readonly #merged = new Set<string>()
-  readonly #sharedOrder: string[]
+  readonly #sharedOrder: Iterator<string, undefined>
   #nextShared: string | undefined
 
-  constructor(list: ListType, live: readonly JsonValue[], applied: readonly JsonValue[]) {
+  constructor(
+    list: ListType,
+    liveItems: readonly JsonValue[],
+    { live, applied }: { readonly live: Items; readonly applied: Items },
+  ) {
     this.#list = list
-    this.#liveItems = live
-    this.#live = indexItems(list, live)
-    this.#applied = indexItems(list, applied)
-    this.#sharedOrder = this.#applied.elements
-      .map(({ id }) => id)
-      .filter(id => this.#live.byId.has(id))
-    this.#nextShared = this.#sharedOrder.shift()
+    this.#liveItems = liveItems
+    this.#live = live
+    this.#applied = applied
+    const shared = applied.elements.map(({ id }) => id).filter(id => live.byId.has(id))
+    this.#sharedOrder = shared.values()
+    this.#nextShared = this.#sharedOrder.next().value
   }
 
-  items(): Side {
+  *items(): Steps<Side> {
     const live = this.#live.elements
     const applied = this.#applied.elements
     let l = 0
     let r = 0
     while (l < live.length || r < applied.length) {
+      if (isStepDue()) yield
       const left = live[l]?.id
       const right = applied[r]?.id
       if (left !== undefined && right !== undefined) {
         if (left === right) {
-          this.#mergeItem(left)
+          yield* this.#mergeItem(left)
           l++
           r++
-          this.#nextShared = this.#sharedOrder.shift()
+          this.#nextShared = this.#sharedOrder.next().value
           continue
         }
         // A shared item, but not the one whose turn it is.
@@ -107,36 +120,41 @@ class ListMerge {
       }
       if (left !== undefined) {
         if (!this.#applied.byId.has(left)) {
-          this.#push(this.#liveItems[l], undefined)
+          yield* this.#push(this.#liveItems[l], undefined)
           l++
           continue
         }
         if (this.#merged.has(left)) l++
       }
       if (right !== undefined) {
-        this.#mergeItem(right)
+        yield* this.#mergeItem(right)
         r++
-        if (this.#nextShared === right) this.#nextShared = this.#sharedOrder.shift()
+        if (this.#nextShared === right) this.#nextShared = this.#sharedOrder.next().value
       }
     }
     return this.#out.length > 0 ? this.#out : undefined
   }
 
-  #mergeItem(id: string): void {
+  #mergeItem(id: string): Steps<void> {
     this.#merged.add(id)
-    this.#push(this.#live.byId.get(id), this.#applied.byId.get(id))
+    return this.#push(this.#live.byId.get(id), this.#applied.byId.get(id))
   }
 
-  #push(live: Side, applied: Side): void {
-    const item = mergeValues(this.#list.element, live, applied)
+  *#push(live: Side, applied: Side): Steps<void> {
+    const item = yield* mergeValues(this.#list.element, live, applied)
     if (item !== undefined) this.#out.push(item)
   }
 }
 
-function indexItems(list: ListType, items: readonly JsonValue[]): Items {
-  const elements = items.map(item => itemElement(list, item) as PathElement)
+function* indexItems(list: ListType, items: readonly JsonValue[]): Steps<Items> {
+  const elements: PathElement[] = []
   const byId = new Map<string, JsonValue>()
-  for (const [i, { id }] of elements.entries()) byId.set(id, byId.has(id) ? null : items[i]!)
+  for (const item of items) {
+    if (isStepDue()) yield
+    const element = itemElement(list, item) as PathElement
+    elements.push(element)
+    byId.set(element.id, byId.has(element.id) ? null : item)
+  }
   return { elements, byId }
 }
 

@@ -1,7 +1,8 @@
 /** Whether a value fits its type: members are declared, scalars have their type, items of lists have keys of their own. */
 
+import { isStepDue, type Steps } from '../../../../base/slice.ts'
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
-import { type Path, elementText, memberElement } from '../sets/path-element.ts'
+import { type PathElement, elementText, memberElement } from '../sets/path-element.ts'
 import {
   type FieldType,
   type ListType,
@@ -14,78 +15,83 @@ import {
 import { type Problem, TypeProblems, scalarProblem, shapeProblem } from './problems.ts'
 
 /** Throws `TypeProblems` if the value does not fit. Objects that are stored may have items with equal keys; what is applied may not. */
-export function checkType(
+export function* checkType(
   type: FieldType,
   value: JsonValue,
   { allowsDuplicates }: { readonly allowsDuplicates: boolean },
-): void {
+): Steps<void> {
   const checker = new Checker(allowsDuplicates)
-  checker.check(type, value, [])
+  yield* checker.check(type, value)
   if (checker.problems.length > 0) throw new TypeProblems(checker.problems)
 }
 
 class Checker {
   readonly problems: Problem[] = []
   readonly #allowsDuplicates: boolean
+  /** Where the checker is. */
+  readonly #path: PathElement[] = []
 
   constructor(allowsDuplicates: boolean) {
     this.#allowsDuplicates = allowsDuplicates
   }
 
-  check(type: FieldType, value: JsonValue, path: Path): void {
+  *check(type: FieldType, value: JsonValue): Steps<void> {
     const narrowed = typeFor(type, value)
     const { map, scalar, list } = narrowed
     switch (formOf(narrowed)) {
       case 'map':
-        if (value instanceof Map) this.#members(map as MapType, value, path)
-        else if (value !== null) this.#add(path, shapeProblem('map', value))
+        if (value instanceof Map) yield* this.#members(map as MapType, value)
+        else if (value !== null) this.#add(shapeProblem('map', value))
         break
       case 'scalar': {
         const problem = scalar === undefined ? undefined : scalarProblem(scalar, value)
-        if (problem !== undefined) this.#add(path, problem)
+        if (problem !== undefined) this.#add(problem)
         break
       }
       case 'list':
-        if (Array.isArray(value)) this.#items(list as ListType, value, path)
-        else if (value !== null) this.#add(path, shapeProblem('list', value))
+        if (Array.isArray(value)) yield* this.#items(list as ListType, value)
+        else if (value !== null) this.#add(shapeProblem('list', value))
         break
       case undefined:
-        this.#add(path, 'schema error: invalid atom: inlined')
+        this.#add('schema error: invalid atom: inlined')
     }
   }
 
   /** The first member that is not declared is the last one that is looked at. */
-  #members(map: MapType, object: JsonObject, path: Path): void {
+  *#members(map: MapType, object: JsonObject): Steps<void> {
+    if (isStepDue()) yield
     for (const [name, value] of object) {
       const inner = memberType(map, name)
-      const below = [...path, memberElement(name)]
-      if (inner === undefined) {
-        this.#add(below, 'field not declared in schema')
-        return
-      }
-      this.check(inner, value, below)
+      this.#path.push(memberElement(name))
+      if (inner === undefined) this.#add('field not declared in schema')
+      else yield* this.check(inner, value)
+      this.#path.pop()
+      if (inner === undefined) return
     }
   }
 
-  #items(list: ListType, items: readonly JsonValue[], path: Path): void {
+  *#items(list: ListType, items: readonly JsonValue[]): Steps<void> {
     const seen = new Set<string>()
     for (const [i, item] of items.entries()) {
+      if (isStepDue()) yield
       const element = list.isAtomic
         ? ({ kind: 'index', id: `i:${String(i)}`, index: i } as const)
         : itemElement(list, item)
       if (typeof element === 'string') {
-        this.#add(path, `element ${String(i)}: ${element}`)
+        this.#add(`element ${String(i)}: ${element}`)
         return
       }
       if (seen.has(element.id) && !this.#allowsDuplicates) {
-        this.#add(path, `duplicate entries for key ${elementText(element)}`)
+        this.#add(`duplicate entries for key ${elementText(element)}`)
       }
       seen.add(element.id)
-      this.check(list.element, item, [...path, element])
+      this.#path.push(element)
+      yield* this.check(list.element, item)
+      this.#path.pop()
     }
   }
 
-  #add(path: Path, message: string): void {
-    this.problems.push({ path, message })
+  #add(message: string): void {
+    this.problems.push({ path: [...this.#path], message })
   }
 }
