@@ -70,10 +70,11 @@ export class RevisionProbe {
     return this.#lastFailure
   }
 
-  /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. */
-  ask(asker: RevisionAsker): void {
+  /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. One that comes alone, and not with others in
+   *  the same turn, leaves no mark for them: taking it back would be a turn more of the event loop. */
+  ask(asker: RevisionAsker, comes: 'alone' | 'with others' = 'with others'): void {
     this.#next.push(asker)
-    if (this.#running === 0 || this.#isLate()) void this.#run()
+    if (this.#running === 0 || this.#isLate()) void this.#run(comes === 'with others')
   }
 
   /** The current revision; `undefined` if the signal is aborted before etcd answers. */
@@ -105,14 +106,14 @@ export class RevisionProbe {
     return !this.#isDue && this.#running < probesMax && clock.monotonicMs() - this.#begunMs > lateMs
   }
 
-  async #run(): Promise<void> {
+  async #run(isMarked: boolean): Promise<void> {
     const { signal, clock } = this.#options
     this.#running++
     if (this.#hasBegun) {
       this.#isDue = true
       await clock.yield('first')
       this.#isDue = false
-    } else {
+    } else if (isMarked) {
       this.#hasBegun = true
       void clock.yield('first').then(() => (this.#hasBegun = false))
     }

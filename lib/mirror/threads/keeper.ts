@@ -1,6 +1,6 @@
 /** The side of the mirrors: feeds the face threads, and answers what they ask. It never waits for a thread. */
 
-import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Client } from '../../etcd/client.ts'
@@ -10,6 +10,7 @@ import type { KeyspaceOf } from '../mirrored-keyspace.ts'
 import type { ProgressWaiter } from '../feed/progress.ts'
 import type { Mirror } from '../mirror.ts'
 import type { MirrorSet } from '../mirror-set.ts'
+import { DeadlineList, type Perishable } from '../reads/deadlines.ts'
 import type { RevisionAsker } from '../reads/revision-probe.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { Calls, messageOfEntries } from './calls.ts'
@@ -161,11 +162,26 @@ interface ThreadOptions extends KeeperOptions {
   readonly feeds: readonly NumberedFeed[]
 }
 
+/** What a thread has asked, and waits for. */
+interface Asking extends Perishable {
+  isSettled: boolean
+  /** No read waits for so long. */
+  expired(): void
+}
+
+const unlisted = {
+  isSettled: false,
+  deadlineMs: 0,
+  listed: false,
+  previous: undefined,
+  next: undefined,
+}
+
 class Thread {
   readonly feeder: Feeder
   readonly #link: FaceLink
   readonly #options: ThreadOptions
-  readonly #asking = new Set<{ isSettled: boolean }>()
+  readonly #asking: DeadlineList<Asking>
   readonly #reads = new Map<number, DirectRead>()
   readonly #calls: Calls
   #isFeeding = false
@@ -176,6 +192,11 @@ class Thread {
     this.#link = options.link
     this.#options = options
     this.#calls = new Calls(options.clients, answer => options.link.send(answer))
+    // One timer for all: with one for each question, they would be a tenth of what a question costs here.
+    this.#asking = new DeadlineList(options.clock, options.readWaitMaxMs, asking => {
+      asking.isSettled = true
+      asking.expired()
+    })
   }
 
   /** Tells what there is to tell, in slices. */
@@ -192,7 +213,7 @@ class Thread {
 
   end(): void {
     this.#isEnded = true
-    for (const one of this.#asking) one.isSettled = true
+    this.#asking.takeAll(asking => (asking.isSettled = true))
     for (const read of this.#reads.values()) read.end()
     this.#reads.clear()
     this.#calls.end()
@@ -235,7 +256,7 @@ class Thread {
 
   /** Asks for as long as reads may wait. */
   #probe(mirror: number, id: number): void {
-    const { all, feeds, clock, readWaitMaxMs } = this.#options
+    const { all, feeds } = this.#options
     const one = all[mirror]
     if (one === undefined) return
     const failed = (isOver: boolean): void => {
@@ -243,23 +264,19 @@ class Thread {
       const failure = lastFailure && messageOfFailure(lastFailure)
       this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
     }
-    const cancel = clock.setTimer(readWaitMaxMs, () => {
-      if (!this.#asking.delete(asker)) return
-      asker.isSettled = true
-      failed(true)
-    })
-    const asker: RevisionAsker & { isSettled: boolean } = {
-      isSettled: false,
+    const asker: RevisionAsker & Asking = {
+      ...unlisted,
+      expired: () => failed(true),
       delayed: () => failed(false),
       probed: revision => {
-        cancel()
-        this.#asking.delete(asker)
+        this.#asking.remove(asker)
         for (const feed of feeds) if (feed.mirror === one) this.#need(feed.id, revision)
         this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
       },
     }
     this.#asking.add(asker)
-    one.probe.ask(asker)
+    // A thread puts one question in a turn.
+    one.probe.ask(asker, 'alone')
   }
 
   /** Waits in place of the reads of the thread, so that progress is asked for until it comes. Then the thread is told of it: nothing else
@@ -267,34 +284,29 @@ class Thread {
   #need(id: number, revision: Revision): void {
     const feed = this.#options.feeds[id]?.feed
     if (feed === undefined) return
-    if (feed.progress.revision >= revision) {
+    const { progress } = feed
+    if (progress.revision >= revision) {
       this.feed()
       return
     }
-    let cancel: CancelTimer = () => {}
-    const waiter: ProgressWaiter & { isSettled: boolean } = {
+    const waiter: ProgressWaiter & Asking = {
+      ...unlisted,
       awaited: revision,
       sequence: 0,
-      isSettled: false,
+      expired: () => progress.abandoned(),
       reached: () => {
         if (waiter.isSettled) return
-        if (feed.progress.revision < revision) {
-          feed.progress.wait(waiter)
+        if (progress.revision < revision) {
+          progress.wait(waiter)
           return
         }
-        this.#asking.delete(waiter)
+        this.#asking.remove(waiter)
         waiter.isSettled = true
-        cancel()
         this.feed()
       },
     }
-    cancel = this.#options.clock.setTimer(this.#options.readWaitMaxMs, () => {
-      this.#asking.delete(waiter)
-      waiter.isSettled = true
-      feed.progress.abandoned()
-    })
     this.#asking.add(waiter)
-    feed.progress.wait(waiter)
+    progress.wait(waiter)
     feed.need(revision)
   }
 

@@ -8,6 +8,7 @@ import type { Mirror } from '../../../lib/mirror/mirror.ts'
 import { MirrorSet } from '../../../lib/mirror/mirror-set.ts'
 import { FaceMirrors } from '../../../lib/mirror/threads/face-mirrors.ts'
 import { type FedThread, Keeper } from '../../../lib/mirror/threads/keeper.ts'
+import type { Answer } from '../../../lib/mirror/threads/messages.ts'
 import { RemoteClients } from '../../../lib/mirror/threads/remote-client.ts'
 import { createRingMemory, RingReader, RingWriter } from '../../../lib/mirror/threads/ring.ts'
 import { SlabShelf } from '../../../lib/mirror/threads/slabs.ts'
@@ -17,6 +18,8 @@ export interface CopiesFixture {
   readonly keeper: Keeper
   readonly copies: FaceMirrors
   readonly fed: FedThread
+  /** What the thread was told, beside records. */
+  readonly answers: readonly Answer[]
 }
 
 export async function createCopies(
@@ -28,6 +31,7 @@ export async function createCopies(
   const keeper = new Keeper({ mirrors, clients: [], keyspaceOf, clock, readWaitMaxMs: 3000 })
   const memory = createRingMemory(65_536)
   const shelf = new SlabShelf(() => {})
+  const answers: Answer[] = []
   const ask = (question: Parameters<FedThread['ask']>[0]): void => fed.ask(question)
   const copies = new FaceMirrors({
     layout: keeper.layout,
@@ -48,9 +52,12 @@ export async function createCopies(
     sendSlab: (id, slab) => shelf.add(id, slab),
     sendRecord: () => {},
     wake: () => void copies.readRing(),
-    send: answer => copies.answered(answer),
+    send: answer => {
+      answers.push(answer)
+      copies.answered(answer)
+    },
   })
   copies.start()
   await clock.advance(0)
-  return { keeper, copies, fed }
+  return { keeper, copies, fed, answers }
 }

@@ -138,3 +138,15 @@ export function watchOutcome(promise: Promise<ReadOutcome>): { now: () => string
   )
   return { now: () => now }
 }
+
+/** Makes ranges wait; the answer lets one group of them go. */
+export function hold(etcd: TinyEtcd): () => void {
+  let release = (): void => {}
+  etcd.held = new Promise(resolve => {
+    release = () => {
+      etcd.held = undefined
+      resolve()
+    }
+  })
+  return release
+}

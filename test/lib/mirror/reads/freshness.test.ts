@@ -5,6 +5,7 @@ import {
   contentsOf,
   createFixture,
   createReadyFixture,
+  hold,
   read,
   watchOutcome,
 } from '../../../support/mirror/mirror-builders.ts'
@@ -13,18 +14,6 @@ import { TinyEtcd } from '../../../support/etcd/tiny-etcd.ts'
 const any = { type: 'any' } as const
 const exact = (at: number) => ({ type: 'exact', revision: revision(at) }) as const
 const notOlderThan = (at: number) => ({ type: 'not-older-than', revision: revision(at) }) as const
-
-/** Makes ranges wait; the answer lets one group of them go. */
-function hold(etcd: TinyEtcd): () => void {
-  let release = (): void => {}
-  etcd.held = new Promise(resolve => {
-    release = () => {
-      etcd.held = undefined
-      resolve()
-    }
-  })
-  return release
-}
 
 t.test('a consistent read waits for a write that etcd had when it came', async t => {
   const { etcd, mirror, clock } = await createReadyFixture()
@@ -168,6 +157,37 @@ t.test('a consistent read without an answer of etcd fails in time with the reaso
   await clock.advance(3000)
   await t.rejects(outcome, { code: 'source_failed', details: { retryAfterMs: 1000 } })
 })
+
+t.test(
+  'a probe that etcd does not answer in time is put again, and later ones have their full time',
+  async t => {
+    const { etcd, mirror, clock } = await createReadyFixture()
+    const probesBefore = etcd.ranges.length
+    const probes = (): number => etcd.ranges.length - probesBefore
+    const answered = watchOutcome(read(mirror, 'a'))
+    await clock.advance(1000)
+    t.equal(answered.now(), 'at 1')
+    const release = hold(etcd)
+    const late = watchOutcome(read(mirror, 'a'))
+    await clock.advance(1099)
+    t.equal(probes(), 2, 'its time is its own')
+    release()
+    hold(etcd)
+    await clock.advance(0)
+    etcd.held = undefined
+    t.equal(late.now(), 'at 1')
+    const releaseLast = hold(etcd)
+    const again = watchOutcome(read(mirror, 'a'))
+    await clock.advance(1100)
+    t.strictSame([again.now(), probes()], ['waiting', 3])
+    releaseLast()
+    await clock.advance(1000)
+    t.strictSame([again.now(), probes()], ['at 1', 4])
+    const next = watchOutcome(read(mirror, 'a'))
+    await clock.advance(0)
+    t.strictSame([next.now(), probes()], ['at 1', 5])
+  },
+)
 
 t.test('a revision that is not there yet is waited for, then refused with the latest', async t => {
   const { etcd, mirror, clock } = await createReadyFixture()

@@ -8,6 +8,7 @@ import {
   contentsOf,
   createReadyFixture,
   entriesOf,
+  hold,
   nameOf,
 } from '../../../support/mirror/mirror-builders.ts'
 
@@ -52,4 +53,41 @@ t.test('a change of what is not mirrored is progress for the copies', async t =>
   t.equal(copies.waitingReads, 0)
   t.same(contentsOf(await read).entries, ['/r/a/1=one'])
   fed.end()
+})
+
+t.test('a question that etcd does not answer is over when no read waits for so long', async t => {
+  const etcd = new TinyEtcd()
+  const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
+  const { fed, answers } = await createCopies(mirror, clock, nameOf)
+  const release = hold(etcd)
+  fed.ask({ type: 'probe', mirror: 0, id: 1 })
+  await clock.advance(2000)
+  fed.ask({ type: 'probe', mirror: 0, id: 2 })
+  const over = (): number[] =>
+    answers.flatMap(answer => (answer.type === 'probe-failed' && answer.isOver ? [answer.id] : []))
+  await clock.advance(999)
+  t.same(over(), [])
+  await clock.advance(1)
+  t.same(over(), [1])
+  await clock.advance(2000)
+  t.same(over(), [1, 2])
+  release()
+  await clock.advance(10_000)
+  t.same(over(), [1, 2], 'each is over once')
+  t.notOk(answers.some(({ type }) => type === 'probed'))
+  fed.end()
+})
+
+t.test('a thread that has ended is told nothing more', async t => {
+  const etcd = new TinyEtcd()
+  const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
+  const { fed, answers } = await createCopies(mirror, clock, nameOf)
+  const release = hold(etcd)
+  fed.ask({ type: 'probe', mirror: 0, id: 1 })
+  fed.ask({ type: 'need', feed: 0, revision: 100 })
+  const told = answers.length
+  fed.end()
+  release()
+  await clock.advance(10_000)
+  t.equal(answers.length, told)
 })
