@@ -9,13 +9,14 @@ import { Backoff } from '../../base/backoff.ts'
 import { type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { type Key, singleKey } from '../../base/keys.ts'
+import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
-import { withTimeLimit } from '../../base/timers.ts'
 import type { Client, ResponseHeader } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
+import { DeadlineList, type Perishable } from './deadlines.ts'
 
 export interface RevisionAsker {
   /** It does not wait any more. */
@@ -59,10 +60,17 @@ export class RevisionProbe {
   #isDue = false
   #begunMs = 0
   #lastFailure: CacheError | undefined = undefined
+  readonly #calls: DeadlineList<Call>
+  #spareCall: Call | undefined = undefined
 
   constructor(options: RevisionProbeOptions) {
     this.#options = options
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
+    this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
+      call.isLate = true
+      call.abort()
+    })
+    options.signal.addEventListener('abort', () => this.#calls.takeAll(() => {}), { once: true })
   }
 
   /** Why the last probe failed; `undefined` after one that was answered. */
@@ -177,20 +185,34 @@ export class RevisionProbe {
   }
 
   async #ask(): Promise<ResponseHeader | undefined> {
-    const { client, clock, key, limits, signal } = this.#options
-    const maxMs = limits.probeTimeoutMs
-    const late = (): CacheError =>
-      new CacheError('source_failed', `etcd did not answer in ${maxMs} ms`)
-    const request = { range: singleKey(key), countOnly: true }
+    const { client, key, limits, signal } = this.#options
+    const call = this.#spareCall ?? new Call(signal)
+    this.#spareCall = undefined
+    this.#calls.add(call)
     try {
-      const { header } = await withTimeLimit({ clock, maxMs, signal, late }, limited =>
-        client.range(request, limited),
-      )
+      const { header } = await client.range({ range: singleKey(key), countOnly: true }, call.signal)
       this.#lastFailure = undefined
       return header
     } catch (error) {
-      this.#lastFailure = CacheError.from(error, 'source_failed')
+      const maxMs = limits.probeTimeoutMs
+      this.#lastFailure = call.isLate
+        ? new CacheError('source_failed', `etcd did not answer in ${maxMs} ms`)
+        : CacheError.from(error, 'source_failed')
       return undefined
+    } finally {
+      this.#calls.remove(call)
+      if (this.#spareCall === undefined && !call.isLate) this.#spareCall = call
+      else call.release()
     }
   }
+}
+
+/** The time limit of a probe. All share one timer, and one that was not late is used again: to make a timer and a signal for each would be a tenth
+ *  of what a probe costs. */
+class Call extends LinkedAbort implements Perishable {
+  isLate = false
+  deadlineMs = 0
+  listed = false
+  previous: Perishable | undefined = undefined
+  next: Perishable | undefined = undefined
 }
