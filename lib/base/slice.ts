@@ -2,8 +2,9 @@
 
 import type { Clock } from './clock.ts'
 
-/** So long work goes on before it gives way: half of what the event loop may be held for, since two slices may meet. */
-const defaultSliceMs = 4
+/** So long work goes on before it gives way: a third of what the event loop may be held for, since two slices may meet, and what is small comes
+ *  between them. */
+const defaultSliceMs = 3
 
 export type SliceClock = Pick<Clock, 'monotonicMs' | 'yield'>
 

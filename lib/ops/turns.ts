@@ -2,11 +2,11 @@
  *  loop serves its sockets.
  *
  *  A setImmediate for each task is not enough: all immediates that are due run before the loop serves a socket again, so a thousand
- *  streams with slices of 4 ms would hold it for 4 s. Here tasks run for a few milliseconds in total, one slice each, and the rest of
+ *  streams with slices of 3 ms would hold it for 3 s. Here tasks run for a few milliseconds in total, one slice each, and the rest of
  *  the queue waits for the next turn of the loop. A few tasks go first, because all clients wait for them: events of watches must not
  *  wait behind a thousand lists. In each turn at least one of them runs, and at least one of the others. */
 
-/** How long slices may begin within one turn of the loop. With a last slice of 4 ms the loop is held for 5 ms, and requests begin in it for
+/** How long slices may begin within one turn of the loop. With a last slice of 3 ms the loop is held for 4 ms, and requests begin in it for
  *  1.5 (lib/http/limits/starts.ts). A consistent get waits for two turns, so short ones count more than many slices in each. */
 const turnMs = 1
 

@@ -10,9 +10,6 @@ import { Hub } from '../watch/hub.ts'
 import type { WatchSource } from '../watch/watch-source.ts'
 import type { Follower } from './followers.ts'
 
-/** Watchers that have fallen behind read the history for this long before other work has its turn. */
-const sliceMs = 3
-
 export class WatchHubs implements WatchSource, Follower {
   readonly #mirrors: Mirrors
   readonly #clock: Clock
@@ -68,7 +65,7 @@ export class WatchHubs implements WatchSource, Follower {
 
   async #run(hub: Hub): Promise<void> {
     await this.#clock.yield()
-    const slice = new Slice(this.#clock, sliceMs)
+    const slice = new Slice(this.#clock)
     hub.run(() => slice.isOver)
   }
 }

@@ -58,9 +58,6 @@ interface Copy {
   isTold: boolean
 }
 
-/** The ring is read for so long before other work has its turn. */
-const sliceMs = 3
-
 export class FaceMirrors implements Mirrors, CopyTarget {
   readonly #options: FaceMirrorsOptions
   readonly #shown: Shown
@@ -226,7 +223,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   async readRing(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true
-    const slice = new Slice(this.#options.clock, sliceMs)
+    const slice = new Slice(this.#options.clock)
     while (!this.#isStopped) {
       this.#readRecords(() => slice.isOver)
       if (this.#options.ring.isEmpty && this.#options.ring.sleep()) break
@@ -239,7 +236,7 @@ export class FaceMirrors implements Mirrors, CopyTarget {
   #drain(): void {
     // A record may lead to a read.
     if (this.#isTaking || this.#options.ring.isEmpty) return
-    const slice = new Slice(this.#options.clock, sliceMs)
+    const slice = new Slice(this.#options.clock)
     this.#readRecords(() => slice.isOver)
   }
 

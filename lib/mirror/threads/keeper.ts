@@ -44,9 +44,6 @@ export interface FedThread {
   end(): void
 }
 
-/** The thread is fed for so long before other work has its turn. */
-const sliceMs = 3
-
 export class Keeper {
   /** What a thread needs to know of the mirrors from the start. */
   readonly layout: MirrorLayout
@@ -202,7 +199,7 @@ class Thread {
   /** Tells what there is to tell, in slices. */
   feed(): void {
     if (this.#isFeeding || this.#isEnded) return
-    const slice = new Slice(this.#options.clock, sliceMs)
+    const slice = new Slice(this.#options.clock)
     if (this.feeder.run(() => slice.isOver) !== 'more') return
     this.#isFeeding = true
     void this.#options.clock.yield('first').then(() => {
