@@ -2,6 +2,7 @@
  *  would change on read, and for what YAML, CBOR and columns are made from. Numbers keep their text, objects are `Map`s, so that
  *  no key is special and members keep their order. */
 
+import { isStepDue, type Steps } from '../../base/slice.ts'
 import { canonicalNumber } from '../../go/json-number.ts'
 import { goJsonString } from '../../go/text.ts'
 import { decodeString, stringEnd } from './strings.ts'
@@ -30,8 +31,13 @@ const treeMaxDepth = 500
 /** The value that is all of `bytes[start..end)`, white space aside, as Go decodes it: the last of equal keys wins, and invalid
  *  UTF-8 is replaced. Undefined if it is malformed, too deep, or has a number that Go refuses. */
 export function parseTree(bytes: Uint8Array, start: number, end: number): JsonValue | undefined {
-  return new TreeParser(bytes, start, end).document()
+  const parser = new TreeParser(bytes, start, end)
+  parser.take(Infinity)
+  return parser.value
 }
+
+/** So many values are parsed in one step. */
+const valuesPerStep = 512
 
 /** A document, and what a tree of values does not say of it. */
 export interface ParsedDocument {
@@ -44,15 +50,16 @@ export interface ParsedDocument {
   readonly membersOf: (object: JsonObject) => Iterable<readonly [name: string, value: JsonValue]>
 }
 
-/** The same as `parseTree`, with more to ask. */
-export function parseDocument(
+/** The same as `parseTree`, in steps and with more to ask. */
+export function* parseDocument(
   bytes: Uint8Array,
   start: number,
   end: number,
-): ParsedDocument | undefined {
+): Steps<ParsedDocument | undefined> {
   const windows = new Map<JsonValue, readonly [start: number, end: number]>()
   const parser = new TreeParser(bytes, start, end, windows)
-  const value = parser.document()
+  while (!parser.take(valuesPerStep)) yield
+  const { value } = parser
   if (value === undefined) return undefined
   return {
     value,
@@ -68,6 +75,22 @@ export function parseDocument(
 /** The text that Go writes for the value: keys sorted by their UTF-8 bytes, no white space, HTML escaped. */
 export function textFromTree(value: JsonValue): string {
   return writeTree(value, true)
+}
+
+/** The same in steps. */
+export function* textInSteps(value: JsonValue): Steps<string> {
+  if (!(value instanceof Map) && !Array.isArray(value)) return textFromTree(value)
+  if (isStepDue()) yield
+  let text = ''
+  if (Array.isArray(value)) {
+    for (const item of value) text += (text === '' ? '' : ',') + (yield* textInSteps(item))
+    return `[${text}]`
+  }
+  for (const key of sortedKeys(value)) {
+    const member = yield* textInSteps(value.get(key) as JsonValue)
+    text += `${text === '' ? '' : ','}${goJsonString(key)}:${member}`
+  }
+  return `{${text}}`
 }
 
 /** The same with the members of objects in their own order. */
@@ -147,13 +170,20 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
+/** A parser that can stop between any two values: the containers that it is in are on a stack of its own. */
 class TreeParser {
   readonly #bytes: Uint8Array
   readonly #end: number
   readonly #windows: Map<JsonValue, readonly [start: number, end: number]> | undefined
   #at: number
+  /** The containers around the next value, where each begins, and the key that each will have its next value under. */
+  readonly #around: (JsonObject | JsonValue[])[] = []
+  readonly #starts: number[] = []
+  readonly #keys: string[] = []
   /** All members of the objects in which one is repeated. */
   readonly repeated = new Map<JsonObject, [string, JsonValue][]>()
+  /** All that there is, once everything has been taken; undefined if it is malformed. */
+  value: JsonValue | undefined
 
   constructor(
     bytes: Uint8Array,
@@ -167,59 +197,72 @@ class TreeParser {
     this.#windows = windows
   }
 
-  /** All that there is. */
-  document(): JsonValue | undefined {
-    const value = this.#value(0)
-    return value !== undefined && this.#next() === -1 ? value : undefined
+  /** Takes up to so many values. True once there is nothing left to take. */
+  take(most: number): boolean {
+    for (let taken = 0; taken < most; taken++) {
+      const byte = this.#next()
+      if (this.#around.length > treeMaxDepth) return true
+      let value: JsonValue | undefined
+      if (byte === 0x7b || byte === 0x5b) {
+        const state = this.#open(byte === 0x7b ? new Map() : [])
+        if (state === 'open') continue
+        if (state === 'malformed') return true
+        value = state
+      } else {
+        value = byte === 0x22 ? this.#string() : this.#scalar()
+      }
+      if (value === undefined || this.#close(value)) return true
+    }
+    return false
   }
 
-  #value(depth: number): JsonValue | undefined {
-    const byte = this.#next()
-    if (depth > treeMaxDepth) return undefined
-    switch (byte) {
-      case 0x7b:
-        return this.#noted(this.#at, this.#object(depth))
-      case 0x5b:
-        return this.#noted(this.#at, this.#list(depth))
-      case 0x22:
-        return this.#string()
-      default:
-        return this.#scalar()
+  /** Goes into a container, up to its first value; one that is empty is whole. */
+  #open(container: JsonObject | JsonValue[]): 'open' | 'malformed' | JsonObject | JsonValue[] {
+    const start = this.#at++
+    if (this.#take(container instanceof Map ? 0x7d : 0x5d)) {
+      this.#windows?.set(container, [start, this.#at])
+      return container
+    }
+    this.#around.push(container)
+    this.#starts.push(start)
+    this.#keys.push('')
+    return container instanceof Map && !this.#key() ? 'malformed' : 'open'
+  }
+
+  /** Puts a whole value where it belongs, and closes the containers that end behind it. True if no other value follows. */
+  #close(value: JsonValue): boolean {
+    for (;;) {
+      const last = this.#around.length - 1
+      const container = this.#around[last]
+      if (container === undefined) {
+        if (this.#next() === -1) this.value = value
+        return true
+      }
+      if (container instanceof Map) this.#set(container, this.#keys[last] as string, value)
+      else container.push(value)
+      if (this.#take(0x2c)) return container instanceof Map && !this.#key()
+      if (!this.#take(container instanceof Map ? 0x7d : 0x5d)) return true
+      this.#windows?.set(container, [this.#starts[last] as number, this.#at])
+      this.#around.pop()
+      this.#starts.pop()
+      this.#keys.pop()
+      value = container
     }
   }
 
-  #noted<T extends JsonObject | JsonValue[]>(start: number, value: T | undefined): T | undefined {
-    if (value !== undefined) this.#windows?.set(value, [start, this.#at])
-    return value
+  #set(object: JsonObject, key: string, value: JsonValue): void {
+    if (object.has(key) && !this.repeated.has(object)) this.repeated.set(object, [...object])
+    this.repeated.get(object)?.push([key, value])
+    object.set(key, value)
   }
 
-  #object(depth: number): JsonObject | undefined {
-    const object: JsonObject = new Map()
-    this.#at++
-    if (this.#take(0x7d)) return object
-    do {
-      if (this.#next() !== 0x22) return undefined
-      const key = this.#string()
-      if (key === undefined || !this.#take(0x3a)) return undefined
-      const value = this.#value(depth + 1)
-      if (value === undefined) return undefined
-      if (object.has(key) && !this.repeated.has(object)) this.repeated.set(object, [...object])
-      this.repeated.get(object)?.push([key, value])
-      object.set(key, value)
-    } while (this.#take(0x2c))
-    return this.#take(0x7d) ? object : undefined
-  }
-
-  #list(depth: number): JsonValue[] | undefined {
-    const list: JsonValue[] = []
-    this.#at++
-    if (this.#take(0x5d)) return list
-    do {
-      const value = this.#value(depth + 1)
-      if (value === undefined) return undefined
-      list.push(value)
-    } while (this.#take(0x2c))
-    return this.#take(0x5d) ? list : undefined
+  /** The key of the next member of the innermost object, and its colon. */
+  #key(): boolean {
+    if (this.#next() !== 0x22) return false
+    const key = this.#string()
+    if (key === undefined) return false
+    this.#keys[this.#keys.length - 1] = key
+    return this.#take(0x3a)
   }
 
   #string(): string | undefined {

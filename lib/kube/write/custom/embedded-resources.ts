@@ -1,5 +1,6 @@
 /** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and metadata of their own. */
 
+import { atOnce } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
 import { isObject } from '../../../base/untyped.ts'
 import type { Schema } from '../../../codec/schema/schema.ts'
@@ -22,7 +23,7 @@ export function decodeMetadata(
 ): { readonly metadata: JsonValue; readonly unknown: readonly string[] } {
   const type = schema.messageType('meta/v1.ObjectMeta')
   const { object, strictErrors } = decodeTyped(
-    jsonDocument(Buffer.from(textFromTree(metadata))),
+    atOnce(jsonDocument(Buffer.from(textFromTree(metadata)))),
     type,
   )
   const unknown = strictErrors.flatMap(error => /^unknown field "(.*)"$/.exec(error)?.[1] ?? [])

@@ -1,6 +1,7 @@
 /** The object in the body of a write: decoded as its kind by the media type that the client names, with defaults, and
  *  with the errors of a strict decoder. Refusals are kube-apiserver's. */
 
+import type { Steps } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { readEnvelope } from '../../../codec/transcode/envelope.ts'
@@ -10,7 +11,7 @@ import {
   itemsOf,
   memberOf,
   type ParsedDocument,
-  textFromTree,
+  textInSteps,
 } from '../../../codec/json/tree.ts'
 import type { MessageType } from '../../../codec/schema/schema.ts'
 import { goQuote } from '../../../go/text.ts'
@@ -64,10 +65,11 @@ export interface BodyDocument {
 }
 
 /** Parses a body that is not protobuf; throws `DecodeError`. */
-export function parseBody(body: Uint8Array, form: BodyForm): BodyDocument {
-  if (form !== 'yaml') return { document: jsonDocument(body), strictErrors: [] }
-  const { value, strictErrors } = parseYaml(body)
-  return { document: jsonDocument(Buffer.from(textFromTree(value))), strictErrors }
+export function* parseBody(body: Uint8Array, form: BodyForm): Steps<BodyDocument> {
+  if (form !== 'yaml') return { document: yield* jsonDocument(body), strictErrors: [] }
+  const { value, strictErrors } = yield* parseYaml(body)
+  const json = Buffer.from(yield* textInSteps(value))
+  return { document: yield* jsonDocument(json), strictErrors }
 }
 
 export interface DecodeRequest {
@@ -85,11 +87,12 @@ export interface DecodedBody {
 }
 
 /** Decodes an object of a built-in kind. */
-export function decodeBuiltIn(
+export function* decodeBuiltIn(
   kind: WriteKind & { readonly type: MessageType },
   { body, form, fieldValidation }: DecodeRequest,
-): DecodedBody {
-  const { document, strictErrors } = documentOf(kind, body, form)
+): Steps<DecodedBody> {
+  const { document, strictErrors } = yield* documentOf(kind, body, form)
+  yield
   const named = nameOf(document, kind, body)
   const type = typeOf(named, kind)
   let decoded: Decoded
@@ -98,6 +101,7 @@ export function decodeBuiltIn(
   } catch (error) {
     throw refusal(kind, named, error)
   }
+  yield
   checkKind(named, type, kind)
   const all = [...strictErrors, ...decoded.strictErrors]
   const warnings = judged(all, fieldValidation, message =>
@@ -148,12 +152,12 @@ function nameClaims(object: JsonObject): void {
   }
 }
 
-function documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): BodyDocument {
+function* documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): Steps<BodyDocument> {
   if (form === 'protobuf') {
-    return { document: protobufDocument(kind, body), strictErrors: [] }
+    return { document: yield* protobufDocument(kind, body), strictErrors: [] }
   }
   try {
-    return parseBody(body, form)
+    return yield* parseBody(body, form)
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     throw refusal(kind, undefined, form === 'json' ? unnamed(error) : error, body)
@@ -161,7 +165,7 @@ function documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): BodyDocu
 }
 
 /** An object without a kind is of the one that is expected. */
-function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
+function* protobufDocument(kind: WriteKind, body: Uint8Array): Steps<ParsedDocument> {
   const envelope = readEnvelope(body, 0, body.length)
   const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
   if (envelope instanceof NotExact || json instanceof NotExact) {
@@ -169,7 +173,8 @@ function protobufDocument(kind: WriteKind, body: Uint8Array): ParsedDocument {
       'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]'
     throw refusal(kind, undefined, new DecodeError(reason), body)
   }
-  return jsonDocument(json)
+  yield
+  return yield* jsonDocument(json)
 }
 
 /** The group, version and kind of the object; those of the request where it has none itself. */

@@ -1,12 +1,13 @@
 /** Bodies as documents: JSON, and YAML as the JSON that it stands for. What cannot be parsed is refused in the words of Go's parsers. */
 
+import type { Steps } from '../../../base/slice.ts'
 import { GoJsonError, parseGoJson } from '../../../go/json.ts'
 import { parseDocument, type ParsedDocument } from '../../../codec/json/tree.ts'
 import { DecodeError } from './typed-decoder.ts'
 
 /** A JSON text; throws `DecodeError` with the message of encoding/json. */
-export function jsonDocument(body: Uint8Array): ParsedDocument {
-  const document = parseDocument(body, 0, body.length)
+export function* jsonDocument(body: Uint8Array): Steps<ParsedDocument> {
+  const document = yield* parseDocument(body, 0, body.length)
   if (document !== undefined) return document
   throw new DecodeError(syntaxError(body))
 }

@@ -3,15 +3,20 @@
 
 import {
   type Alias,
+  type CST,
+  Composer,
+  type Document,
   isAlias,
   isMap,
   isScalar,
   isSeq,
+  Lexer,
   LineCounter,
-  parseDocument as parseYamlDocument,
+  Parser,
   type Scalar,
   type YAMLMap,
 } from 'yaml'
+import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { canonicalNumber } from '../../../go/json-number.ts'
 import { goQuote } from '../../../go/text.ts'
 import {
@@ -34,32 +39,53 @@ const depthMax = 500
 
 /** Parses the first document of a body; throws `DecodeError`. Most bodies are JSON, which is YAML too, and is parsed
  *  a lot faster as JSON. */
-export function parseYaml(body: Uint8Array): YamlBody {
-  const json = body[0] === 0x7b ? parseDocument(body, 0, body.length) : undefined
+export function* parseYaml(body: Uint8Array): Steps<YamlBody> {
+  const json = body[0] === 0x7b ? yield* parseDocument(body, 0, body.length) : undefined
   if (json !== undefined && !json.hasRepeatedMembers) return { value: json.value, strictErrors: [] }
   const text = Buffer.from(body.buffer, body.byteOffset, body.length).toString()
   const lines = new LineCounter()
-  const options = {
-    version: '1.1',
-    schema: 'failsafe',
-    uniqueKeys: false,
-    logLevel: 'silent',
-  } as const
-  const document = parseYamlDocument(text, { ...options, lineCounter: lines })
-  const [error] = document.errors.filter(({ code }) => code !== 'MULTIPLE_DOCS')
+  const document = yield* firstDocument(text, lines)
+  const [error] = document?.errors ?? []
   if (error !== undefined) {
-    const line = error.linePos?.[0].line ?? 1
+    const [at] = error.pos
+    const { line } = at === -1 ? { line: 1 } : lines.linePos(at)
     const what = error.message.split('\n')[0]?.replace(/ at line \d+.*$/, '') ?? ''
     throw new DecodeError(`error converting YAML to JSON: yaml: line ${line}: ${what}`)
   }
   const reader = new YamlReader(lines)
-  const value = reader.read(document.contents, 0)
+  const value = yield* reader.read(document?.contents, 0)
   const { repeated } = reader
   const strictErrors =
     repeated.length === 0
       ? []
       : [`error converting YAML to JSON: yaml: unmarshal errors:\n${repeated.join('\n')}`]
   return { value, strictErrors }
+}
+
+const options = {
+  version: '1.1',
+  schema: 'failsafe',
+  uniqueKeys: false,
+  logLevel: 'silent',
+} as const
+
+/** What the package's own function does, in steps. Only what follows the parsing of a document is one step: composing its nodes. */
+function* firstDocument(text: string, lines: LineCounter): Steps<Document.Parsed | undefined> {
+  const parser = new Parser(lines.addNewLine)
+  const composer = new Composer(options)
+  const documents: Document.Parsed[] = []
+  const compose = (tokens: Iterable<CST.Token>): void => {
+    for (const token of tokens) documents.push(...composer.next(token))
+  }
+  lines.addNewLine(0)
+  for (const lexeme of new Lexer().lex(text)) {
+    if (isStepDue()) yield
+    compose(parser.next(lexeme))
+  }
+  yield
+  compose(parser.end())
+  documents.push(...composer.end(true, text.length))
+  return documents[0]
 }
 
 class YamlReader {
@@ -74,18 +100,21 @@ class YamlReader {
     this.#lines = lines
   }
 
-  read(node: unknown, depth: number): JsonValue {
+  *read(node: unknown, depth: number): Steps<JsonValue> {
+    if (isStepDue()) yield
     if (++this.#count > valuesMax) {
       throw new DecodeError(
         'error converting YAML to JSON: yaml: document contains excessive aliasing',
       )
     }
     if (depth > depthMax) throw new DecodeError('error converting YAML to JSON: exceeded max depth')
-    if (isAlias(node)) return this.#alias(node, depth)
+    if (isAlias(node)) return yield* this.#alias(node, depth)
     this.#note(node)
-    if (isMap(node)) return this.#map(node as YAMLMap, depth)
-    if (isSeq(node)) return node.items.map(item => this.read(item, depth + 1))
-    return isScalar(node) ? scalarValue(node) : null
+    if (isMap(node)) return yield* this.#map(node as YAMLMap, depth)
+    if (!isSeq(node)) return isScalar(node) ? scalarValue(node) : null
+    const items: JsonValue[] = []
+    for (const item of node.items) items.push(yield* this.read(item, depth + 1))
+    return items
   }
 
   #note(node: unknown): void {
@@ -95,7 +124,7 @@ class YamlReader {
     }
   }
 
-  #alias({ source }: Alias, depth: number): JsonValue {
+  *#alias({ source }: Alias, depth: number): Steps<JsonValue> {
     const node = this.#anchored.get(source)
     if (node === undefined) {
       const what = `yaml: unknown anchor '${source}' referenced`
@@ -103,17 +132,17 @@ class YamlReader {
     }
     const isInner = this.#isInAlias
     this.#isInAlias = true
-    const value = this.read(node, depth + 1)
+    const value = yield* this.read(node, depth + 1)
     this.#isInAlias = isInner
     return value
   }
 
-  #map(node: YAMLMap, depth: number): JsonObject {
+  *#map(node: YAMLMap, depth: number): Steps<JsonObject> {
     const object: JsonObject = new Map()
     const merged: JsonObject = new Map()
     for (const { key, value } of node.items) {
       if (isScalar(key) && key.value === '<<' && key.type === 'PLAIN') {
-        this.#merge(merged, this.read(value, depth + 1))
+        this.#merge(merged, yield* this.read(value, depth + 1))
         continue
       }
       this.#note(key)
@@ -124,7 +153,7 @@ class YamlReader {
           `  line ${this.#lines.linePos(at).line}: key ${goQuote(name)} already set in map`,
         )
       }
-      object.set(name, this.read(value, depth + 1))
+      object.set(name, yield* this.read(value, depth + 1))
     }
     for (const [name, value] of merged) if (!object.has(name)) object.set(name, value)
     return object

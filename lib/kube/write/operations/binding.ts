@@ -1,5 +1,6 @@
 /** POST pods/NAME/binding: a scheduler gives a pod its node. */
 
+import { atOnce } from '../../../base/slice.ts'
 import { keyFromText } from '../../../base/keys.ts'
 import { ObjectEncoder } from '../../../codec/served/object-encoder.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
@@ -45,7 +46,9 @@ export function subresourceBody(
   const kind = subresourceKind(session, apiVersion, name)
   const form = bodyFormOf(sent.contentType, kind)
   const { fieldValidation, isDryRun } = parseWriteOptions(sent.query, 'CreateOptions')
-  const { object, warnings } = decodeBuiltIn(kind, { body: sent.body, form, fieldValidation })
+  const { object, warnings } = atOnce(
+    decodeBuiltIn(kind, { body: sent.body, form, fieldValidation }),
+  )
   session.warn(warnings)
   checkNamespace(object, session)
   return { object, isDryRun }

@@ -30,7 +30,7 @@ export async function decodeCustom(
   let parserErrors: readonly string[]
   let named: Named
   try {
-    const parsed = parseBody(body, form)
+    const parsed = await session.inSlices(parseBody(body, form))
     document = parsed.document
     parserErrors = parsed.strictErrors
     named = namedIn(document)

@@ -1,5 +1,6 @@
 /** The options of a delete: in its body if it has one, in its query otherwise. */
 
+import { atOnce } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
 import { badRequest } from '../../status.ts'
@@ -26,8 +27,8 @@ export function readDeleteOptions(
     if (form === 'protobuf') {
       const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
       if (json instanceof NotExact) throw new DecodeError(json.reason)
-      document = jsonDocument(json)
-    } else document = parseBody(body, form).document
+      document = atOnce(jsonDocument(json))
+    } else document = atOnce(parseBody(body, form)).document
     return deleteOptionsFromTree(decodeTyped(document, type).object)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)

@@ -99,7 +99,7 @@ async function patched(
   const { kind, resource, name } = session
   if (live === undefined) throw objectNotFound(resource, name)
   const isChecked = options.fieldValidation !== 'Ignore'
-  const result = applyPatch(kind, live, { type, body, isChecked })
+  const result = await session.inSlices(applyPatch(kind, live, { type, body, isChecked }))
   await session.giveWay()
   const object = decodeTree(session, result, { type, options })
   await session.giveWay()
@@ -170,7 +170,7 @@ async function applyConfiguration(
   const { kind } = session
   let parsed
   try {
-    parsed = parseYaml(body)
+    parsed = await session.inSlices(parseYaml(body))
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(`error decoding YAML: ${error.message}`)
     throw error

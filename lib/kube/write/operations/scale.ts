@@ -1,5 +1,6 @@
 /** Writes of the subresource `scale`: a Scale is made of the object, changed like any object, and its number goes back. */
 
+import { atOnce } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { scaleJson, scaleOf as scaleOfObject } from '../../../codec/served/scale.ts'
 import {
@@ -44,7 +45,7 @@ export async function updateScale(session: WriteSession, sent: WriteBody): Promi
   const options = parseWriteOptions(sent.query, 'UpdateOptions')
   const form = bodyFormOf(sent.contentType, kind)
   const { fieldValidation, isDryRun } = options
-  const decoded = decodeBuiltIn(kind, { body: sent.body, form, fieldValidation })
+  const decoded = atOnce(decodeBuiltIn(kind, { body: sent.body, form, fieldValidation }))
   session.warn(decoded.warnings)
   checkNamespace(decoded.object, session)
   checkName(decoded.object, session)

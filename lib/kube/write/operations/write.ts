@@ -73,7 +73,7 @@ async function decode(
   const decoded: DecodedBody =
     type === undefined
       ? await decodeCustom(session, request)
-      : decodeBuiltIn({ ...kind, type }, request)
+      : await session.inSlices(decodeBuiltIn({ ...kind, type }, request))
   session.warn(decoded.warnings)
   return decoded.object
 }

@@ -1,6 +1,7 @@
 /** A patch of a request: parsed, checked as far as fieldValidation asks for it, and applied. Server-side apply is another thing
  *  (lib/kube/write/ownership/managed-fields.ts). */
 
+import type { Steps } from '../../../base/slice.ts'
 import {
   JsonNumber,
   type JsonObject,
@@ -41,7 +42,7 @@ export interface Patched {
 const operationsMax = 10_000
 
 /** Applies the patch to an object in the version of the request. Throws the Status of a patch that cannot be applied. */
-export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Patched {
+export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Steps<Patched> {
   switch (patch.type) {
     case 'json':
       return applyJson(live, patch)
@@ -52,9 +53,10 @@ export function applyPatch(kind: WriteKind, live: JsonObject, patch: Patch): Pat
   }
 }
 
-function applyJson(live: JsonObject, { body, isChecked }: Patch): Patched {
-  const document = parsed(body, isChecked ? 'error decoding patch: ' : '')
+function* applyJson(live: JsonObject, { body, isChecked }: Patch): Steps<Patched> {
+  const document = yield* parsed(body, isChecked ? 'error decoding patch: ' : '')
   const type = isChecked ? '[]handlers.jsonPatchOp' : 'jsonpatch.Patch'
+  yield
   const operations = operationsOf(document.value, { type, isChecked })
   const strictErrors = isChecked ? jsonPatchErrors(operations, document) : []
   if (operations.length > operationsMax) {
@@ -72,13 +74,14 @@ function applyJson(live: JsonObject, { body, isChecked }: Patch): Patched {
   }
 }
 
-function applyMerge(live: JsonObject, { body, isChecked }: Patch): Patched {
+function* applyMerge(live: JsonObject, { body, isChecked }: Patch): Steps<Patched> {
   let document: ParsedDocument
   try {
-    document = parsed(body, 'error decoding patch: ')
+    document = yield* parsed(body, 'error decoding patch: ')
   } catch (error) {
     throw isChecked ? error : badMergePatch()
   }
+  yield
   const { value } = document
   const patch = { strictErrors: isChecked ? repeatedMembers(document) : [], patch: value }
   if (value instanceof Map) return { patched: applyMergePatch(live, value), ...patch }
@@ -88,16 +91,17 @@ function applyMerge(live: JsonObject, { body, isChecked }: Patch): Patched {
   return { patched: withoutNulls(value), ...patch }
 }
 
-function applyStrategic(
+function* applyStrategic(
   { type }: WriteKind,
   live: JsonObject,
   { body, isChecked }: Patch,
-): Patched {
-  const document = parsed(body, '')
+): Steps<Patched> {
+  const document = yield* parsed(body, '')
   const value = document.value ?? new Map<string, JsonValue>()
   if (!(value instanceof Map)) throw badRequest(wrongType(value, goMap))
   if (type === undefined) throw badRequest('strategic merge patch format is not supported')
   const strictErrors = isChecked ? repeatedMembers(document) : []
+  yield
   try {
     const patched = strategicMerge(live, value, patchTypeOf(type))
     return { patched, strictErrors, patch: value }
@@ -108,9 +112,9 @@ function applyStrategic(
   }
 }
 
-function parsed(body: Uint8Array, prefix: string): ParsedDocument {
+function* parsed(body: Uint8Array, prefix: string): Steps<ParsedDocument> {
   try {
-    return jsonDocument(body)
+    return yield* jsonDocument(body)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(prefix + error.message)
     throw error

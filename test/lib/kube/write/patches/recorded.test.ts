@@ -1,4 +1,5 @@
 import t from 'tap'
+import { atOnce } from '../../../../../lib/base/slice.ts'
 import { textInOrder } from '../../../../../lib/codec/json/tree.ts'
 import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import { type PatchType, applyPatch } from '../../../../../lib/kube/write/patches/apply-patch.ts'
@@ -37,7 +38,7 @@ t.test('random patches make what kube-apiserver makes of them', async t => {
     const { type, isChecked } = row
     const patch = { type, body: Buffer.from(row.body), isChecked }
     try {
-      const { patched, strictErrors } = applyPatch(kind, treeOf(row.live), patch)
+      const { patched, strictErrors } = atOnce(applyPatch(kind, treeOf(row.live), patch))
       t.equal(textInOrder(patched), row.patched, what)
       t.strictSame(strictErrors, row.strictErrors ?? [], what)
     } catch (error) {

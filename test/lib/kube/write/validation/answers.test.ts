@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
+import { atOnce } from '../../../../../lib/base/slice.ts'
 import { type MessageType, schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import type { JsonObject } from '../../../../../lib/codec/json/tree.ts'
 import { decodeBuiltIn } from '../../../../../lib/kube/write/decode/body.ts'
@@ -48,7 +49,7 @@ function kindOf({ path, object: { kind } }: Answer): BuiltInKind {
 
 function decoded(kind: BuiltInKind, object: object): JsonObject {
   const body = Buffer.from(JSON.stringify(object))
-  return decodeBuiltIn(kind, { body, form: 'json', fieldValidation: 'Ignore' }).object
+  return atOnce(decodeBuiltIn(kind, { body, form: 'json', fieldValidation: 'Ignore' })).object
 }
 
 const kept = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds']
