@@ -36,6 +36,17 @@ export function parseTree(bytes: Uint8Array, start: number, end: number): JsonVa
   return parser.value
 }
 
+/** The same in steps. */
+export function* parseInSteps(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): Steps<JsonValue | undefined> {
+  const parser = new TreeParser(bytes, start, end)
+  while (!parser.take(valuesPerStep)) yield
+  return parser.value
+}
+
 /** So many values are parsed in one step. */
 const valuesPerStep = 512
 
@@ -50,7 +61,7 @@ export interface ParsedDocument {
   readonly membersOf: (object: JsonObject) => Iterable<readonly [name: string, value: JsonValue]>
 }
 
-/** The same as `parseTree`, in steps and with more to ask. */
+/** The same, with more to ask. */
 export function* parseDocument(
   bytes: Uint8Array,
   start: number,
@@ -125,6 +136,22 @@ export function sortTree(value: JsonValue): JsonValue {
   if (!(value instanceof Map)) return value
   const sorted: JsonObject = new Map()
   for (const key of sortedKeys(value)) sorted.set(key, sortTree(value.get(key) as JsonValue))
+  return sorted
+}
+
+/** The same in steps. */
+export function* sortInSteps(value: JsonValue): Steps<JsonValue> {
+  if (!(value instanceof Map) && !Array.isArray(value)) return value
+  if (isStepDue()) yield
+  if (Array.isArray(value)) {
+    const items: JsonValue[] = []
+    for (const item of value) items.push(yield* sortInSteps(item))
+    return items
+  }
+  const sorted: JsonObject = new Map()
+  for (const key of sortedKeys(value)) {
+    sorted.set(key, yield* sortInSteps(value.get(key) as JsonValue))
+  }
   return sorted
 }
 

@@ -20,9 +20,13 @@ let keptStates = 0
 const stepsMax = 10_000_000
 let stepsLeft = stepsMax
 
-/** Matches that follow are those of another object. */
-export function beginMatches(): void {
-  stepsLeft = stepsMax
+/** Matches that follow are those of another object, or of one for which so many steps are left. */
+export function beginMatches(steps: number = stepsMax): void {
+  stepsLeft = steps
+}
+
+export function matchStepsLeft(): number {
+  return stepsLeft
 }
 
 /** The pattern compiled; one that Go refuses matches nothing. */

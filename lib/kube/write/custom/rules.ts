@@ -7,7 +7,7 @@ import { isObject, memberOf as untypedMember } from '../../../base/untyped.ts'
 import {
   type JsonObject,
   type JsonValue,
-  sortTree,
+  sortInSteps,
   textFromTree,
 } from '../../../codec/json/tree.ts'
 import { applyDefaults, dropNulls, prune } from '../../../codec/served/structural/apply.ts'
@@ -124,8 +124,7 @@ class DefinedRules implements CustomRules {
   ): Steps<FieldError[]> {
     const errors: FieldError[] = []
     // Errors show objects with their members in order.
-    const place = new Place(sortTree(object), '', errors)
-    yield
+    const place = new Place(yield* sortInSteps(object), '', errors)
     const metadata = place.in('metadata')
     const { isNamespaced } = this.#kind
     const before = new Place(old?.get('metadata'), 'metadata', [])
@@ -138,8 +137,8 @@ class DefinedRules implements CustomRules {
       return errors
     }
     if (this.#schema !== undefined) {
-      appendAll(errors, schemaErrors(object, this.#schema, '', this.#correlated(object, old)))
-      yield
+      const correlated = this.#correlated(object, old)
+      appendAll(errors, yield* schemaErrors(object, this.#schema, '', correlated))
     }
     const { scale, schema } = this.#definition
     if (scale !== undefined) {
@@ -167,7 +166,7 @@ class DefinedRules implements CustomRules {
     const status = place.in('status')
     if (status.value !== undefined && this.#statusSchema !== undefined) {
       const before = this.#correlated(place.object ?? new Map(), old)?.member('status')
-      appendAll(errors, schemaErrors(status.value, this.#statusSchema, 'status', before))
+      appendAll(errors, yield* schemaErrors(status.value, this.#statusSchema, 'status', before))
     }
     if (this.#definition.scale !== undefined) checkScaleStatus(place, this.#definition.scale)
     yield

@@ -4,14 +4,21 @@
  *  dropped, so that an object can be changed after its schema became stricter. Items of lists are compared with old
  *  ones only where they have keys. */
 
+import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { goQuote } from '../../../go/text.ts'
 import { JsonNumber, type JsonValue, textFromTree } from '../../../codec/json/tree.ts'
 import { type FieldError, invalid, required, tooMany, typeInvalid } from '../field-errors.ts'
 import type { OpenApiSchema } from './open-api-schema.ts'
-import { beginMatches } from './go-pattern.ts'
+import { beginMatches, matchStepsLeft } from './go-pattern.ts'
 import { checkNumber, isInteger, isWhole, kindOf } from './schema-numbers.ts'
 import { checkChoices, checkText } from './schema-scalars.ts'
-import { beginErrors, failed, SchemaResult, type SchemaError } from './schema-result.ts'
+import {
+  beginErrors,
+  errorLengthLeft,
+  failed,
+  SchemaResult,
+  type SchemaError,
+} from './schema-result.ts'
 
 /** The value as it was; undefined where there was none to compare with. */
 export interface Correlated {
@@ -22,16 +29,27 @@ export interface Correlated {
 }
 
 /** The errors of a value that lies at `field` ('' is the object itself). Paths in messages begin below it. */
-export function schemaErrors(
+export function* schemaErrors(
   value: JsonValue,
   schema: OpenApiSchema,
   field: string,
   old?: Correlated,
-): FieldError[] {
+): Steps<FieldError[]> {
   beginMatches()
   beginErrors()
-  const { errors } = checkCorrelated(value, schema, { path: '', old })
-  return errors.map(({ error }) => ({ ...error, field: fieldUnder(field, error.field) }))
+  const steps = checkCorrelated(value, schema, { path: '', old })
+  for (;;) {
+    const { done, value: result } = steps.next()
+    if (done === true) {
+      const { errors } = result
+      return errors.map(({ error }) => ({ ...error, field: fieldUnder(field, error.field) }))
+    }
+    // Other objects may be checked meanwhile, within bounds of their own.
+    const [matches, length] = [matchStepsLeft(), errorLengthLeft()]
+    yield
+    beginMatches(matches)
+    beginErrors(length)
+  }
 }
 
 function fieldUnder(field: string, path: string): string {
@@ -45,13 +63,14 @@ interface At {
   readonly old: Correlated | undefined
 }
 
-function checkCorrelated(value: JsonValue, schema: OpenApiSchema, at: At): SchemaResult {
-  const result = check(value, schema, at)
+function* checkCorrelated(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+  const result = yield* check(value, schema, at)
   if (result.isValid || at.old === undefined) return result
   return textFromTree(value) === textFromTree(at.old.old) ? new SchemaResult() : result
 }
 
-function check(value: JsonValue, schema: OpenApiSchema, at: At): SchemaResult {
+function* check(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
+  if (isStepDue()) yield
   const { path } = at
   const result = new SchemaResult()
   if (value === null) {
@@ -60,14 +79,14 @@ function check(value: JsonValue, schema: OpenApiSchema, at: At): SchemaResult {
   if (schema.types.length > 0 || schema.format !== '') {
     result.merge(checkType(value, schema, path)).count()
   }
-  result.merge(checkAlternatives(value, schema, at)).count()
+  result.merge(yield* checkAlternatives(value, schema, at)).count()
   if (typeof value === 'string') {
     result.merge(checkText(value, schema, path)).count()
   } else if (value instanceof JsonNumber) {
     result.merge(checkNumber(value, schema, path)).count()
-  } else if (Array.isArray(value)) result.merge(checkList(value, schema, at)).count()
+  } else if (Array.isArray(value)) result.merge(yield* checkList(value, schema, at)).count()
   result.merge(checkChoices(value, schema, path)).count()
-  if (value instanceof Map) result.merge(checkObject(value, schema, at)).count()
+  if (value instanceof Map) result.merge(yield* checkObject(value, schema, at)).count()
   return result.count()
 }
 
@@ -110,12 +129,12 @@ function fieldOf(path: string): string {
   return path.startsWith('.') ? path.slice(1) : path
 }
 
-function checkAlternatives(value: JsonValue, schema: OpenApiSchema, at: At): SchemaResult {
+function* checkAlternatives(value: JsonValue, schema: OpenApiSchema, at: At): Steps<SchemaResult> {
   const main = new SchemaResult()
-  if (schema.anyOf.length > 0) checkAnyOf(main, value, schema.anyOf, at)
-  if (schema.oneOf.length > 0) checkOneOf(main, value, schema.oneOf, at)
-  if (schema.allOf.length > 0) checkAllOf(main, value, schema.allOf, at)
-  if (schema.not !== undefined && check(value, schema.not, at).isValid) {
+  if (schema.anyOf.length > 0) yield* checkAnyOf(main, value, schema.anyOf, at)
+  if (schema.oneOf.length > 0) yield* checkOneOf(main, value, schema.oneOf, at)
+  if (schema.allOf.length > 0) yield* checkAllOf(main, value, schema.allOf, at)
+  if (schema.not !== undefined && (yield* check(value, schema.not, at)).isValid) {
     main.add(message(`${goQuote(at.path)} must not validate the schema (not)`))
   }
   return main.count()
@@ -127,10 +146,15 @@ function message(text: string): SchemaError {
 
 type Alternatives = readonly OpenApiSchema[]
 
-function checkAnyOf(main: SchemaResult, value: JsonValue, schemas: Alternatives, at: At): void {
+function* checkAnyOf(
+  main: SchemaResult,
+  value: JsonValue,
+  schemas: Alternatives,
+  at: At,
+): Steps<void> {
   let best: SchemaResult | undefined
   for (const schema of schemas) {
-    const result = check(value, schema, at)
+    const result = yield* check(value, schema, at)
     if (result.isValid) {
       main.merge(result)
       return
@@ -141,11 +165,16 @@ function checkAnyOf(main: SchemaResult, value: JsonValue, schemas: Alternatives,
   main.merge(best)
 }
 
-function checkOneOf(main: SchemaResult, value: JsonValue, schemas: Alternatives, at: At): void {
+function* checkOneOf(
+  main: SchemaResult,
+  value: JsonValue,
+  schemas: Alternatives,
+  at: At,
+): Steps<void> {
   let best: SchemaResult | undefined
   const right: SchemaResult[] = []
   for (const schema of schemas) {
-    const result = check(value, schema, at)
+    const result = yield* check(value, schema, at)
     if (result.isValid) right.push(result)
     else if (right.length === 0 && (best?.matchCount ?? -1) < result.matchCount) best = result
   }
@@ -158,10 +187,15 @@ function checkOneOf(main: SchemaResult, value: JsonValue, schemas: Alternatives,
   if (right.length === 0) main.merge(best)
 }
 
-function checkAllOf(main: SchemaResult, value: JsonValue, schemas: Alternatives, at: At): void {
+function* checkAllOf(
+  main: SchemaResult,
+  value: JsonValue,
+  schemas: Alternatives,
+  at: At,
+): Steps<void> {
   let right = 0
   for (const schema of schemas) {
-    const result = check(value, schema, at)
+    const result = yield* check(value, schema, at)
     if (result.isValid) right++
     main.merge(result)
   }
@@ -170,13 +204,14 @@ function checkAllOf(main: SchemaResult, value: JsonValue, schemas: Alternatives,
   main.add(message(`${goQuote(at.path)} must validate all the schemas (allOf)${none}`))
 }
 
-function checkList(list: JsonValue[], schema: OpenApiSchema, at: At): SchemaResult {
+function* checkList(list: JsonValue[], schema: OpenApiSchema, at: At): Steps<SchemaResult> {
   const { path, old } = at
   const result = new SchemaResult()
   const { items, minItems, maxItems } = schema
   if (items !== undefined) {
     for (const [i, item] of list.entries()) {
-      result.merge(checkCorrelated(item, items, { path: `${path}[${i}]`, old: old?.item(i) }))
+      const inner = { path: `${path}[${i}]`, old: old?.item(i) }
+      result.merge(yield* checkCorrelated(item, items, inner))
     }
   }
   const field = fieldOf(path)
@@ -195,11 +230,11 @@ function checkList(list: JsonValue[], schema: OpenApiSchema, at: At): SchemaResu
   return result.count()
 }
 
-function checkObject(
+function* checkObject(
   object: ReadonlyMap<string, JsonValue>,
   schema: OpenApiSchema,
   at: At,
-): SchemaResult {
+): Steps<SchemaResult> {
   const { path, old } = at
   const result = new SchemaResult()
   checkSize(result, object.size, schema, path)
@@ -211,7 +246,7 @@ function checkObject(
       const text = `${path}.${key} in body is a forbidden property`
       result.add({ text, error: invalid(fieldOf(path), key, text) })
     } else if (schema.additional !== undefined) {
-      result.merge(checkCorrelated(object.get(key) ?? null, schema.additional, inner))
+      result.merge(yield* checkCorrelated(object.get(key) ?? null, schema.additional, inner))
     }
   }
   for (const [name, property] of schema.properties) {
@@ -222,7 +257,7 @@ function checkObject(
       path: path === '' ? name : `${path}.${name}`,
       old: isTypeMeta ? undefined : old?.member(name),
     }
-    result.merge(checkCorrelated(value, property, inner))
+    result.merge(yield* checkCorrelated(value, property, inner))
   }
   for (const name of schema.required) {
     if (object.has(name)) continue

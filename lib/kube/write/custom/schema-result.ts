@@ -13,9 +13,13 @@ export interface SchemaError {
 /** Characters that errors of the object may still have: each may name a thousand choices. */
 let lengthLeft = errorsMaxLength
 
-/** Before an object is checked. */
-export function beginErrors(): void {
-  lengthLeft = errorsMaxLength
+/** Before an object is checked, or goes on to be. */
+export function beginErrors(length: number = errorsMaxLength): void {
+  lengthLeft = length
+}
+
+export function errorLengthLeft(): number {
+  return lengthLeft
 }
 
 export class SchemaResult {

@@ -113,7 +113,7 @@ async function assign(
     checkBinding(session, binding, pod)
     place(session, binding, pod)
     const { type } = session.kind
-    const value = session.bytesOf(type === undefined ? pod : completeTree(pod, type))
+    const value = await session.bytesOf(type === undefined ? pod : completeTree(pod, type))
     if (isDryRun || equalBytes(entry.value, 0, entry.valueLength, value)) return
     const change = { key, expected: entry.modRevision, value, ttlSeconds: 0 }
     const commit = await store.commit(change, signal)

@@ -43,7 +43,7 @@ export async function deleteDefinition(
     const live = session.treeOf(entry)
     if (metaText(live, 'deletionTimestamp') !== '') return deleteObject(session, options)
     checkPreconditions(session, options, live)
-    const marked = session.bytesOf(asMarked(live, session.now))
+    const marked = await session.bytesOf(asMarked(live, session.now))
     if (options.isDryRun) {
       return { type: 'object', code: 200, entry: entryOf(key, marked, entry.modRevision) }
     }

@@ -131,7 +131,7 @@ async function spend(
   tree.set('status', status)
   const writing = session.to(resource, name)
   const { type } = writing.kind
-  const value = writing.bytesOf(type === undefined ? tree : completeTree(tree, type))
+  const value = await writing.bytesOf(type === undefined ? tree : completeTree(tree, type))
   const change = { key: entry.key, expected: entry.modRevision, value, ttlSeconds: 0 }
   const commit = await session.store.commit(change, session.signal)
   if (commit.type === 'changed') {

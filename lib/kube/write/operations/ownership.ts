@@ -1,5 +1,6 @@
 /** Updates the field managers of an object during a write. */
 
+import { atOnce } from '../../../base/slice.ts'
 import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { CacheError } from '../../../base/errors.ts'
@@ -63,7 +64,7 @@ function convert(
   const encoder = state.encoderOf(target)
   if (encoder instanceof NotExact) return undefined
   try {
-    const value = storedBytes(source, writeKindOf(source, schema), object)
+    const value = atOnce(storedBytes(source, writeKindOf(source, schema), object))
     const entry = entryOf(session.keyOf('-'), value, 1)
     const converted = treeOf(encoder, target, entry)
     setMeta(converted, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))

@@ -3,11 +3,11 @@
 import type { Clock } from '../../../base/clock.ts'
 import { type Key, keyFromText } from '../../../base/keys.ts'
 import type { Revision } from '../../../base/revision.ts'
-import { Slice, type Steps } from '../../../base/slice.ts'
+import { atOnce, Slice, type Steps } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { ByteWriter } from '../../../codec/output/byte-writer.ts'
 import type { ObjectEncoder, Shown } from '../../../codec/served/object-encoder.ts'
-import { type JsonObject, parseTree } from '../../../codec/json/tree.ts'
+import { type JsonObject, parseInSteps } from '../../../codec/json/tree.ts'
 import { textFromMilliseconds } from '../../../go/time.ts'
 import { KeyValue, noLease } from '../../../store/event.ts'
 import type { Identity } from '../../access-review.ts'
@@ -145,19 +145,35 @@ export class WriteSession implements SessionOptions {
     return treeOf(this.encoder, this.resource, entry)
   }
 
+  /** The same of one that may be large. */
+  readTree(entry: KeyValue): Promise<JsonObject> {
+    return this.inSlices(treeInSteps(this.encoder, this.resource, entry))
+  }
+
   /** The bytes that are stored of an object. */
-  bytesOf(object: JsonObject): Uint8Array {
-    return storedBytes(this.resource, this.kind, object)
+  bytesOf(object: JsonObject): Promise<Uint8Array> {
+    return this.inSlices(storedBytes(this.resource, this.kind, object))
   }
 }
 
 /** A stored object as a tree, as an encoder serves it. */
 export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
+  return atOnce(treeInSteps(encoder, resource, entry))
+}
+
+function* treeInSteps(
+  encoder: ObjectEncoder,
+  resource: Resource,
+  entry: KeyValue,
+): Steps<JsonObject> {
   scratch.clear()
   const options = { shown: plain, revision: entry.modRevision, place: 'alone' } as const
   const problem = encoder.append(scratch, entry, options)
   if (problem !== undefined) throw notExactly(resource, problem)
-  const tree = parseTree(scratch.bytes, 0, scratch.length)
+  // The scratch may be written to during the steps.
+  const text = scratch.copy()
+  yield
+  const tree = yield* parseInSteps(text, 0, text.length)
   if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
   return tree
 }

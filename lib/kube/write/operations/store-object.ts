@@ -92,7 +92,7 @@ async function prepareNew(session: WriteSession, object: JsonObject): Promise<Pr
   await validateCreate(session, complete)
   await session.giveWay()
   const name = metaText(complete, 'name')
-  return { key: session.keyOf(name), name, value: session.bytesOf(complete) }
+  return { key: session.keyOf(name), name, value: await session.bytesOf(complete) }
 }
 
 /** The object in the order of its type. */
@@ -130,7 +130,7 @@ export async function updateObject(
   for (;;) {
     const mayCreate = request.mayCreate || strategy.createsOnUpdate === true
     if (entry === undefined && !mayCreate) throw objectNotFound(session.resource, name)
-    const live = entry === undefined ? undefined : session.treeOf(entry)
+    const live = entry === undefined ? undefined : await session.readTree(entry)
     checkUid(session, request.uid, live)
     const object = await request.make(live)
     if (entry === undefined || live === undefined) {
@@ -138,7 +138,7 @@ export async function updateObject(
     }
     const change = await prepareChange(session, { object, live, strategy })
     if (change === 'delete') {
-      const shown = entryOf(key, session.bytesOf(object), entry.modRevision)
+      const shown = entryOf(key, await session.bytesOf(object), entry.modRevision)
       if (!request.isDryRun) await removeStored(session, entry)
       return { type: 'object', code: 200, entry: shown }
     }
@@ -201,7 +201,7 @@ async function prepareChange(
     for (const [name, value] of members) object.set(name, value)
     return 'delete'
   }
-  return session.bytesOf(final)
+  return await session.bytesOf(final)
 }
 
 /** The object has the present resourceVersion, or none where that is allowed. */

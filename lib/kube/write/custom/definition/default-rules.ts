@@ -1,5 +1,6 @@
 /** Defaults must be values that their schemas accept and prune nothing of. */
 
+import { atOnce } from '../../../../base/slice.ts'
 import { appendAll } from '../../lists.ts'
 import { copyTree, type JsonObject, sortTree, textFromTree } from '../../../../codec/json/tree.ts'
 import { prune } from '../../../../codec/served/structural/apply.ts'
@@ -42,5 +43,5 @@ function checkDefault(schema: Place, place: Place): void {
   const embedded = isObject(parsed) && isRoot ? { ...parsed, [embeddedKey]: true } : parsed
   checkEmbedded(place, embedded)
   if (place.errors.length > before) return
-  appendAll(place.errors, schemaErrors(given, openApiSchema(parsed), place.path))
+  appendAll(place.errors, atOnce(schemaErrors(given, openApiSchema(parsed), place.path)))
 }
