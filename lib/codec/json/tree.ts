@@ -178,8 +178,24 @@ export function itemsOf(value: JsonValue | undefined): readonly JsonValue[] {
 /** A copy that shares nothing that can change. */
 export function copyTree(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(copyTree)
-  if (value instanceof Map) return new Map([...value].map(([key, item]) => [key, copyTree(item)]))
-  return value
+  if (!(value instanceof Map)) return value
+  const copy: JsonObject = new Map()
+  for (const [key, item] of value) copy.set(key, copyTree(item))
+  return copy
+}
+
+/** The same in steps. */
+export function* copyInSteps(value: JsonValue): Steps<JsonValue> {
+  if (!(value instanceof Map) && !Array.isArray(value)) return value
+  if (isStepDue()) yield
+  if (Array.isArray(value)) {
+    const items: JsonValue[] = []
+    for (const item of value) items.push(yield* copyInSteps(item))
+    return items
+  }
+  const copy: JsonObject = new Map()
+  for (const [key, item] of value) copy.set(key, yield* copyInSteps(item))
+  return copy
 }
 
 /** Orders texts as their UTF-8 bytes: by code points, not by UTF-16 units. */

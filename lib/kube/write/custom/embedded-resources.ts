@@ -1,10 +1,10 @@
 /** Resources inside of a custom resource (x-kubernetes-embedded-resource): they have a kind, and metadata of their own. */
 
-import { atOnce } from '../../../base/slice.ts'
+import { atOnce, type Steps } from '../../../base/slice.ts'
 import { appendAll } from '../lists.ts'
 import { isObject } from '../../../base/untyped.ts'
 import type { Schema } from '../../../codec/schema/schema.ts'
-import { type JsonValue, sortTree, textFromTree } from '../../../codec/json/tree.ts'
+import { type JsonValue, sortTree, textInSteps } from '../../../codec/json/tree.ts'
 import { DecodeError, decodeTyped } from '../decode/typed-decoder.ts'
 import { jsonDocument } from '../decode/documents.ts'
 import { completeTree } from '../decode/complete-tree.ts'
@@ -17,17 +17,18 @@ import { anywhereBelow } from './schema-parts.ts'
 const hasEmbedded = anywhereBelow(schema => schema['x-kubernetes-embedded-resource'] === true)
 
 /** Metadata decoded as Go's type, and the members that the type does not have. Throws `DecodeError`. */
-export function decodeMetadata(
-  metadata: JsonValue,
-  schema: Schema,
-): { readonly metadata: JsonValue; readonly unknown: readonly string[] } {
+export function* decodeMetadata(metadata: JsonValue, schema: Schema): Steps<DecodedMetadata> {
   const type = schema.messageType('meta/v1.ObjectMeta')
-  const { object, strictErrors } = decodeTyped(
-    atOnce(jsonDocument(Buffer.from(textFromTree(metadata)))),
-    type,
-  )
+  const document = yield* jsonDocument(Buffer.from(yield* textInSteps(metadata)))
+  const { object, strictErrors } = yield* decodeTyped(document, type)
   const unknown = strictErrors.flatMap(error => /^unknown field "(.*)"$/.exec(error)?.[1] ?? [])
+  yield
   return { metadata: completeTree(object, type), unknown }
+}
+
+interface DecodedMetadata {
+  readonly metadata: JsonValue
+  readonly unknown: readonly string[]
 }
 
 /** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws `DecodeError` for what is no metadata. */
@@ -60,13 +61,9 @@ export function coerceEmbedded(place: Place, schema: unknown, types: Schema): st
   return dropped
 }
 
-function decodeEmbedded(
-  metadata: JsonValue,
-  path: string,
-  types: Schema,
-): ReturnType<typeof decodeMetadata> {
+function decodeEmbedded(metadata: JsonValue, path: string, types: Schema): DecodedMetadata {
   try {
-    return decodeMetadata(metadata, types)
+    return atOnce(decodeMetadata(metadata, types))
   } catch (error) {
     if (!(error instanceof DecodeError)) throw error
     throw new DecodeError(

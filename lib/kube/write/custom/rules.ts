@@ -35,7 +35,7 @@ import { type Correlated, schemaErrors } from './schema-check.ts'
 export interface CustomRules {
   /** Decodes the metadata, and drops what the schema does not describe. Changes the object in place; returns the
    *  errors of a strict decoder. Throws `DecodeError`. */
-  prune(object: JsonObject): string[]
+  prune(object: JsonObject): Steps<string[]>
   /** Fills in defaults in place. */
   applyDefaults(object: JsonObject): void
   /** What is wrong with an object: a new one if there is no `old` one. */
@@ -84,27 +84,29 @@ class DefinedRules implements CustomRules {
     this.#hasRules = hasRules(schema)
   }
 
-  prune(object: JsonObject): string[] {
+  *prune(object: JsonObject): Steps<string[]> {
     const unknown: string[] = []
     const given = object.get('metadata')
     if (given !== undefined) {
-      const { metadata, unknown: names } = decodeMetadata(given, this.#kind.schema)
+      const { metadata, unknown: names } = yield* decodeMetadata(given, this.#kind.schema)
       object.set('metadata', metadata)
       for (const name of names) unknown.push(`metadata.${name}`)
     }
-    if (!this.#definition.preservesUnknownFields) appendAll(unknown, this.#pruneRest(object))
+    if (!this.#definition.preservesUnknownFields) appendAll(unknown, yield* this.#pruneRest(object))
+    yield
     const place = new Place(object, '', [])
     appendAll(unknown, coerceEmbedded(place, this.#definition.schema, this.#kind.schema).sort())
     return unknown.map(path => `unknown field "${path}"`)
   }
 
-  #pruneRest(object: JsonObject): string[] {
+  *#pruneRest(object: JsonObject): Steps<string[]> {
     const rest = withoutMeta(object)
     // Only this version is known here.
     const isOfVersion = object.get('apiVersion') === this.#kind.apiVersion
     const node = (isOfVersion ? this.#node : undefined) ?? unspecified
     const removed: string[] = []
     prune(rest, node, false, { path: '', removed })
+    yield
     dropNulls(rest, node)
     putBack(object, rest)
     return removed.sort()

@@ -97,7 +97,7 @@ export function* decodeBuiltIn(
   const type = typeOf(named, kind)
   let decoded: Decoded
   try {
-    decoded = decodeTyped(document, type)
+    decoded = yield* decodeTyped(document, type)
   } catch (error) {
     throw refusal(kind, named, error)
   }
@@ -107,7 +107,7 @@ export function* decodeBuiltIn(
   const warnings = judged(all, fieldValidation, message =>
     refusal(kind, named, new DecodeError(message)),
   )
-  return { object: completeBuiltIn(decoded.object, kind), warnings }
+  return { object: yield* completeBuiltIn(decoded.object, kind), warnings }
 }
 
 /** What strict decoding found, under a directive: warnings, or a refusal made by `refuse`. */
@@ -122,10 +122,10 @@ export function judged(
 }
 
 /** Defaults, and Go's order. An empty list of managed fields stays, since it means that nobody manages any from now on. */
-export function completeBuiltIn(
+export function* completeBuiltIn(
   object: JsonObject,
   { apiVersion, kind, type }: WriteKind & { readonly type: MessageType },
-): JsonObject {
+): Steps<JsonObject> {
   object.set('apiVersion', apiVersion)
   object.set('kind', kind)
   applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
@@ -134,7 +134,9 @@ export function completeBuiltIn(
     completeAutoscaler(object)
   }
   if (kind === 'StatefulSet') nameClaims(object)
+  yield
   const complete = completeTree(object, type)
+  yield
   const managedFields = memberOf(object.get('metadata'), 'managedFields')
   const metadata = complete.get('metadata')
   if (Array.isArray(managedFields) && managedFields.length === 0 && metadata instanceof Map) {

@@ -2,6 +2,7 @@
  *  a value of the wrong type refuses the document in Go's words, repeated members are merged. The result has only
  *  members of the type, each value in the form of its type; `completeTree` puts it in order. */
 
+import { isStepDue, type Steps } from '../../../base/slice.ts'
 import { canonicalQuantity } from '../../../go/quantity.ts'
 import { goQuote } from '../../../go/text.ts'
 import { timeProblem } from '../../../go/time-problem.ts'
@@ -48,7 +49,7 @@ interface Place {
 const strictErrorsMax = 100
 
 /** Decodes the document's object; throws `DecodeError`. */
-export function decodeTyped(document: ParsedDocument, type: MessageType): Decoded {
+export function* decodeTyped(document: ParsedDocument, type: MessageType): Steps<Decoded> {
   const decoder = new TypedDecoder(document)
   const { value } = document
   if (!(value instanceof Map)) {
@@ -60,7 +61,7 @@ export function decodeTyped(document: ParsedDocument, type: MessageType): Decode
     return { object: new Map(), strictErrors: [] }
   }
   const object: JsonObject = new Map()
-  decoder.struct(value, type, { into: object, place: { struct: '', fields: '', path: '' } })
+  yield* decoder.struct(value, type, { into: object, place: { struct: '', fields: '', path: '' } })
   if (decoder.failure !== undefined) throw new DecodeError(decoder.failure)
   return { object, strictErrors: [...decoder.strictErrors] }
 }
@@ -80,7 +81,8 @@ class TypedDecoder {
     this.#document = document
   }
 
-  struct(object: JsonObject, type: MessageType, { into, place }: Target): void {
+  *struct(object: JsonObject, type: MessageType, { into, place }: Target): Steps<void> {
+    if (isStepDue()) yield
     const fields = membersOf(type)
     const seen = new Set<string>()
     const struct = type.name.slice(type.name.lastIndexOf('.') + 1)
@@ -102,46 +104,47 @@ class TypedDecoder {
       const read =
         field === undefined
           ? this.#scalar('string', value, inner)
-          : this.#field(field, type, { value, known: into.get(name), place: inner })
+          : yield* this.#field(field, type, { value, known: into.get(name), place: inner })
       if (read !== undefined) into.set(name, read)
       else if (value === null && isCleared(field)) into.delete(name)
     }
   }
 
-  #field(
+  *#field(
     field: Field,
     type: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
-  ): JsonValue | undefined {
+  ): Steps<JsonValue | undefined> {
     if (value === null && field.container !== 'single') return undefined
     switch (field.container) {
       case 'single':
-        return this.#single(field.type, type, { value, known, place })
+        return yield* this.#single(field.type, type, { value, known, place })
       case 'list':
-        return this.#list(field, type, { value, place })
+        return yield* this.#list(field, type, { value, place })
       case 'map':
-        return this.#map(field, type, { value, known, place })
+        return yield* this.#map(field, type, { value, known, place })
     }
   }
 
-  #list(
+  *#list(
     field: Field,
     type: MessageType,
     { value, place }: { value: JsonValue; place: Place },
-  ): JsonValue[] | undefined {
+  ): Steps<JsonValue[] | undefined> {
     if (!Array.isArray(value)) return this.#wrongType(value, `[]${goTypeOf(field.type)}`, place)
-    return value.map((item, i) => {
-      const inner = { ...place, path: `${place.path}[${i}]` }
-      const read = this.#single(field.type, type, { value: item, known: undefined, place: inner })
-      return read ?? zeroOf(field.type)
-    })
+    const list: JsonValue[] = []
+    for (const [i, item] of value.entries()) {
+      const at = { value: item, known: undefined, place: { ...place, path: `${place.path}[${i}]` } }
+      list.push((yield* this.#single(field.type, type, at)) ?? zeroOf(field.type))
+    }
+    return list
   }
 
-  #map(
+  *#map(
     field: Field,
     type: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
-  ): JsonObject | undefined {
+  ): Steps<JsonObject | undefined> {
     if (!(value instanceof Map)) {
       return this.#wrongType(value, `map[string]${goTypeOf(field.type)}`, place)
     }
@@ -152,29 +155,31 @@ class TypedDecoder {
       if (seen.has(name)) this.#note(`duplicate field ${goQuote(path)}`)
       seen.add(name)
       const inner = { ...place, path }
-      const read = this.#single(field.type, type, { value: item, known: undefined, place: inner })
+      if (isStepDue()) yield
+      const at = { value: item, known: undefined, place: inner }
+      const read = yield* this.#single(field.type, type, at)
       map.set(name, read ?? zeroOf(field.type))
     }
     return map
   }
 
-  #single(
+  *#single(
     name: string,
     { schema }: MessageType,
     { value, known, place }: { value: JsonValue; known: JsonValue | undefined; place: Place },
-  ): JsonValue | undefined {
+  ): Steps<JsonValue | undefined> {
     if (!name.includes('.')) return this.#scalar(name, value, place)
     if (value === null) return undefined
     const type = schema.messageType(name)
-    if (type.form !== 'object') return this.#special(value, type, place)
+    if (type.form !== 'object') return yield* this.#special(value, type, place)
     if (!(value instanceof Map)) return this.#wrongType(value, goTypeOf(name), place)
     const into: JsonObject = known instanceof Map ? known : new Map()
-    this.struct(value, type, { into, place })
+    yield* this.struct(value, type, { into, place })
     return into
   }
 
   /** The messages with a JSON form of their own: FORMAT.md, section 2. */
-  #special(value: JsonValue, type: MessageType, place: Place): JsonValue | undefined {
+  *#special(value: JsonValue, type: MessageType, place: Place): Steps<JsonValue | undefined> {
     const [inner] = type.fields
     switch (type.form) {
       case 'wrap':
@@ -186,28 +191,36 @@ class TypedDecoder {
       case 'orbool':
         if (typeof value === 'boolean') return value
         return value instanceof Map
-          ? this.#props(value, type, place)
+          ? yield* this.#props(value, type, place)
           : refuse('boolean or JSON schema expected')
       case 'orarray':
-        if (Array.isArray(value)) return value.map(item => this.#props(item, type, place))
-        return value instanceof Map ? this.#props(value, type, place) : undefined
+        if (!Array.isArray(value)) {
+          return value instanceof Map ? yield* this.#props(value, type, place) : undefined
+        }
+        return yield* this.#propsList(value, type, place)
       case 'orstringarray':
         if (Array.isArray(value)) return value.map(item => (typeof item === 'string' ? item : ''))
-        return value instanceof Map ? this.#props(value, type, place) : undefined
+        return value instanceof Map ? yield* this.#props(value, type, place) : undefined
       case 'object':
         return inner === undefined ? undefined : value
     }
   }
 
   /** A schema inside one of the forms above: its own decoder does not know its path, and is not strict. */
-  #props(value: JsonValue, { schema }: MessageType, place: Place): JsonValue {
+  *#props(value: JsonValue, { schema }: MessageType, place: Place): Steps<JsonValue> {
     const props = schema.messageType('apiextensions/v1.JSONSchemaProps')
     const into: JsonObject = new Map()
     if (!(value instanceof Map)) return into
     const inner = new TypedDecoder(this.#document)
-    inner.struct(value, props, { into, place: { ...place, struct: '', fields: '' } })
+    yield* inner.struct(value, props, { into, place: { ...place, struct: '', fields: '' } })
     if (inner.failure !== undefined) throw new DecodeError(inner.failure)
     return into
+  }
+
+  *#propsList(values: JsonValue[], type: MessageType, place: Place): Steps<JsonValue[]> {
+    const list: JsonValue[] = []
+    for (const value of values) list.push(yield* this.#props(value, type, place))
+    return list
   }
 
   #scalar(name: string, value: JsonValue, place: Place): JsonValue | undefined {

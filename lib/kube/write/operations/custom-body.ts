@@ -51,7 +51,7 @@ export async function decodeCustom(
   await session.giveWay()
   if (read !== undefined) {
     try {
-      appendAll(strictErrors, customRulesOf(read).prune(object))
+      appendAll(strictErrors, await session.inSlices(customRulesOf(read).prune(object)))
     } catch (error) {
       throw refusal(kind, named, error)
     }

@@ -29,7 +29,7 @@ export function readDeleteOptions(
       if (json instanceof NotExact) throw new DecodeError(json.reason)
       document = atOnce(jsonDocument(json))
     } else document = atOnce(parseBody(body, form)).document
-    return deleteOptionsFromTree(decodeTyped(document, type).object)
+    return deleteOptionsFromTree(atOnce(decodeTyped(document, type)).object)
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)
     throw error

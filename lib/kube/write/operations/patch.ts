@@ -1,7 +1,9 @@
 /** PATCH: the object as it is now, changed by what the client sends, decoded again, and stored like an update. */
 
+import type { Steps } from '../../../base/slice.ts'
+import type { MessageType } from '../../../codec/schema/schema.ts'
 import {
-  copyTree,
+  copyInSteps,
   type JsonObject,
   type JsonValue,
   type ParsedDocument,
@@ -101,17 +103,17 @@ async function patched(
   const isChecked = options.fieldValidation !== 'Ignore'
   const result = await session.inSlices(applyPatch(kind, live, { type, body, isChecked }))
   await session.giveWay()
-  const object = decodeTree(session, result, { type, options })
+  const object = await session.inSlices(decodeTree(session, result, { type, options }))
   await session.giveWay()
   return owned(session, { live, object, options })
 }
 
 /** Decodes what a patch has made. */
-function decodeTree(
+function* decodeTree(
   session: WriteSession,
   { patched: value, strictErrors, patch: sent }: Patched,
   { type, options }: Pick<PatchRequest, 'type' | 'options'>,
-): JsonObject {
+): Steps<JsonObject> {
   const { kind } = session
   const refuse = (message: string): StatusError => {
     const shown = type === 'strategic' ? goValueText(sent) : typedText(value)
@@ -120,12 +122,12 @@ function decodeTree(
   }
   try {
     if (kind.type === undefined) {
-      return decodeCustomTree(session, value, { strictErrors, options, refuse })
+      return yield* decodeCustomTree(session, value, { strictErrors, options, refuse })
     }
-    const decoded = decodeTyped(documentOf(value), kind.type)
+    const decoded = yield* decodeTyped(documentOf(value), kind.type)
     const all = [...strictErrors, ...decoded.strictErrors]
     session.warn(judged(all, options.fieldValidation, refuse))
-    return completeBuiltIn(decoded.object, { ...kind, type: kind.type })
+    return yield* completeBuiltIn(decoded.object, { ...kind, type: kind.type })
   } catch (error) {
     if (error instanceof DecodeError) throw refuse(error.message)
     throw error
@@ -138,15 +140,16 @@ interface Judging {
   readonly refuse: (message: string) => StatusError
 }
 
-function decodeCustomTree(
+function* decodeCustomTree(
   session: WriteSession,
   value: JsonValue,
   { strictErrors, options, refuse }: Judging,
-): JsonObject {
-  const object = copyTree(value)
+): Steps<JsonObject> {
+  const object = yield* copyInSteps(value)
   if (!(object instanceof Map)) throw new DecodeError('the patch does not make an object')
   const rules = customRulesOf(session.kind)
-  const unknown = rules.prune(object)
+  const unknown = yield* rules.prune(object)
+  yield
   session.warn(judged([...strictErrors, ...unknown], options.fieldValidation, refuse))
   rules.applyDefaults(object)
   return object
@@ -187,26 +190,34 @@ async function applyConfiguration(
   await session.giveWay()
   try {
     if (kind.type !== undefined) {
-      const decoded = decodeTyped(documentOf(merged), kind.type)
-      return completeBuiltIn(decoded.object, { ...kind, type: kind.type })
+      return await session.inSlices(decodeMerged(merged, { ...kind, type: kind.type }))
     }
   } catch (error) {
     if (error instanceof DecodeError) throw badRequest(error.message)
     throw error
   }
-  return defaultedCustom(kind, copyTree(merged) as JsonObject)
+  return session.inSlices(defaultedCustom(kind, merged))
+}
+
+function* decodeMerged(
+  merged: JsonObject,
+  kind: WriteKind & { readonly type: MessageType },
+): Steps<JsonObject> {
+  const { object } = yield* decodeTyped(documentOf(merged), kind.type)
+  return yield* completeBuiltIn(object, kind)
 }
 
 /** The result of an apply is not pruned: an object that has lost all its members is null, and refused where null is
  *  not allowed. */
-function defaultedCustom(kind: WriteKind, object: JsonObject): JsonObject {
+function* defaultedCustom(kind: WriteKind, merged: JsonObject): Steps<JsonObject> {
+  const object = (yield* copyInSteps(merged)) as JsonObject
   const rules = customRulesOf(kind)
   const named = ['apiVersion', 'kind', 'metadata'].flatMap(name => {
     const value = object.get(name)
     return value === undefined ? [] : [[name, value] as const]
   })
   const head: JsonObject = new Map(named)
-  rules.prune(head)
+  yield* rules.prune(head)
   for (const [name, value] of head) object.set(name, value)
   rules.applyDefaults(object)
   return object

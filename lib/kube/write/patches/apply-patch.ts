@@ -67,7 +67,8 @@ function* applyJson(live: JsonObject, { body, isChecked }: Patch): Steps<Patched
     })
   }
   try {
-    return { patched: applyJsonPatch(live, operations), strictErrors, patch: document.value }
+    const patched = yield* applyJsonPatch(live, operations)
+    return { patched, strictErrors, patch: document.value }
   } catch (error) {
     if (error instanceof PatchFailure) throw unprocessable()
     throw error
