@@ -8,7 +8,7 @@ import { type ManagerName, type OwnedFields, managerId } from './managers.ts'
 import { pruneApplied } from './prune-applied.ts'
 import { FieldSet } from './sets/field-set.ts'
 import { areEqual } from './sets/values.ts'
-import { type Comparison, compareFields, mapComparison } from './typed/comparison.ts'
+import { compareFields, mapComparison } from './typed/comparison.ts'
 import { fieldsOf } from './typed/contained-fields.ts'
 import { mergeValues } from './typed/merge.ts'
 import { underType } from './typed/schema-changes.ts'
@@ -33,13 +33,12 @@ export function* ownersAfterUpdate(
   const id = managerId(manager)
   const reconciled = yield* underSchemas(context.versions, live, before)
   const writer = { id, isForced: true }
-  const { owned, comparison } = yield* settle(context, { live, updated }, reconciled, writer)
+  const { owned, changes } = yield* settle(context, { live, updated }, reconciled, writer)
   yield
-  const { removed, modified, added } = comparison
-  const fields = (owned.get(id)?.fields ?? new FieldSet())
-    .difference(removed)
-    .union(modified)
-    .union(added)
+  const kept = (owned.get(id)?.fields ?? new FieldSet()).difference(changes.removed)
+  yield
+  const fields = kept.union(changes.changed)
+  yield
   put(owned, {
     manager,
     apiVersion: updated.apiVersion,
@@ -85,6 +84,12 @@ export function* applyConfiguration(
   return { object: isSame ? undefined : pruned.value, owned: settled.owned }
 }
 
+interface Changes {
+  readonly removed: FieldSet
+  /** Modified or added. */
+  readonly changed: FieldSet
+}
+
 /** Removes changed fields from their owners, and deleted fields from everybody. Owners of versions that do not exist
  *  any more are dropped. */
 function* settle(
@@ -92,17 +97,21 @@ function* settle(
   { live, updated }: { readonly live: TypedObject; readonly updated: TypedObject },
   before: Owned,
   writer: { readonly id: string; readonly isForced: boolean },
-): Steps<{ owned: Map<string, OwnedFields>; comparison: Comparison }> {
+): Steps<{ owned: Map<string, OwnedFields>; changes: Changes }> {
   const { versions, withoutReset } = context
-  const compare = function* (apiVersion: string): Steps<Comparison | undefined> {
+  const compare = function* (apiVersion: string): Steps<Changes | undefined> {
     const left = yield* inVersion(versions, live, apiVersion)
     const right = left && (yield* inVersion(versions, updated, apiVersion))
     if (left === undefined || right === undefined) return undefined
     const compared = yield* compareFields(left.type, left.value, right.value)
-    return mapComparison(compared, fields => withoutReset(fields, apiVersion))
+    const { removed, modified, added } = mapComparison(compared, fields =>
+      withoutReset(fields, apiVersion),
+    )
+    yield
+    return { removed, changed: modified.union(added) }
   }
-  const comparison = (yield* compare(updated.apiVersion)) as Comparison
-  const comparisons = new Map<string, Comparison | undefined>([[updated.apiVersion, comparison]])
+  const ofWrite = (yield* compare(updated.apiVersion)) as Changes
+  const comparisons = new Map<string, Changes | undefined>([[updated.apiVersion, ofWrite]])
   const owned = new Map(before)
   const taken: OwnedFields[] = []
   for (const [id, owner] of before) {
@@ -116,14 +125,15 @@ function* settle(
       continue
     }
     yield
-    const lost = fields.intersection(changes.modified.union(changes.added))
+    const lost = fields.intersection(changes.changed)
+    yield
     if (!lost.isEmpty) taken.push({ ...owner, fields: lost })
     put(owned, { ...owner, fields: fields.difference(lost).difference(changes.removed) })
   }
   if (!writer.isForced && taken.length > 0) throw new ApplyConflicts(conflictsOf(taken))
   const own = owned.get(writer.id)
   if (own?.fields.isEmpty === true) owned.delete(writer.id)
-  return { owned, comparison }
+  return { owned, changes: ofWrite }
 }
 
 /** The owners' fields under today's schemas. */
