@@ -2,10 +2,10 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import type { Program } from '../../test/support/etcd/real-etcd.ts'
 import { programFlags } from '../../test/support/program/program-flags.ts'
+import { freePort } from '../../test/support/program/ports.ts'
 import { ProcessUsage } from '../proxy/process-usage.ts'
 
 export const fronts = ['etcd', 'grpc-proxy', 'watchglass'] as const
@@ -59,13 +59,4 @@ export async function startFront(
 function watchglassArgs(endpoint: string, address: string): string[] {
   const args = ['serve', '--listen=none', `--etcd=${endpoint}`, `--etcd-listen=${address}`]
   return ['dist/lib/cli.js', ...args]
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
 }

@@ -15,10 +15,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { type AddressInfo, createServer } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { ask } from '../../test/support/http/served.ts'
+import { freePort } from '../../test/support/program/ports.ts'
 import type { Bench, BenchOptions, BenchResult, BenchTable, Floor } from '../bench.ts'
 import { compare, type Comparison, type Pace, type Question } from '../list/compare.ts'
 import { Http1Client } from '../list/http1-client.ts'
@@ -273,14 +273,6 @@ async function heldBytes(adminPort: number): Promise<number> {
   const valueOf = (name: string): number =>
     Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(body.toString())?.[1] ?? Number.NaN)
   return valueOf('nodejs_external_memory_bytes') + valueOf('nodejs_heap_size_used_bytes')
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 async function beginning(port: number, path: string): Promise<TLSSocket> {

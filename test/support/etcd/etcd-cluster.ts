@@ -9,11 +9,11 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { mkdtemp, readFile } from 'node:fs/promises'
 import { get } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { randomBytes, randomInt } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { freePort } from '../program/ports.ts'
 import type { Program } from './real-etcd.ts'
 
 export interface EtcdOptions {
@@ -262,23 +262,4 @@ function isHealthy(port: number): Promise<boolean> {
     request.on('timeout', () => request.destroy())
     request.on('error', () => resolve(false))
   })
-}
-
-const takenPorts = new Set<number>()
-
-/** A port nobody listens on, below those that outgoing connections are given, so that it is still free when etcd binds it. */
-async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(12_000, 32_000)
-    if (takenPorts.has(port)) continue
-    takenPorts.add(port)
-    const server = createServer()
-    const isFree = await new Promise<boolean>(resolve => {
-      server.once('error', () => resolve(false))
-      server.listen(port, '127.0.0.1', () => resolve(true))
-    })
-    if (!isFree) continue
-    await new Promise(resolve => server.close(resolve))
-    return port
-  }
 }
