@@ -22,19 +22,29 @@ interface CountSeries {
 export class CountTally {
   readonly options: TallyOptions
   readonly #counts = new Map<string, CountSeries>()
+  #last: CountSeries | undefined = undefined
 
   constructor(options: TallyOptions) {
     this.options = options
   }
 
   add(values: readonly string[]): void {
+    const last = this.#last
+    const known = last !== undefined && areEqual(last.values, values) ? last : this.#find(values)
+    this.#last = known
+    known.count++
+  }
+
+  #find(values: readonly string[]): CountSeries {
     const key = values.join('\n')
     const known = this.#counts.get(key)
-    if (known !== undefined) known.count++
-    else if (this.#counts.size < seriesMax || isOther(values)) {
-      const labels = labelsText(this.options.labelNames, values)
-      this.#counts.set(key, { labels, values, count: 1 })
-    } else this.add(values.map(() => other))
+    if (known !== undefined) return known
+    if (this.#counts.size >= seriesMax && !isOther(values)) {
+      return this.#find(values.map(() => other))
+    }
+    const made = { labels: labelsText(this.options.labelNames, values), values, count: 0 }
+    this.#counts.set(key, made)
+    return made
   }
 
   /** The counts of each value of a label. */
@@ -72,6 +82,7 @@ export class BucketTally {
   /** The upper bounds of the buckets; the last bucket has none. */
   readonly bounds: readonly number[]
   readonly #series = new Map<string, TimeSeries>()
+  #last: TimeSeries | undefined = undefined
 
   constructor(options: TallyOptions, bounds: readonly number[]) {
     this.options = options
@@ -79,24 +90,26 @@ export class BucketTally {
   }
 
   observe(values: readonly string[], value: number): void {
-    const key = values.join('\n')
-    let series = this.#series.get(key)
-    if (series === undefined) {
-      if (this.#series.size >= seriesMax && !isOther(values)) {
-        this.observe(
-          values.map(() => other),
-          value,
-        )
-        return
-      }
-      const labels = labelsText(this.options.labelNames, values)
-      series = { labels, values, counts: [...this.bounds, 0].map(() => 0), sum: 0 }
-      this.#series.set(key, series)
-    }
+    const last = this.#last
+    const series = last !== undefined && areEqual(last.values, values) ? last : this.#find(values)
+    this.#last = series
     let bucket = 0
     while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++
     series.counts[bucket]!++
     series.sum += value
+  }
+
+  #find(values: readonly string[]): TimeSeries {
+    const key = values.join('\n')
+    const known = this.#series.get(key)
+    if (known !== undefined) return known
+    if (this.#series.size >= seriesMax && !isOther(values)) {
+      return this.#find(values.map(() => other))
+    }
+    const labels = labelsText(this.options.labelNames, values)
+    const made = { labels, values, counts: [...this.bounds, 0].map(() => 0), sum: 0 }
+    this.#series.set(key, made)
+    return made
   }
 
   /** How many observations each bucket has, for each value of a label. */
@@ -127,6 +140,12 @@ export class BucketTally {
     }
     return text
   }
+}
+
+/** The same series comes many times in a row, and to compare is cheaper than to join. */
+function areEqual(some: readonly string[], others: readonly string[]): boolean {
+  for (let i = 0; i < some.length; i++) if (some[i] !== others[i]) return false
+  return true
 }
 
 const other = 'other'

@@ -101,8 +101,8 @@ class FaultyExchange implements Exchange {
     this.#inner.accept()
   }
 
-  respond(status: number, headers: ResponseHeaders): void {
-    this.#inner.respond(status, headers)
+  respond(status: number, headers: ResponseHeaders, length?: number): void {
+    this.#inner.respond(status, headers, length)
   }
 
   proceed(): void {

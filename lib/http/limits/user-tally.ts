@@ -15,6 +15,9 @@ export function isNearBound(amount: number, bound: number): boolean {
   return amount > bound / 16
 }
 
+/** Of so few users one that has nothing now is kept: most requests end before the user's next one comes. */
+const idleKept = 100
+
 /** The tally of a process with one thread. */
 export class UserTally implements Tally {
   readonly #perUser: number
@@ -40,7 +43,7 @@ export class UserTally implements Tally {
     this.#sum -= amount
     if (user === undefined) return
     const left = (this.#amounts.get(user) ?? 0) - amount
-    if (left > 0) this.#amounts.set(user, left)
+    if (left > 0 || this.#amounts.size <= idleKept) this.#amounts.set(user, Math.max(0, left))
     else this.#amounts.delete(user)
   }
 

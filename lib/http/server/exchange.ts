@@ -49,8 +49,8 @@ export interface Exchange {
   readonly isFlushing: boolean
   /** For how long writing the response has waited for the client to read. */
   socketMs?: number | undefined
-  /** Sets status and headers; once, before any write. */
-  respond(status: number, headers: ResponseHeaders): void
+  /** Sets status and headers; once, before any write. `length` is that of the body, if it is known. */
+  respond(status: number, headers: ResponseHeaders, length?: number): void
   /** Sends 100 Continue to a client that waits for it. Over HTTP/1.1 Node has sent it already. */
   proceed(): void
   /** Sends status and headers now, without waiting for the first write. */

@@ -117,9 +117,13 @@ export class Http1Exchange implements Exchange {
     return writableEnded && !writableFinished && !closed
   }
 
-  respond(status: number, headers: ResponseHeaders): void {
+  respond(status: number, headers: ResponseHeaders, length?: number): void {
     if (this.isClosed) return
-    this.#response.writeHead(status, headers as Record<string, string | string[]>)
+    const all = {
+      ...headers,
+      ...(length === undefined ? {} : { 'content-length': String(length) }),
+    }
+    this.#response.writeHead(status, all as Record<string, string | string[]>)
   }
 
   accept(): void {

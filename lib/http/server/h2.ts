@@ -1,6 +1,11 @@
 /** An exchange over one stream of an HTTP/2 connection. */
 
-import { type IncomingHttpHeaders, type ServerHttp2Stream, constants } from 'node:http2'
+import {
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+  constants,
+} from 'node:http2'
 import type { Readable } from 'node:stream'
 import type { Exchange, OnFault, Peer, ResponseHeaders } from './exchange.ts'
 import { guarded } from './guarded.ts'
@@ -77,10 +82,11 @@ export class Http2Exchange implements Exchange {
     return writableEnded && !writableFinished && !closed
   }
 
-  respond(status: number, headers: ResponseHeaders): void {
+  respond(status: number, headers: ResponseHeaders, length?: number): void {
     if (this.isClosed) return
     if (status === 401) refuseSession(this.#stream.session)
-    const all = { ...(headers as Record<string, string | string[]>), ':status': status }
+    const all: OutgoingHttpHeaders = { ...(headers as OutgoingHttpHeaders), ':status': status }
+    if (length !== undefined) all['content-length'] = length
     if (headers['trailer'] === undefined) this.#stream.respond(all)
     else {
       this.#stream.respond(all, { waitForTrailers: true })

@@ -9,10 +9,16 @@ import { sendWhole } from './respond.ts'
 /** A handler that refuses requests of web pages and passes on all others. `names` are further names of the server. */
 export function withHostGuard(handler: Handler, names: readonly string[] = []): Handler {
   const known = new Set(names.map(name => name.toLowerCase()))
+  /** The last one that was fine: most clients say the same. */
+  let lastHost: string | undefined = undefined
   return exchange => {
-    const problem = webPageProblem(exchange, known)
-    if (problem === undefined) handler(exchange)
-    else {
+    const { host, origin } = exchange.headers
+    const isUsual = host === lastHost && origin === undefined
+    const problem = isUsual ? undefined : webPageProblem(exchange, known)
+    if (problem === undefined) {
+      lastHost = host
+      handler(exchange)
+    } else {
       const headers = {
         'content-type': 'text/plain; charset=utf-8',
         'x-content-type-options': 'nosniff',

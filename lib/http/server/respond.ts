@@ -33,7 +33,7 @@ export function sendWhole(
 ): void {
   let bytes = 0
   for (const piece of body) bytes += piece.length
-  exchange.respond(status, { ...headers, 'content-length': String(bytes) })
+  exchange.respond(status, headers, bytes)
   if (exchange.method === 'HEAD') exchange.end()
   else exchange.endWith(body)
 }

@@ -20,7 +20,9 @@ import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
 import { sendWhole } from './respond.ts'
 import { limitResets } from './h2-session.ts'
+import { headersMaxBytes, refuseMalformed } from './malformed.ts'
 import { isAccepted } from './accepted.ts'
+import { BareConnections } from './bare/connections.ts'
 import type { SharedListen } from './accepts.ts'
 import { Handshakes } from '../limits/handshakes.ts'
 import { Reads } from '../limits/reads.ts'
@@ -52,8 +54,6 @@ export interface ServerOptions {
   readonly headersTimeoutMs?: number | undefined
 }
 
-/** All header lines of a request together. kube-apiserver takes 1 MiB; nothing that reads needs more than tokens and a URL. */
-const headersMaxBytes = 64 * 1024
 /** Headers must be complete after this time: the client may be holding the connection on purpose. */
 const headersTimeoutMs = 30_000
 /** Node looks for connections that are late this often within that time. */
@@ -99,6 +99,7 @@ export class Server {
   readonly #secure: https.Server | undefined
   readonly #sockets = new Bag<net.Socket>()
   readonly #sessions = new Bag<http2.Http2Session>()
+  readonly #bare: BareConnections
   readonly #handler: Handler
   readonly #onFault: OnFault
   readonly #exchanges = new Bag<Exchange>()
@@ -122,6 +123,13 @@ export class Server {
       idleTimeoutMs: options.idleTimeoutMs ?? idleTimeoutMs,
       headersTimeoutMs: options.headersTimeoutMs ?? headersTimeoutMs,
     }
+    this.#bare = new BareConnections({
+      ...this.#times,
+      clock,
+      onFault: this.#onFault,
+      isLeaving: () => this.#isLeaving,
+      begin: (exchange, socket) => this.#begin(exchange, socket),
+    })
     this.#stalled = new StalledClients(this.#exchanges, clock)
     this.#starts = new Starts(clock)
     this.#handshakes = new Handshakes(clock)
@@ -204,7 +212,7 @@ export class Server {
     this.#isDraining = true
     this.#http1.close()
     for (const session of this.#sessions) session.close()
-    this.#http1.closeIdleConnections()
+    this.#closeIdle()
     if (this.#exchanges.size > 0) {
       await new Promise<void>(resolve => {
         this.#onIdle = resolve
@@ -238,7 +246,7 @@ export class Server {
     server.on('connection', (socket: net.Socket) => {
       onFirstBytes(socket, this.#times.headersTimeoutMs, () => {
         this.#handshakes.add(socket.remoteAddress ?? '', () => {
-          if (!socket.destroyed) for (const begin of begins) begin.call(server, socket)
+          if (!socket.destroyed) call(begins, server, socket)
         })
       })
     })
@@ -247,7 +255,7 @@ export class Server {
     server.on('secureConnection', socket => {
       this.#track(socket)
       if (socket.alpnProtocol === 'h2') this.#openSession(h2, socket)
-      else for (const listener of listeners) listener.call(server, socket)
+      else this.#bare.open(socket, taken => call(listeners, server, taken))
     })
     return server
   }
@@ -263,7 +271,7 @@ export class Server {
           // The HTTP/1.1 server accepts half-open sockets; an HTTP/2 client that ends has gone.
           socket.allowHalfOpen = false
           this.#openSession(h2, socket)
-        } else for (const listener of listeners) listener.call(http1, socket)
+        } else this.#bare.open(socket, taken => call(listeners, http1, taken))
       })
     })
   }
@@ -331,7 +339,7 @@ export class Server {
     this.#stalled.wake()
     exchange.onClose(() => {
       leave()
-      if (this.#isDraining) this.#http1.closeIdleConnections()
+      if (this.#isDraining) this.#closeIdle()
       if (this.#exchanges.size === 0) this.#onIdle?.()
     })
     const handle = (): void => {
@@ -341,9 +349,19 @@ export class Server {
     this.#starts.add(connection, isAccepted(connection), start)
   }
 
+  #closeIdle(): void {
+    this.#http1.closeIdleConnections()
+    this.#bare.closeIdle()
+  }
+
   #track(socket: net.Socket): void {
     socket.on('close', this.#sockets.add(socket))
   }
+}
+
+/** Calls what Node listens with. */
+function call(listeners: readonly Function[], server: http.Server, socket: net.Socket): void {
+  for (const listener of listeners) listener.call(server, socket)
 }
 
 /** A token (RFC 9110, 5.6.2), except the two that mean something else than a request for a target: `PRI` begins another protocol, and `CONNECT`
@@ -369,24 +387,4 @@ function listenOptionsOf({ host, port, shared }: Listen): net.ListenOptions & { 
   const { descriptor } = shared
   if (descriptor !== undefined) return { fd: descriptor }
   return { host, port, reusePort: true } as net.ListenOptions
-}
-
-/** Answers what is not HTTP, or has too many or too long headers, and closes the connection. */
-function refuseMalformed(
-  error: NodeJS.ErrnoException,
-  socket: net.Socket | { destroy(): void },
-): void {
-  if (!('writable' in socket) || !socket.writable) {
-    socket.destroy()
-    return
-  }
-  const isTooLarge = error.code === 'HPE_HEADER_OVERFLOW'
-  const [status, reason] = isTooLarge
-    ? [431, 'Request Header Fields Too Large']
-    : [400, 'Bad Request']
-  const body = isTooLarge
-    ? `request headers are above ${headersMaxBytes} bytes`
-    : 'not a well-formed HTTP/1.1 request'
-  const head = `HTTP/1.1 ${status} ${reason}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n`
-  socket.end(head + body)
 }

