@@ -67,21 +67,24 @@ export const builtinEncodings: readonly Encoding[] = ['json', 'yaml', 'protobuf'
  *  come of each is remembered with the offer. */
 export function negotiate(preference: Preference, offer: Offer): MediaType | NotAcceptable {
   const { accept = '' } = preference
-  let known = remembered.get(offer)
-  if (known === undefined) {
-    known = new Map()
-    remembered.set(offer, known)
+  let all = remembered.get(offer)
+  if (all === undefined) {
+    all = { plain: new Map(), pretty: new Map() }
+    remembered.set(offer, all)
   }
-  const key = isPrettyWanted(preference) ? `pretty ${accept}` : `plain ${accept}`
-  const found = known.get(key)
+  const known = isPrettyWanted(preference) ? all.pretty : all.plain
+  const found = known.get(accept)
   if (found !== undefined) return found
   const made = negotiateAnew(preference, offer)
-  if (accept.length <= rememberedMaxLength && known.size < rememberedMax) known.set(key, made)
+  if (accept.length <= rememberedMaxLength && known.size < rememberedMax) known.set(accept, made)
   return made
 }
 
-const remembered = new WeakMap<Offer, Map<string, MediaType | NotAcceptable>>()
-/** Clients make headers up, so there are bounds: a thousand short headers are more than a cluster has. */
+/** By the Accept header. */
+type Remembered = Map<string, MediaType | NotAcceptable>
+
+const remembered = new WeakMap<Offer, Readonly<Record<'plain' | 'pretty', Remembered>>>()
+/** Clients make headers up, so there are bounds: a thousand short headers each are more than a cluster has. */
 const rememberedMax = 1_000
 const rememberedMaxLength = 256
 

@@ -31,8 +31,9 @@ const aloneMinBytes = 32 * 1024
 const noTrailers: readonly string[] = []
 /** Answers without a body, which have no length either. */
 const bodiless: ReadonlySet<number> = new Set([204, 304])
-/** A header line. With any other byte the client would read something else. */
-const writable = /^[\w!#$%&'*+\-.^`|~]+: [\t\x20-\x7e\x80-\xff]*$/
+/** With any other byte in a header the client would read something else. */
+const writableName = /^[\w!#$%&'*+\-.^`|~]+$/
+const unwritable = /[^\t\x20-\x7e\x80-\xff]/
 
 export class BareExchange implements Exchange {
   readonly version = '1.1'
@@ -217,7 +218,8 @@ function lastChunk(trailers: ResponseHeaders): string {
 }
 
 function fieldLine(name: string, value: string): string {
-  const line = `${name}: ${value}`
-  if (!writable.test(line)) throw new TypeError(`the header ${name} cannot be written`)
-  return `${line}\r\n`
+  if (!writableName.test(name) || unwritable.test(value)) {
+    throw new TypeError(`the header ${name} cannot be written`)
+  }
+  return `${name}: ${value}\r\n`
 }
