@@ -103,9 +103,10 @@ export class BareExchange implements Exchange {
     this.#hasContent = !bodiless.has(status)
     const hasLength = length !== undefined || headers['content-length'] !== undefined
     this.#isChunked = this.#hasContent && !hasLength
+    head += this.#wire.commonFields(headers)
     if (length !== undefined) head += `Content-Length: ${length}\r\n`
     if (this.#isChunked) head += 'Transfer-Encoding: chunked\r\n'
-    this.#head = head + this.#wire.commonFields(headers) + '\r\n'
+    this.#head = `${head}\r\n`
     this.#state = 'headed'
   }
 
