@@ -34,7 +34,7 @@ const faults = [
   'latency,delay=1ms..30ms,share=10%',
   'error,code=429,share=2%',
   'error,code=500,share=2%',
-  'reset,after=100B,verb=patch,share=1%',
+  'reset,after=100B,verb=patch,share=3%',
   'reset,after=64KB,verb=list,share=10%',
   'reset,after=64KB,verb=watch,share=20%',
   'watch-end,after=60',
