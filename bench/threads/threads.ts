@@ -157,7 +157,13 @@ interface Arena {
 /** The figures of each subject in each round. */
 async function measure(question: Question, arena: Arena): Promise<Rounds> {
   const { subjects, pace } = arena
-  for (const subject of subjects) await warm(question, subject, arena)
+  const warmed = new Set<Program>()
+  for (const subject of subjects) {
+    // None is warmer than the others: the control has a program that is a subject itself.
+    const programs = subject.programs.filter(program => !warmed.has(program))
+    await warm(question, { ...subject, programs }, arena)
+    for (const program of programs) warmed.add(program)
+  }
   const rounds: Figure[][] = []
   for (let round = 0; round < pace.rounds; round++) {
     const figures: Figure[] = []
