@@ -59,8 +59,10 @@ export function headerFromMessage(header: HeaderMessage | undefined): ResponseHe
 }
 
 export function messageFromRange(request: RangeRequest): RangeMessage {
+  const { key, rangeEnd } = keysFromRange(request.range)
   return {
-    ...keysFromRange(request.range),
+    key,
+    rangeEnd,
     limit: request.limit ?? 0,
     revision: request.revision ?? 0,
     sortOrder: 0,

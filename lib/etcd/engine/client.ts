@@ -157,11 +157,13 @@ export class EngineClient implements Client {
   /** Asks one member after the other, until one answers. */
   async #read<T>(call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
     for (let attempts = this.#members.length; ; attempts--) {
+      const member = this.#preferred
       try {
-        return await this.#call(call, signal)
+        return await this.#callMember(member, call, signal)
       } catch (error) {
-        const isFault = error instanceof CacheError && error.code === 'source_failed'
-        if (!isFault || attempts <= 1) throw error
+        if (!isFault(error)) throw error
+        this.#failed(member)
+        if (attempts <= 1) throw error
       }
     }
   }
@@ -172,7 +174,7 @@ export class EngineClient implements Client {
     try {
       return await this.#callMember(member, call, signal)
     } catch (error) {
-      if (error instanceof CacheError && error.code === 'source_failed') this.#failed(member)
+      if (isFault(error)) this.#failed(member)
       throw error
     }
   }
@@ -206,6 +208,10 @@ export class EngineClient implements Client {
 
 function leaseFrom({ id, ttl }: LeaseResponseMessage): Lease {
   return { id, ttlSeconds: ttl }
+}
+
+function isFault(error: unknown): boolean {
+  return error instanceof CacheError && error.code === 'source_failed'
 }
 
 function closedFailure(): CacheError {

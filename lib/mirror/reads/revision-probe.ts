@@ -12,7 +12,7 @@ import { type Key, singleKey } from '../../base/keys.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { Client, ResponseHeader } from '../../etcd/client.ts'
+import type { Client, RangeRequest, ResponseHeader } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
@@ -49,6 +49,7 @@ const probesMax = 2
 
 export class RevisionProbe {
   readonly #options: RevisionProbeOptions
+  readonly #request: RangeRequest
   readonly #backoff: Backoff
   #next: RevisionAsker[] = []
   #running = 0
@@ -65,6 +66,7 @@ export class RevisionProbe {
 
   constructor(options: RevisionProbeOptions) {
     this.#options = options
+    this.#request = { range: singleKey(options.key), countOnly: true }
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
     this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
       call.isLate = true
@@ -185,12 +187,12 @@ export class RevisionProbe {
   }
 
   async #ask(): Promise<ResponseHeader | undefined> {
-    const { client, key, limits, signal } = this.#options
+    const { client, limits, signal } = this.#options
     const call = this.#spareCall ?? new Call(signal)
     this.#spareCall = undefined
     this.#calls.add(call)
     try {
-      const { header } = await client.range({ range: singleKey(key), countOnly: true }, call.signal)
+      const { header } = await client.range(this.#request, call.signal)
       this.#lastFailure = undefined
       return header
     } catch (error) {

@@ -7,12 +7,11 @@ import type { Client } from '../../etcd/client.ts'
 import { Slice } from '../../base/slice.ts'
 import type { RangePage } from '../feed/pages.ts'
 import type { KeyspaceOf } from '../mirrored-keyspace.ts'
-import type { ProgressWaiter } from '../feed/progress.ts'
 import type { Mirror } from '../mirror.ts'
 import type { MirrorSet } from '../mirror-set.ts'
-import { DeadlineList, type Perishable } from '../reads/deadlines.ts'
-import type { RevisionAsker } from '../reads/revision-probe.ts'
+import { DeadlineList } from '../reads/deadlines.ts'
 import type { KeyValue } from '../../store/event.ts'
+import { AskedRevision, type Asking, type AskingThread, AwaitedRevision } from './asking.ts'
 import { Calls, messageOfEntries } from './calls.ts'
 import { Encoder } from './encoder.ts'
 import type { MirrorLayout } from './facts.ts'
@@ -159,22 +158,7 @@ interface ThreadOptions extends KeeperOptions {
   readonly feeds: readonly NumberedFeed[]
 }
 
-/** What a thread has asked, and waits for. */
-interface Asking extends Perishable {
-  isSettled: boolean
-  /** No read waits for so long. */
-  expired(): void
-}
-
-const unlisted = {
-  isSettled: false,
-  deadlineMs: 0,
-  listed: false,
-  previous: undefined,
-  next: undefined,
-}
-
-class Thread {
+class Thread implements AskingThread {
   readonly feeder: Feeder
   readonly #link: FaceLink
   readonly #options: ThreadOptions
@@ -222,9 +206,13 @@ class Thread {
       case 'probe':
         this.#probe(question.mirror, question.id)
         return
-      case 'need':
-        this.#need(question.feed, question.revision as Revision)
+      case 'need': {
+        const feed = this.#options.feeds[question.feed]
+        if (feed !== undefined) this.#need(feed, question.revision as Revision)
+        // What has been reached is told at once.
+        this.feed()
         return
+      }
       case 'refresh': {
         const { mirrors } = this.#options
         mirrors.refresh(question.keyspaces.filter(name => mirrors.has(name)))
@@ -253,58 +241,45 @@ class Thread {
 
   /** Asks for as long as reads may wait. */
   #probe(mirror: number, id: number): void {
-    const { all, feeds } = this.#options
-    const one = all[mirror]
+    const one = this.#options.all[mirror]
     if (one === undefined) return
-    const failed = (isOver: boolean): void => {
-      const { lastFailure } = one.probe
-      const failure = lastFailure && messageOfFailure(lastFailure)
-      this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
-    }
-    const asker: RevisionAsker & Asking = {
-      ...unlisted,
-      expired: () => failed(true),
-      delayed: () => failed(false),
-      probed: revision => {
-        this.#asking.remove(asker)
-        for (const feed of feeds) if (feed.mirror === one) this.#need(feed.id, revision)
-        this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
-      },
-    }
-    this.#asking.add(asker)
+    const asked = new AskedRevision(this, mirror, id)
+    this.#asking.add(asked)
     // A thread puts one question in a turn.
-    one.probe.ask(asker, 'alone')
+    one.probe.ask(asked, 'alone')
+  }
+
+  probed(asked: AskedRevision, revision: Revision): void {
+    const { mirror, id } = asked
+    const { all, feeds } = this.#options
+    const one = all[mirror]!
+    this.#asking.remove(asked)
+    for (const feed of feeds) if (feed.mirror === one) this.#need(feed, revision)
+    // What has been reached is told before the answer.
+    this.feed()
+    this.#link.send({ type: 'probed', mirror, id, revision, epoch: one.epochs.number })
+  }
+
+  notProbed({ mirror, id }: AskedRevision, isOver: boolean): void {
+    const { lastFailure } = this.#options.all[mirror]!.probe
+    const failure = lastFailure && messageOfFailure(lastFailure)
+    this.#link.send({ type: 'probe-failed', mirror, id, failure, isOver })
   }
 
   /** Waits in place of the reads of the thread, so that progress is asked for until it comes. Then the thread is told of it: nothing else
    *  tells of progress by a change of what is not mirrored. */
-  #need(id: number, revision: Revision): void {
-    const feed = this.#options.feeds[id]?.feed
-    if (feed === undefined) return
+  #need({ feed }: NumberedFeed, revision: Revision): void {
     const { progress } = feed
-    if (progress.revision >= revision) {
-      this.feed()
-      return
-    }
-    const waiter: ProgressWaiter & Asking = {
-      ...unlisted,
-      awaited: revision,
-      sequence: 0,
-      expired: () => progress.abandoned(),
-      reached: () => {
-        if (waiter.isSettled) return
-        if (progress.revision < revision) {
-          progress.wait(waiter)
-          return
-        }
-        this.#asking.remove(waiter)
-        waiter.isSettled = true
-        this.feed()
-      },
-    }
-    this.#asking.add(waiter)
-    progress.wait(waiter)
+    if (progress.revision >= revision) return
+    const awaited = new AwaitedRevision(this, progress, revision)
+    this.#asking.add(awaited)
+    progress.wait(awaited)
     feed.need(revision)
+  }
+
+  reached(awaited: AwaitedRevision): void {
+    this.#asking.remove(awaited)
+    this.feed()
   }
 
   async #page(id: number): Promise<void> {
