@@ -9,6 +9,7 @@ import { Engine } from '../etcd/engine/engine.ts'
 import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
+import { OwnRevision } from '../etcd/own-revision.ts'
 import type { EtcdServer } from '../etcd/face/server.ts'
 import { systemRandom } from '../ops/system.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
@@ -42,6 +43,7 @@ export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<E
     scheduler,
     members: [{ endpoint: listen === undefined ? 'embedded' : urlOf(listen) }],
     historyMaxBytes,
+    ownRevision: new OwnRevision(),
   })
   if (load !== undefined) {
     const revision = await loadRecording(engine, load)

@@ -9,8 +9,11 @@ import type { CacheError } from '../base/errors.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Change, KeyValue } from '../store/event.ts'
+import type { OwnRevision } from './own-revision.ts'
 
 export interface Client {
+  /** Of an etcd in this process whose history never goes back. */
+  readonly ownRevision?: OwnRevision | undefined
   /** Entries of a range in key order. Linearizable unless `serializable` is set. */
   range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse>
   /** Compares, then all of one list of operations, at one revision. */

@@ -11,6 +11,7 @@ import type { Logger } from '../base/logger.ts'
 import type { Random } from '../base/random.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Client, ResponseHeader } from '../etcd/client.ts'
+import type { OwnRevision } from '../etcd/own-revision.ts'
 import type { LoadReport } from './feed/bootstrap.ts'
 import { CompactionFollower } from './feed/compaction.ts'
 import { DirectReads } from './reads/direct-reads.ts'
@@ -130,6 +131,11 @@ export class Mirror {
   /** Whether progress marks decide about a keyspace: etcd is new enough, and answers. */
   isProgressTrusted(name: string): boolean {
     return this.#place(name).feed.trust === 'trusted'
+  }
+
+  /** See `Client.ownRevision`. */
+  get ownRevision(): OwnRevision | undefined {
+    return this.#context.client.ownRevision
   }
 
   /** What follows etcd, for whoever passes the contents on (lib/mirror/threads). */

@@ -11,7 +11,8 @@ const tool = new ToolOptions(`npm run simulate -- [OPTION...]
   --world N       so many events in each world
   --profile NAME  one world with these faults: ${profiles.map(({ name }) => name).join(', ')}
   --threads N     with so many face threads (0)
-  --door          with clients of etcd's own API`)
+  --door          with clients of etcd's own API
+  --own           with an etcd that says its revision in memory`)
 const { values } = tool.read({
   options: {
     events: { type: 'string', default: '1000000' },
@@ -20,6 +21,7 @@ const { values } = tool.read({
     world: { type: 'string' },
     threads: { type: 'string', default: '0' },
     door: { type: 'boolean', default: false },
+    own: { type: 'boolean', default: false },
   },
 })
 const events = tool.number('events', values.events)
@@ -37,7 +39,7 @@ process.stdout.write(
 )
 
 async function run(): Promise<SimulationResult> {
-  const world = { threads, hasDoor: values.door }
+  const world = { threads, hasDoor: values.door, hasOwnRevision: values.own }
   if (values.profile === undefined) {
     const eventsOfWorld =
       values.world === undefined ? undefined : tool.number('world', values.world)

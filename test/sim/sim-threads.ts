@@ -111,6 +111,7 @@ export class SimThread {
     this.mirrors = new FaceMirrors({
       layout: keeper.layout,
       shown: keeper.shown,
+      ownRevisions: keeper.ownRevisions,
       ring,
       shelf,
       clock,

@@ -56,6 +56,15 @@ t.test('a client that moves between face threads never sees time go back', async
   }
 })
 
+t.test('reads are as fresh when an etcd in the process says its revision in memory', async t => {
+  const seed = Math.floor(Math.random() * 1_000_000_000)
+  for (const threads of [0, 2]) {
+    const world = { threads, hasOwnRevision: true }
+    const { stats } = await simulate({ events: 42_000, seed, eventsOfWorld, world })
+    t.ok(stats.of('consistent mirror') > 100)
+  }
+})
+
 t.test("every watch of etcd's API is right, whatever fails", async t => {
   const world = { hasDoor: true }
   const { stats } = await simulate({ events: 36_000 * effort, seed: 7, eventsOfWorld: 6000, world })

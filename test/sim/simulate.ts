@@ -28,7 +28,8 @@ export class WorldFailure extends Error {
     const text = cause instanceof Error ? cause.message : String(cause)
     const threads = world.threads === undefined ? '' : ` --threads ${world.threads}`
     const door = world.hasDoor === true ? ' --door' : ''
-    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${door}`
+    const own = world.hasOwnRevision === true ? ' --own' : ''
+    const replay = `npm run simulate -- --seed ${world.seed} --profile ${world.profile.name} --events ${world.events}${threads}${door}${own}`
     super(`${text} (event ${events}; replay: ${replay})`, { cause })
     this.world = world
   }

@@ -7,6 +7,7 @@ import { SeededScheduler } from '../support/etcd/seeded-scheduler.ts'
 import { createRandom, type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import { EngineClient } from '../../lib/etcd/engine/client.ts'
 import { Engine } from '../../lib/etcd/engine/engine.ts'
+import { OwnRevision } from '../../lib/etcd/own-revision.ts'
 import { FaultyNetwork } from '../support/etcd/faulty-network.ts'
 import type { Snapshot } from '../../lib/store/snapshot.ts'
 import { SimFailure } from './checks.ts'
@@ -33,6 +34,8 @@ export interface WorldOptions {
   readonly threads?: number | undefined
   /** One mirror has a door of etcd's API, with clients that watch. */
   readonly hasDoor?: boolean | undefined
+  /** Whoever asks for etcd's revision finds it in memory, as with an etcd in the process; where no fault restores it. */
+  readonly hasOwnRevision?: boolean | undefined
 }
 
 /** Everything must have come to rest after so long. */
@@ -61,6 +64,7 @@ export class World {
 
   constructor(options: WorldOptions) {
     const { seed, profile, version, hasProgressBug, isCheckingVersions = true } = options
+    const { hasOwnRevision = false } = options
     this.#options = options
     this.#random = createRandom(seed)
     this.#scheduler = new SeededScheduler(this.#fork())
@@ -73,6 +77,7 @@ export class World {
       members: [{}, {}, {}],
       version,
       progressOvertakesEvents: hasProgressBug,
+      ownRevision: hasOwnRevision && profile.restore === 0 ? new OwnRevision() : undefined,
     })
     const engine = this.#engine
     this.#truth = new Truth(engine, nameOf)

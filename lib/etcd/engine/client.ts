@@ -15,6 +15,7 @@ import type {
   WatchSink,
   WatchStream,
 } from '../client.ts'
+import type { OwnRevision } from '../own-revision.ts'
 import type { LeaseResponseMessage } from '../proto/admin-messages.ts'
 import { EtcdError } from '../proto/failures.ts'
 import {
@@ -55,6 +56,10 @@ export class EngineClient implements Client {
     this.#options = options
     this.#name = options.name ?? 'client'
     this.#members = options.members ?? options.engine.members
+  }
+
+  get ownRevision(): OwnRevision | undefined {
+    return this.#options.engine.ownRevision
   }
 
   async range(request: RangeRequest, signal?: AbortSignal): Promise<RangeResponse> {

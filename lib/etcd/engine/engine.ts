@@ -16,6 +16,7 @@ import { Keyspace } from '../../store/keyspace.ts'
 import { SlabWriter } from '../../store/slab.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { RevisionChanges } from '../client.ts'
+import type { OwnRevision } from '../own-revision.ts'
 import { EtcdError } from '../proto/failures.ts'
 import type { HeaderMessage } from '../proto/kv-messages.ts'
 import { Transaction, type VersionedContents } from './kv.ts'
@@ -39,6 +40,8 @@ export interface EngineOptions {
   readonly historyMaxBytes?: number | undefined
   /** Progress answers overtake events, as in etcd before 3.4.25 and 3.5.8: for simulations. */
   readonly progressOvertakesEvents?: boolean | undefined
+  /** Where the revision is written. An engine that has this is never restored. */
+  readonly ownRevision?: OwnRevision | undefined
 }
 
 /** A copy of everything the engine holds at one revision. It shares all entries with the engine. */
@@ -86,6 +89,7 @@ export class Engine implements Cluster {
     this.#clusterId = options.clusterId ?? this.#newId()
     this.#lessor = new Lessor(options.clock, options.random, lease => this.#end(lease))
     this.#keyspace.restore([], firstRevision)
+    this.ownRevision?.set(firstRevision)
     this.members = (options.members ?? [{}]).map(
       ({ name, id, endpoint }, i) =>
         new Member(
@@ -106,6 +110,10 @@ export class Engine implements Cluster {
   /** Up to which revision the cluster has decided. */
   get revision(): Revision {
     return this.#keyspace.revision
+  }
+
+  get ownRevision(): OwnRevision | undefined {
+    return this.#options.ownRevision
   }
 
   /** Below it nothing can be read; -1 before the first compaction, as in etcd. */
@@ -289,6 +297,7 @@ export class Engine implements Cluster {
 
   #apply(revision: Revision, changes: readonly Change[]): Batch {
     const batch = this.#keyspace.apply(revision, changes, this.clock.monotonicMs())
+    this.ownRevision?.set(revision)
     for (const event of batch.events) this.#contentBytes += growthOf(event)
     return batch
   }
@@ -318,6 +327,7 @@ export class Engine implements Cluster {
 
   #restoreBase(entries: Iterable<KeyValue>, at: Revision): void {
     this.#keyspace.restore(entries, at)
+    this.ownRevision?.set(at)
     this.#oldestBatch = at + 1
     this.#contentBytes = 0
     for (const entry of this.#keyspace.latest().iterate(allKeys)) {

@@ -1,6 +1,6 @@
 /** Asks etcd for its current revision: a linearizable range that returns no data. One probe is in flight at a time, and a second one when
  *  the first is late. Reads that come meanwhile share the next probe, never one in flight, which etcd may have answered before a write that
- *  the reader has seen.
+ *  the reader has seen. An etcd in this process is not asked: it says its revision in memory (lib/etcd/own-revision.ts).
  *
  *  Only the probe begins epochs: an answer from another cluster, or one that goes back and is confirmed by a second, begins a new
  *  epoch. */
@@ -83,6 +83,12 @@ export class RevisionProbe {
   /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. One that comes alone, and not with others in
    *  the same turn, leaves no mark for them: taking it back would be a turn more of the event loop. */
   ask(asker: RevisionAsker, comes: 'alone' | 'with others' = 'with others'): void {
+    const { client, epochs } = this.#options
+    // The first answer says which cluster it is.
+    if (client.ownRevision !== undefined && epochs.clusterId !== undefined) {
+      asker.probed(client.ownRevision.revision)
+      return
+    }
     this.#next.push(asker)
     if (this.#running === 0 || this.#isLate()) void this.#run(comes === 'with others')
   }

@@ -3,6 +3,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
 import { revision, type Revision } from '../../base/revision.ts'
+import type { OwnRevision } from '../../etcd/own-revision.ts'
 import { Progress } from '../feed/progress.ts'
 import type { ProgressTrust } from '../feed/stream.ts'
 import type { MirrorLimits } from '../limits.ts'
@@ -57,6 +58,10 @@ export interface FaceMirrorOptions {
   readonly clock: Clock
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
+  /** Of an etcd in this process: nobody has to be asked for it. */
+  readonly ownRevision?: OwnRevision | undefined
+  /** Reads what is in the ring now. */
+  readonly drain: () => void
 }
 
 /** Questions under way at the same time: the one that is being answered, and one for all who came later. */
@@ -75,6 +80,8 @@ export class FaceMirror {
   lastFailure: CacheError | undefined = undefined
   readonly #ask: Ask
   readonly #clock: Clock
+  readonly #ownRevision: OwnRevision | undefined
+  readonly #drain: () => void
   readonly #probes = new Map<number, Probe>()
   #lastProbe = 0
   #next: Probe | undefined = undefined
@@ -82,10 +89,13 @@ export class FaceMirror {
   /** Answers of an epoch that the ring has not told of yet. */
   #early: Extract<Answer, { type: 'probed' }>[] = []
 
-  constructor({ id, ask, clock, limits, metrics }: FaceMirrorOptions) {
+  constructor(options: FaceMirrorOptions) {
+    const { id, ask, clock, limits, metrics, ownRevision, drain } = options
     this.id = id
     this.#ask = ask
     this.#clock = clock
+    this.#ownRevision = ownRevision
+    this.#drain = drain
     const number = (): number => this.epoch
     const expiredThrough = (): Revision => this.expiredThrough
     const lastFailure = (): CacheError | undefined => this.lastFailure
@@ -153,6 +163,14 @@ export class FaceMirror {
   /** One question is under way at a time: all who ask meanwhile, or in this turn of the event loop, share the next. Each costs both threads
    *  a message and a turn. */
   #probe(asker: RevisionAsker): void {
+    const known = this.#ownRevision?.revision
+    if (known !== undefined) {
+      this.witness(known)
+      // Mostly its changes are in the ring already.
+      this.#drain()
+      asker.probed(known)
+      return
+    }
     if (this.#next !== undefined) {
       this.#next.askers.push(asker)
       return

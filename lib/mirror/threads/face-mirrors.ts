@@ -9,6 +9,7 @@ import type { Freshness } from '../../base/freshness.ts'
 import type { KeyRange } from '../../base/keys.ts'
 import { type Revision, revision } from '../../base/revision.ts'
 import { Slice } from '../../base/slice.ts'
+import { OwnRevision } from '../../etcd/own-revision.ts'
 import type { RangePage } from '../feed/pages.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
@@ -37,6 +38,7 @@ import type { SlabShelf } from './slabs.ts'
 export interface FaceMirrorsOptions {
   readonly layout: MirrorLayout
   readonly shown: SharedArrayBuffer
+  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
   readonly ring: RingReader
   readonly shelf: SlabShelf
   /** A record that was too long for the ring. */
@@ -78,7 +80,10 @@ export class FaceMirrors implements Mirrors, CopyTarget {
     this.#options = options
     const { layout, shown, ask, clock, limits, metrics } = options
     this.#shown = new Shown(shown, layout)
-    this.#mirrors = layout.map((_, id) => new FaceMirror({ id, ask, clock, limits, metrics }))
+    const parts = { ask, clock, limits, metrics, drain: () => this.#drain() }
+    this.#mirrors = options.ownRevisions.map((memory, id) => {
+      return new FaceMirror({ ...parts, id, ownRevision: memory && new OwnRevision(memory) })
+    })
     this.#feeds = layout
       .flatMap((ranges, i) => ranges.map(() => this.#mirrors[i]!))
       .map((mirror, id) => new FaceFeed(id, mirror, ask))

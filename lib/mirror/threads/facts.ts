@@ -53,4 +53,6 @@ export interface SharedMemory {
   readonly layout: MirrorLayout
   /** See `Shown`. */
   readonly shown: SharedArrayBuffer
+  /** Of each mirror whose etcd runs in this process: see `OwnRevision`. */
+  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
 }

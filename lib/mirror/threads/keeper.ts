@@ -47,6 +47,7 @@ export class Keeper {
   /** What a thread needs to know of the mirrors from the start. */
   readonly layout: MirrorLayout
   readonly shown: SharedArrayBuffer
+  readonly ownRevisions: readonly (SharedArrayBuffer | undefined)[]
   readonly #options: KeeperOptions
   readonly #mirrors: readonly Mirror[]
   readonly #feeds: readonly NumberedFeed[]
@@ -64,6 +65,7 @@ export class Keeper {
       .map((one, id) => ({ ...one, id }))
     this.layout = this.#mirrors.map(({ feeds }) => feeds.map(({ range }) => range))
     this.shown = createShown(this.layout)
+    this.ownRevisions = this.#mirrors.map(({ ownRevision }) => ownRevision?.memory)
     this.#epochs = new Shown(this.shown, this.layout)
     this.#names = new SlabNames(id => {
       for (const { feeder } of this.#threads) feeder.retired(id)

@@ -36,6 +36,7 @@ export async function createCopies(
   const copies = new FaceMirrors({
     layout: keeper.layout,
     shown: keeper.shown,
+    ownRevisions: keeper.ownRevisions,
     ring: new RingReader(memory),
     shelf,
     takeRecord: () => memory,

@@ -107,13 +107,14 @@ export class FaceThread {
 
   /** Copies of the mirrors. */
   createMirrors(parts: Parts): FaceMirrors {
-    const { layout, shown, ring } = this.data
+    const { layout, shown, ownRevisions, ring } = this.data
     const shelf = new SlabShelf(() => this.#receiveSlabs(shelf))
     this.#shelf = shelf
     this.#mirrors = new FaceMirrors({
       ...parts,
       layout,
       shown,
+      ownRevisions,
       shelf,
       ring: new RingReader(ring),
       takeRecord: id => {

@@ -72,10 +72,11 @@ export class PoolThread {
     const ring = createRingMemory(ringBytes)
     this.#ring = new RingWriter(ring)
     const slabs = new MessageChannel()
-    const { layout, shown } = keeper
+    const { layout, shown, ownRevisions } = keeper
     const data: ThreadData = {
       layout,
       shown,
+      ownRevisions,
       number,
       count,
       ring,

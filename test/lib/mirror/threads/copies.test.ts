@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'
+import { OwnRevision } from '../../../../lib/etcd/own-revision.ts'
 import { createCopies } from '../../../support/mirror/copies.ts'
 import { TinyEtcd } from '../../../support/etcd/tiny-etcd.ts'
 import {
@@ -52,6 +53,34 @@ t.test('a change of what is not mirrored is progress for the copies', async t =>
   await clock.advance(0)
   t.equal(copies.waitingReads, 0)
   t.same(contentsOf(await read).entries, ['/r/a/1=one'])
+  fed.end()
+})
+
+t.test('an etcd in this process is not asked for its revision', async t => {
+  const ownRevision = new OwnRevision()
+  const etcd = Object.assign(new TinyEtcd(), { ownRevision })
+  etcd.write({ '/r/a/1': 'one' })
+  ownRevision.set(etcd.revision)
+  const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
+  const { keeper, copies, fed, answers } = await createCopies(mirror, clock, nameOf)
+  const asked = etcd.ranges.length
+  const options = { freshness: { type: 'consistent' }, canGoElsewhere: false } as const
+  const batch = etcd.write({ '/r/a/1': 'two' })
+  for (const one of [mirror, copies]) {
+    const read = one.read('a', options)
+    if (read instanceof Promise) t.fail('a read waits for nothing')
+    else t.same(contentsOf(read).entries, ['/r/a/1=one'], 'and is answered at once')
+  }
+  ownRevision.set(etcd.revision)
+  etcd.lastWatch.onProgressRequest = () => {
+    keeper.applied('a')
+    etcd.lastWatch.deliver([batch])
+  }
+  const late = [mirror, copies].map(async one => contentsOf(await one.read('a', options)).entries)
+  await clock.advance(0)
+  t.same(await Promise.all(late), [['/r/a/1=two'], ['/r/a/1=two']], 'or when it has what etcd has')
+  t.equal(etcd.ranges.length, asked)
+  t.notOk(answers.some(({ type }) => type === 'probed'))
   fed.end()
 })
 
