@@ -6,15 +6,16 @@ import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
+import type { ApiState } from '../../kube/api-state.ts'
 import { decide, type Decision, type DecisionPolicy } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
-import { longSubresources, parseTarget, type RequestTarget } from '../../kube/request/request.ts'
+import { type KnownRequest, RecentRequests } from '../../kube/request/recent-requests.ts'
+import { longSubresources, type RequestTarget } from '../../kube/request/request.ts'
 import {
   type ResourceRoute,
   type Route,
-  routeRequest,
   unknownPathText,
 } from '../../kube/request/routes.ts'
 import { badRequest, internalError, statusFromError } from '../../kube/status.ts'
@@ -59,9 +60,12 @@ const aloneAndWritable: DecisionPolicy = { ...alone, isWritable: true }
 export function createHandler(options: ApiOptions): Handler {
   const zipper = new Zipper(options.segments)
   const slow = new SlowRequests(options.clock, options.logger)
+  const recent = new RecentRequests()
   return sound => {
     const startMs = options.clock.monotonicMs()
-    const target = parseTarget(sound.target)
+    const state = options.state()
+    const known = recent.find(sound.method, sound.target, state.registry)
+    const target = known?.target
     const faults = target && faultsOf(sound, target, options)
     const exchange = faults === undefined ? sound : faultyExchange(sound, faults, options.clock)
     const reply = new Reply(exchange, target, {
@@ -70,31 +74,28 @@ export function createHandler(options: ApiOptions): Handler {
       zipper,
       offer: builtinOffer(options.hasCbor),
     })
-    if (target === undefined) {
+    if (known === undefined) {
       reply.badRequest()
       options.requests.request(noResource, 400, 0)
       return
     }
-    handle(options, { exchange, target, reply, startMs, slow, faults }).catch((error: unknown) => {
-      options.onFault(error)
-      exchange.abort()
-    })
+    handle(options, { known, state, exchange, reply, startMs, slow, faults })
   }
 }
 
 interface Incoming {
+  readonly known: KnownRequest
+  readonly state: ApiState
   readonly exchange: Exchange
-  readonly target: RequestTarget
   readonly reply: Reply
   readonly startMs: number
   readonly slow: SlowRequests
   readonly faults: RequestFaults | undefined
 }
 
-async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
-  const { exchange, target, reply, startMs, slow } = incoming
-  const state = options.state()
-  const route = routeRequest(exchange.method, target.path, state.registry)
+function handle(options: ApiOptions, incoming: Incoming): void {
+  const { exchange, state, known, reply, startMs } = incoming
+  const { target, route } = known
   const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
   const facts = factsOf(route)
   const { faults } = incoming
@@ -103,12 +104,28 @@ async function handle(options: ApiOptions, incoming: Incoming): Promise<void> {
   if (route.type === 'resource') {
     reply.offer = offerOf(route, options.hasCbor)
   }
-  try {
-    const answering = answer(context, route, options)
-    if (answering !== undefined) await answering
-  } catch (error) {
+  const ended = (): void => end(context, incoming, options)
+  const failed = (error: unknown): void => {
     fail(context, error, options)
   }
+  let answering: Answering = undefined
+  try {
+    answering = answer(context, route, options)
+  } catch (error) {
+    failed(error)
+  }
+  if (answering === undefined) {
+    ended()
+    return
+  }
+  const over = answering.catch(failed).then(ended)
+  over.catch((error: unknown) => {
+    options.onFault(error)
+    exchange.abort()
+  })
+}
+
+function end(context: RequestContext, { reply, startMs, slow }: Incoming, options: ApiOptions): void {
   context.release()
   if (options.audit !== undefined) recordAnswer(context, options.audit, options)
   const code = reply.code === 0 ? clientLeftCode : reply.code

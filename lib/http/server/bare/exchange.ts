@@ -218,7 +218,22 @@ function lastChunk(trailers: ResponseHeaders): string {
   return `${text}\r\n`
 }
 
+/** Of these there are few values, whose lines are kept. */
+const usualLines: ReadonlyMap<string, Map<string, string>> = new Map(
+  ['cache-control', 'content-type', 'content-encoding', 'vary'].map(name => [name, new Map()]),
+)
+const usualMax = 100
+
 function fieldLine(name: string, value: string): string {
+  const usual = usualLines.get(name)
+  const known = usual?.get(value)
+  if (known !== undefined) return known
+  const line = newLine(name, value)
+  if (usual !== undefined && usual.size < usualMax) usual.set(value, line)
+  return line
+}
+
+function newLine(name: string, value: string): string {
   if (!writableName.test(name) || unwritable.test(value)) {
     throw new TypeError(`the header ${name} cannot be written`)
   }

@@ -1,0 +1,47 @@
+/** What request lines mean, kept for those of late: clients ask for the same things again and again, and to take a line apart costs as much
+ *  as to find what it asks for. */
+
+import type { Registry } from '../resources/registry.ts'
+import { parseTarget, type RequestTarget } from './request.ts'
+import { type Route, routeRequest } from './routes.ts'
+
+export interface KnownRequest {
+  readonly target: RequestTarget
+  readonly route: Route
+}
+
+/** Between one and two times as many are kept. */
+const keptMin = 1_000
+/** Longer ones are seldom asked for twice, and a client could fill much memory with them. */
+const keptMaxLength = 256
+
+export class RecentRequests {
+  #registry: Registry | undefined = undefined
+  #newer = new Map<string, KnownRequest>()
+  #older = new Map<string, KnownRequest>()
+
+  /** Undefined where `parseTarget` is. */
+  find(method: string, target: string, registry: Registry): KnownRequest | undefined {
+    if (method !== 'GET' || target.length > keptMaxLength) return read(method, target, registry)
+    if (registry !== this.#registry) {
+      this.#registry = registry
+      this.#newer = new Map()
+      this.#older = new Map()
+    }
+    const recent = this.#newer.get(target)
+    if (recent !== undefined) return recent
+    const known = this.#older.get(target) ?? read(method, target, registry)
+    if (known === undefined) return undefined
+    if (this.#newer.size >= keptMin) {
+      this.#older = this.#newer
+      this.#newer = new Map()
+    }
+    this.#newer.set(target, known)
+    return known
+  }
+}
+
+function read(method: string, raw: string, registry: Registry): KnownRequest | undefined {
+  const target = parseTarget(raw)
+  return target && { target, route: routeRequest(method, target.path, registry) }
+}
