@@ -30,13 +30,16 @@ export class RecentRequests {
     }
     const recent = this.#newer.get(target)
     if (recent !== undefined) return recent
-    const known = this.#older.get(target) ?? read(method, target, registry)
+    // V8 has a part of a text keep the whole of it, which may be a request with its token.
+    const own = Buffer.from(target, 'latin1').toString('latin1')
+    if (own !== target) return read(method, target, registry)
+    const known = this.#older.get(own) ?? read(method, own, registry)
     if (known === undefined) return undefined
     if (this.#newer.size >= keptMin) {
       this.#older = this.#newer
       this.#newer = new Map()
     }
-    this.#newer.set(target, known)
+    this.#newer.set(own, known)
     return known
   }
 }

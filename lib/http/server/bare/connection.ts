@@ -43,9 +43,9 @@ export class BareConnection implements Wire, Corked {
   readonly #idle: IdleTimer
   readonly #cancelFirst: CancelTimer
   #exchange: BareExchange | undefined = undefined
-  /** What has come while a request was under way. */
-  #early: Buffer[] = []
-  #earlyBytes = 0
+  /** What has come while a request was under way. With many connections that is mostly the next request: it is read before Node has told
+   *  that the answer has left. */
+  #early: Buffer | undefined = undefined
   #fields: BareFields | undefined = undefined
   /** It is closed after the answer. */
   #isEnding = false
@@ -97,19 +97,17 @@ export class BareConnection implements Wire, Corked {
     this.#idle.used()
     exchange.closed()
     if (this.#isEnding) this.socket.destroySoon()
-    if (this.#earlyBytes === 0) return
-    const early = Buffer.concat(this.#early)
-    this.#early = []
-    this.#earlyBytes = 0
+    const early = this.#early
+    if (early === undefined) return
+    this.#early = undefined
     this.#take(early)
   }
 
   readonly #take = (bytes: Buffer): void => {
     if (this.socket.writableEnded || this.socket.destroyed) return
     if (this.#exchange !== undefined) {
-      this.#early.push(bytes)
-      this.#earlyBytes += bytes.length
-      if (this.#earlyBytes > earlyMaxBytes) this.socket.destroy()
+      this.#early = this.#early === undefined ? bytes : Buffer.concat([this.#early, bytes])
+      if (this.#early.length > earlyMaxBytes) this.socket.destroy()
       return
     }
     this.#cancelFirst()
