@@ -13,11 +13,7 @@ import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
 import { type KnownRequest, RecentRequests } from '../../kube/request/recent-requests.ts'
 import { longSubresources, type RequestTarget } from '../../kube/request/request.ts'
-import {
-  type ResourceRoute,
-  type Route,
-  unknownPathText,
-} from '../../kube/request/routes.ts'
+import { type ResourceRoute, type Route, unknownPathText } from '../../kube/request/routes.ts'
 import { badRequest, internalError, statusFromError } from '../../kube/status.ts'
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
@@ -125,7 +121,11 @@ function handle(options: ApiOptions, incoming: Incoming): void {
   })
 }
 
-function end(context: RequestContext, { reply, startMs, slow }: Incoming, options: ApiOptions): void {
+function end(
+  context: RequestContext,
+  { reply, startMs, slow }: Incoming,
+  options: ApiOptions,
+): void {
   context.release()
   if (options.audit !== undefined) recordAnswer(context, options.audit, options)
   const code = reply.code === 0 ? clientLeftCode : reply.code

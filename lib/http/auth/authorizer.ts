@@ -153,15 +153,16 @@ export class Authorizer {
     return this.#isAccepted(caller) ? `token ${caller.key}` : strangers
   }
 
-  /** Asks for the user's name of a request in the background, so that many tokens of one user count as one. */
-  learnName(exchange: Exchange): void {
+  /** Asks for the user's name of a request, so that many tokens of one user count as one. Resolves when it is known, or cannot be had;
+   *  undefined if there is nothing to ask. */
+  learnName(exchange: Exchange): Promise<unknown> | undefined {
     const caller = this.#options.callers.callerOf(exchange)
-    if (caller !== undefined) this.#learnName(caller)
+    return caller && this.#learnName(caller)
   }
 
-  #learnName(caller: Caller): void {
-    if (caller.identity !== undefined || this.#names.has(caller.key)) return
-    if (this.#isAccepted(caller)) void this.identityOf(caller)
+  #learnName(caller: Caller): Promise<unknown> | undefined {
+    if (caller.identity !== undefined || this.#names.has(caller.key)) return undefined
+    return this.#isAccepted(caller) ? this.identityOf(caller) : undefined
   }
 
   #isAccepted({ identity, key }: Caller): boolean {
@@ -258,7 +259,7 @@ export class Authorizer {
     const grant: Grant = {
       caller,
       user: () => this.#userOf(caller),
-      learnName: () => this.#learnName(caller),
+      learnName: () => void this.#learnName(caller),
       identity: () => this.identityOf(caller),
       watch: end => {
         const { rechecks, reviewCache } = this.#options

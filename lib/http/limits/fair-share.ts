@@ -72,6 +72,18 @@ export function holdWatch(
   exchange.onClose(fairness.watch({ user, selectorBytes }))
 }
 
+/** Before a request passes whose caller has taken much, under a token: asks for the user's name, so that this one counts as the user's, with
+ *  whatever tokens. Undefined if there is nothing to wait for. */
+export function nameForPass(
+  { exchange }: { readonly exchange: Exchange },
+  { fairness, authorizer }: PassShares,
+): Promise<unknown> | undefined {
+  if (fairness === undefined || authorizer === undefined) return undefined
+  return fairness.isCrowded(authorizer.userOf(exchange))
+    ? authorizer.learnName(exchange)
+    : undefined
+}
+
 /** Counts a request that passes as one of its user's. Call the returned function when it is over. */
 export function holdPassed(
   { exchange }: { readonly exchange: Exchange },
@@ -80,7 +92,6 @@ export function holdPassed(
 ): { readonly user: string; readonly leave: () => void } {
   const user = authorizer?.userOf(exchange) ?? exchange.peer.address
   if (fairness === undefined) return { user, leave: nothing }
-  if (fairness.isCrowded(user)) authorizer?.learnName(exchange)
   return { user, leave: fairness.pass(user, kind) }
 }
 

@@ -13,7 +13,7 @@ import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
 import type { RequestContext } from '../api/request-context.ts'
 import type { PassedKind } from '../limits/fairness.ts'
-import { holdPassed, type PassShares } from '../limits/fair-share.ts'
+import { holdPassed, nameForPass, type PassShares } from '../limits/fair-share.ts'
 import type { Slots } from '../limits/slots.ts'
 import { beginBody } from './request-body.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
@@ -73,6 +73,7 @@ export async function passOn(
       throw badRequest('a request that upgrades its connection must not have a body')
     }
     const kind = kindOf(context)
+    await nameForPass(context, services)
     const share = holdPassed(context, kind, services)
     leave = share.leave
     const request = await requestOf(context, proxy, { ...services, user: share.user })
