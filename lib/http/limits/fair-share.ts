@@ -72,8 +72,8 @@ export function holdWatch(
   exchange.onClose(fairness.watch({ user, selectorBytes }))
 }
 
-/** Before a request passes whose caller has taken much, under a token: asks for the user's name, so that this one counts as the user's, with
- *  whatever tokens. Undefined if there is nothing to wait for. */
+/** Asks for the name of a user who has taken much under a token, before one more request of it passes: so that it counts as the user's,
+ *  with whatever tokens. Undefined if there is nothing to wait for. */
 export function nameForPass(
   { exchange }: { readonly exchange: Exchange },
   { fairness, authorizer }: PassShares,

@@ -73,9 +73,16 @@ export async function passOn(
       throw badRequest('a request that upgrades its connection must not have a body')
     }
     const kind = kindOf(context)
-    await nameForPass(context, services)
-    const share = holdPassed(context, kind, services)
+    let share = holdPassed(context, kind, services)
     leave = share.leave
+    const naming = nameForPass(context, services)
+    if (naming !== undefined) {
+      await naming
+      // It has counted as the token's, and is the user's now.
+      leave()
+      share = holdPassed(context, kind, services)
+      leave = share.leave
+    }
     const request = await requestOf(context, proxy, { ...services, user: share.user })
     const passing = { upstream: proxy.upstream, clock }
     if (kind === 'upgrade') await passTunnel(context, passing, request)
