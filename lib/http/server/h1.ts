@@ -6,10 +6,7 @@ import { noteAccepted } from './accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
-
-/** A piece of this size or more is written by itself. TLS copies pieces that are written together into one buffer, which costs a tenth
- *  of a list of 170 KB (bench/list, November 2026). */
-const aloneMinBytes = 32 * 1024
+import { writePieces } from './write-pieces.ts'
 
 /** So many requests of a connection may be unanswered. Clients wait for an answer before they send the next request; two thousand fit into one
  *  packet, and Node makes the objects of all before any is answered. */
@@ -119,10 +116,7 @@ export class Http1Exchange implements Exchange {
 
   respond(status: number, headers: ResponseHeaders, length?: number): void {
     if (this.isClosed) return
-    const all = {
-      ...headers,
-      ...(length === undefined ? {} : { 'content-length': String(length) }),
-    }
+    const all = length === undefined ? headers : { ...headers, 'content-length': String(length) }
     this.#response.writeHead(status, all as Record<string, string | string[]>)
   }
 
@@ -159,13 +153,7 @@ export class Http1Exchange implements Exchange {
       return
     }
     response.cork()
-    for (const piece of pieces) {
-      if (piece.length >= aloneMinBytes) {
-        response.uncork()
-        response.write(piece)
-        response.cork()
-      } else response.write(piece)
-    }
+    writePieces(response, pieces)
     response.end()
   }
 

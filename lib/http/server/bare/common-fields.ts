@@ -7,7 +7,6 @@ export class CommonFields {
   readonly #keepsFor: string
   #second = 0
   #date = ''
-  #fields = ''
 
   constructor(clock: Clock, idleTimeoutMs: number) {
     this.#clock = clock
@@ -19,18 +18,11 @@ export class CommonFields {
     if (second !== this.#second) {
       this.#second = second
       this.#date = `Date: ${new Date(second * 1000).toUTCString()}\r\n`
-      this.#fields = this.#date + this.#keepsFor
     }
     return this.#date
   }
 
   persistence(isLast: boolean): string {
     return isLast ? 'Connection: close\r\n' : this.#keepsFor
-  }
-
-  /** All of them. */
-  fields(isLast: boolean): string {
-    const date = this.dateField()
-    return isLast ? date + this.persistence(true) : this.#fields
   }
 }

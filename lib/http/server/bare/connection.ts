@@ -69,7 +69,6 @@ export class BareConnection implements Wire, Corked {
   commonFields({ date, connection }: ResponseHeaders): string {
     const { common, isLeaving } = this.#services
     if (connection === 'close' || isLeaving()) this.#isEnding = true
-    if (date === undefined && connection === undefined) return common.fields(this.#isEnding)
     const dateLine = date === undefined ? common.dateField() : ''
     return connection === undefined ? dateLine + common.persistence(this.#isEnding) : dateLine
   }

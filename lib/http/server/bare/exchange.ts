@@ -8,6 +8,7 @@ import { noteAccepted } from '../accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders } from '../exchange.ts'
 import { guarded } from '../guarded.ts'
 import { peerOf } from '../peer.ts'
+import { writePieces } from '../write-pieces.ts'
 import type { BareRequest } from './request.ts'
 
 /** The connection that it is written to. */
@@ -23,10 +24,6 @@ export interface Wire {
 
 /** Where a response stands: nothing is set, its head is set, its head is written, all is written, or it is over. */
 type State = 'open' | 'headed' | 'begun' | 'ended' | 'closed'
-
-/** A piece of this size or more is written by itself. TLS copies pieces that are written together into one buffer, which costs a tenth
- *  of a list of 170 KB (bench/list, November 2026). */
-const aloneMinBytes = 32 * 1024
 
 const noTrailers: readonly string[] = []
 /** Answers without a body, which have no length either. */
@@ -186,7 +183,7 @@ export class BareExchange implements Exchange {
     if (this.#isChunked) for (const piece of pieces) this.write(piece)
     this.#state = 'ended'
     if (this.#isChunked) socket.write(lastChunk(trailers), 'latin1', sent)
-    else if (this.#hasContent && pieces.length > 0) writeAll(socket, pieces, sent)
+    else if (this.#hasContent && pieces.length > 0) writePieces(socket, pieces, sent)
     else socket.write('', 'latin1', sent)
   }
 
@@ -196,17 +193,6 @@ export class BareExchange implements Exchange {
     this.#state = 'begun'
     this.#wire.socket.write(this.#head, 'latin1')
     this.#head = ''
-  }
-}
-
-/** Calls `sent` when all of it has left. */
-function writeAll(socket: Socket, pieces: readonly Uint8Array[], sent: () => void): void {
-  for (const [i, piece] of pieces.entries()) {
-    const isAlone = piece.length >= aloneMinBytes
-    if (isAlone) socket.uncork()
-    if (i < pieces.length - 1) socket.write(piece)
-    else socket.write(piece, sent)
-    if (isAlone) socket.cork()
   }
 }
 
