@@ -12,39 +12,27 @@ export interface TallyOptions {
  *  with any code. What would be one series more is counted in a last one, whose labels are all `other`. */
 export const seriesMax = 2_000
 
-interface CountSeries {
+interface Series {
   readonly labels: string
   readonly values: readonly string[]
+}
+
+interface CountSeries extends Series {
   count: number
 }
 
 /** Counts by the values of labels. The caller gives values in the order of the names. */
 export class CountTally {
   readonly options: TallyOptions
-  readonly #counts = new Map<string, CountSeries>()
-  #last: CountSeries | undefined = undefined
+  readonly #counts: SeriesTable<CountSeries>
 
   constructor(options: TallyOptions) {
     this.options = options
+    this.#counts = new SeriesTable(options, series => ({ ...series, count: 0 }))
   }
 
   add(values: readonly string[]): void {
-    const last = this.#last
-    const known = last !== undefined && areEqual(last.values, values) ? last : this.#find(values)
-    this.#last = known
-    known.count++
-  }
-
-  #find(values: readonly string[]): CountSeries {
-    const key = values.join('\n')
-    const known = this.#counts.get(key)
-    if (known !== undefined) return known
-    if (this.#counts.size >= seriesMax && !isOther(values)) {
-      return this.#find(values.map(() => other))
-    }
-    const made = { labels: labelsText(this.options.labelNames, values), values, count: 0 }
-    this.#counts.set(key, made)
-    return made
+    this.#counts.of(values).count++
   }
 
   /** The counts of each value of a label. */
@@ -68,9 +56,7 @@ export class CountTally {
   }
 }
 
-interface TimeSeries {
-  readonly labels: string
-  readonly values: readonly string[]
+interface TimeSeries extends Series {
   /** How many observations fall into each bucket; the last one has no bound. */
   readonly counts: number[]
   sum: number
@@ -81,35 +67,21 @@ export class BucketTally {
   readonly options: TallyOptions
   /** The upper bounds of the buckets; the last bucket has none. */
   readonly bounds: readonly number[]
-  readonly #series = new Map<string, TimeSeries>()
-  #last: TimeSeries | undefined = undefined
+  readonly #series: SeriesTable<TimeSeries>
 
   constructor(options: TallyOptions, bounds: readonly number[]) {
     this.options = options
     this.bounds = bounds
+    const none = [...bounds, 0].map(() => 0)
+    this.#series = new SeriesTable(options, series => ({ ...series, counts: [...none], sum: 0 }))
   }
 
   observe(values: readonly string[], value: number): void {
-    const last = this.#last
-    const series = last !== undefined && areEqual(last.values, values) ? last : this.#find(values)
-    this.#last = series
+    const series = this.#series.of(values)
     let bucket = 0
     while (bucket < this.bounds.length && value > this.bounds[bucket]!) bucket++
     series.counts[bucket]!++
     series.sum += value
-  }
-
-  #find(values: readonly string[]): TimeSeries {
-    const key = values.join('\n')
-    const known = this.#series.get(key)
-    if (known !== undefined) return known
-    if (this.#series.size >= seriesMax && !isOther(values)) {
-      return this.#find(values.map(() => other))
-    }
-    const labels = labelsText(this.options.labelNames, values)
-    const made = { labels, values, counts: [...this.bounds, 0].map(() => 0), sum: 0 }
-    this.#series.set(key, made)
-    return made
   }
 
   /** How many observations each bucket has, for each value of a label. */
@@ -139,6 +111,43 @@ export class BucketTally {
       text += `${name}_sum${braced(labels)} ${sum}\n${name}_count${braced(labels)} ${count}\n`
     }
     return text
+  }
+}
+
+/** The series of a metric, by the values of its labels. */
+class SeriesTable<S extends Series> {
+  readonly #options: TallyOptions
+  readonly #make: (series: Series) => S
+  readonly #series = new Map<string, S>()
+  #last: S | undefined = undefined
+
+  constructor(options: TallyOptions, make: (series: Series) => S) {
+    this.#options = options
+    this.#make = make
+  }
+
+  of(values: readonly string[]): S {
+    const last = this.#last
+    const series = last !== undefined && areEqual(last.values, values) ? last : this.#find(values)
+    this.#last = series
+    return series
+  }
+
+  values(): Iterable<S> {
+    return this.#series.values()
+  }
+
+  #find(values: readonly string[]): S {
+    const key = values.join('\n')
+    const known = this.#series.get(key)
+    if (known !== undefined) return known
+    if (this.#series.size >= seriesMax && !isOther(values)) {
+      return this.#find(values.map(() => other))
+    }
+    const labels = labelsText(this.#options.labelNames, values)
+    const made = this.#make({ labels, values })
+    this.#series.set(key, made)
+    return made
   }
 }
 
