@@ -3,11 +3,11 @@
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 
 /** An item of the list. Only the list writes these fields. */
-export interface Perishable {
-  deadlineMs: number
-  listed: boolean
-  previous: Perishable | undefined
-  next: Perishable | undefined
+export abstract class Perishable {
+  deadlineMs = 0
+  listed = false
+  previous: Perishable | undefined = undefined
+  next: Perishable | undefined = undefined
 }
 
 export class DeadlineList<T extends Perishable> {

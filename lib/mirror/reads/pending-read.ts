@@ -10,7 +10,7 @@ import {
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
 import { revision, type Revision } from '../../base/revision.ts'
-import type { Perishable } from './deadlines.ts'
+import { Perishable } from './deadlines.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import type { MirroredKeyspace, ServedWaiter } from '../mirrored-keyspace.ts'
 import type { ProgressWaiter } from '../feed/progress.ts'
@@ -25,16 +25,12 @@ export interface PendingReadHooks {
   readonly settled: (outcome: ReadOutcome | CacheError) => void
 }
 
-export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, RevisionAsker {
+export class PendingRead extends Perishable implements ServedWaiter, ProgressWaiter, RevisionAsker {
   readonly keyspace: MirroredKeyspace
   readonly feed: GateFeed
   readonly options: ReadOptions
   readonly sequence: number
   readonly #hooks: PendingReadHooks
-  deadlineMs = 0
-  listed = false
-  previous: Perishable | undefined = undefined
-  next: Perishable | undefined = undefined
   #isSettled = false
   #awaited: Revision = revision(0)
   #isInHeap = false
@@ -49,6 +45,7 @@ export class PendingRead implements Perishable, ServedWaiter, ProgressWaiter, Re
     options: ReadOptions,
     hooks: PendingReadHooks,
   ) {
+    super()
     this.keyspace = keyspace
     this.feed = feed
     this.options = options

@@ -16,7 +16,7 @@ import type { Client, RangeRequest, ResponseHeader } from '../../etcd/client.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
-import { DeadlineList, type Perishable } from './deadlines.ts'
+import { DeadlineList, Perishable } from './deadlines.ts'
 
 export interface RevisionAsker {
   /** It does not wait any more. */
@@ -70,7 +70,7 @@ export class RevisionProbe {
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
     this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
       call.isLate = true
-      call.abort()
+      call.abort.abort()
     })
     options.signal.addEventListener('abort', () => this.#calls.takeAll(() => {}), { once: true })
   }
@@ -198,7 +198,7 @@ export class RevisionProbe {
     this.#spareCall = undefined
     this.#calls.add(call)
     try {
-      const { header } = await client.range(this.#request, call.signal)
+      const { header } = await client.range(this.#request, call.abort.signal)
       this.#lastFailure = undefined
       return header
     } catch (error) {
@@ -210,17 +210,19 @@ export class RevisionProbe {
     } finally {
       this.#calls.remove(call)
       if (this.#spareCall === undefined && !call.isLate) this.#spareCall = call
-      else call.release()
+      else call.abort.release()
     }
   }
 }
 
 /** The time limit of a probe. All share one timer, and one that was not late is used again: to make a timer and a signal for each would be a tenth
  *  of what a probe costs. */
-class Call extends LinkedAbort implements Perishable {
+class Call extends Perishable {
+  readonly abort: LinkedAbort
   isLate = false
-  deadlineMs = 0
-  listed = false
-  previous: Perishable | undefined = undefined
-  next: Perishable | undefined = undefined
+
+  constructor(parent: AbortSignal) {
+    super()
+    this.abort = new LinkedAbort(parent)
+  }
 }

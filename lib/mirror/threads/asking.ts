@@ -3,7 +3,7 @@
 
 import type { Revision } from '../../base/revision.ts'
 import type { Progress, ProgressWaiter } from '../feed/progress.ts'
-import type { Perishable } from '../reads/deadlines.ts'
+import { Perishable } from '../reads/deadlines.ts'
 import type { RevisionAsker } from '../reads/revision-probe.ts'
 
 /** The thread that asks. */
@@ -16,12 +16,8 @@ export interface AskingThread {
 }
 
 /** What a thread has asked, and waits for. */
-export abstract class Asking implements Perishable {
+export abstract class Asking extends Perishable {
   isSettled = false
-  deadlineMs = 0
-  listed = false
-  previous: Perishable | undefined = undefined
-  next: Perishable | undefined = undefined
 
   /** No read waits for so long. */
   abstract expired(): void
