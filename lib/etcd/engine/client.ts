@@ -162,13 +162,10 @@ export class EngineClient implements Client {
   /** Asks one member after the other, until one answers. */
   async #read<T>(call: Call<T>, signal: AbortSignal | undefined): Promise<T> {
     for (let attempts = this.#members.length; ; attempts--) {
-      const member = this.#preferred
       try {
-        return await this.#callMember(member, call, signal)
+        return await this.#call(call, signal)
       } catch (error) {
-        if (!isFault(error)) throw error
-        this.#failed(member)
-        if (attempts <= 1) throw error
+        if (!isFault(error) || attempts <= 1) throw error
       }
     }
   }
