@@ -15,7 +15,7 @@ import { type FileResult, type Job, runJobs } from './support/runner/run-files.t
 import { ProcessUse, allTestFiles } from './support/runner/test-files.ts'
 
 /** What depends on Node's own HTTP, TLS and streams. */
-const wire = /^dist\/test\/(?:lib\/(?:http|upstream|watch)|e2e)\//
+const wire = /^dist\/test\/(?:lib\/(?:http|front|watch)|e2e)\//
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

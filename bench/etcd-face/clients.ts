@@ -3,7 +3,7 @@
 
 import * as http2 from 'node:http2'
 import { type Key, keyAfter, prefixEnd, prefixRange } from '../../lib/base/keys.ts'
-import { MessageReader, messagePrefix } from '../../lib/etcd/face/listen/message-reader.ts'
+import { MessageReader, messagePrefix } from '../../lib/door/listen/message-reader.ts'
 import { rangeCodec, rangeResponseCodec } from '../../lib/etcd/proto/kv-messages.ts'
 import { watchRequestCodec, watchResponseCodec } from '../../lib/etcd/proto/watch-messages.ts'
 import { messageFromRange } from '../../lib/etcd/wire.ts'

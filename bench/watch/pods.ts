@@ -3,8 +3,8 @@
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../../lib/codec/transcode/transcode.ts'
 import { createRandom } from '../../lib/base/random.ts'
-import { Cluster } from '../../lib/generate/cluster.ts'
-import { parsePlan } from '../../lib/generate/plan.ts'
+import { Cluster } from '../../lib/cluster/generate/cluster.ts'
+import { parsePlan } from '../../lib/cluster/generate/plan.ts'
 import { stampOf } from './orders.ts'
 
 /** A thousand pods share one. */

@@ -6,7 +6,7 @@ import type { Logger } from '../base/logger.ts'
 import type { Revision } from '../base/revision.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import type { RevisionChanges } from '../etcd/client.ts'
-import type { Anonymizer } from '../generate/anonymize.ts'
+import type { Anonymizer } from '../cluster/generate/anonymize.ts'
 import type { RecordingTarget } from '../mirror/record.ts'
 import { type Change, KeyValue } from '../store/event.ts'
 

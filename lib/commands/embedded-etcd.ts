@@ -10,7 +10,7 @@ import { loadRecording } from '../etcd/engine/load.ts'
 import { DirectNetwork } from '../etcd/engine/network.ts'
 import { createDirectScheduler } from '../etcd/engine/scheduler.ts'
 import { OwnRevision } from '../etcd/own-revision.ts'
-import type { EtcdServer } from '../etcd/face/server.ts'
+import type { EtcdServer } from '../door/server.ts'
 import { systemRandom } from '../ops/system.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
 
@@ -69,7 +69,7 @@ async function serveEngine(
   { address, tlsFiles: files }: EtcdListen,
   { clock, logger }: EmbeddedEtcdOptions,
 ): Promise<EtcdServer> {
-  const { startEtcdServer } = await import('../etcd/face/server.ts')
+  const { startEtcdServer } = await import('../door/server.ts')
   const tls = files && (await readTls(files))
   const server = await startEtcdServer({ engine, listen: address, tls })
   const stopFollowing = followTls({

@@ -2,7 +2,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { schemaOf } from '../codec/schema/schema.ts'
-import { Anonymizer } from '../generate/anonymize.ts'
+import { Anonymizer } from '../cluster/generate/anonymize.ts'
 import { AnonymousTarget } from './anonymous-target.ts'
 import { CacheError } from '../base/errors.ts'
 import { allKeys, keyFromText, prefixRange } from '../base/keys.ts'

@@ -5,7 +5,7 @@ import { schemaOf } from '../codec/schema/schema.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import type { Client } from '../etcd/client.ts'
 import { parseSpeed, Replay, type ReplaySpeed } from '../etcd/recording/replay.ts'
-import { moveTimes } from '../generate/move-times.ts'
+import { moveTimes } from '../cluster/generate/move-times.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 

@@ -17,7 +17,7 @@ import type { CommandContext } from './context.ts'
 import { type OpenClient, openEtcdClient } from './etcd-client.ts'
 import { replayPlanOf, startReplay } from './replay.ts'
 import type { EmbeddedEtcd } from './embedded-etcd.ts'
-import type { ThreadsOptions } from '../compose/threads.ts'
+import type { ThreadsOptions } from '../threads/threads.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { clusterOf, fill, rateOf, startChurnOf } from './generate.ts'
@@ -59,7 +59,7 @@ export async function serve(context: CommandContext): Promise<number> {
 async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
   const count = threadsOf(values, availableParallelism())
   if (count === 1) return undefined
-  const { prepareThreads } = await import('../compose/threads.ts')
+  const { prepareThreads } = await import('../threads/threads.ts')
   const options: ThreadOptions = { values: values.entries }
   return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), options })
 }
@@ -114,7 +114,7 @@ async function inEmbeddedEtcd(
 async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promise<void> {
   const { values, logger, signal } = context
   const connection = etcdConnection(values)
-  const { startEtcdService } = await import('../compose/etcd/etcd-service.ts')
+  const { startEtcdService } = await import('../compose/etcd-service.ts')
   const etcd = await openEtcdClient(connection, context)
   const takeRoomBack = giveCollectorRoom()
   try {

@@ -1,9 +1,9 @@
 /** What the page for people is made from. */
 
 import type { Clock } from '../base/clock.ts'
-import type { FaultSwitch } from '../http/admin/fault-switch.ts'
+import type { FaultSwitch } from '../cluster/faults/fault-switch.ts'
 import type { Health } from '../http/admin/health.ts'
-import type { MetricsText } from '../http/api/api.ts'
+import type { MetricsText } from '../http/handler/api.ts'
 import type { PageSource, RecentFigures, Traffic } from '../http/page/page-source.ts'
 import { keyspaceNames } from '../kube/resources/keyspace-names.ts'
 import { version } from '../config/version.ts'
@@ -14,8 +14,8 @@ import { lookAt, toWatches } from '../ops/metrics/look.ts'
 import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { ServiceOptions } from './service-options.ts'
-import type { ThreadShown } from './thread-shown.ts'
-import type { UpstreamSide } from './upstream-side.ts'
+import type { ThreadShown } from '../threads/thread-shown.ts'
+import type { UpstreamSide } from '../front/upstream-side.ts'
 
 export interface PageParts {
   readonly clock: Clock

@@ -1,6 +1,6 @@
 /** What a service is made from. */
 
-import type { Simulation } from '../controllers/actors/actors.ts'
+import type { Simulation } from '../cluster/actors/actors.ts'
 import type { Schema } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
@@ -11,15 +11,15 @@ import type { Listen } from '../http/server/server.ts'
 import type { TlsFiles } from '../http/server/tls.ts'
 import type { TokenEncryption } from '../kube/continuation.ts'
 import type { Resource } from '../kube/resources/resource.ts'
-import type { GeneratedValues } from '../kube/write/generated-values.ts'
+import type { GeneratedValues } from '../cluster/write/generated-values.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
 import type { AuthorizationOptions } from '../http/auth/authorization.ts'
-import type { EtcdDoorOptions } from './etcd/etcd-door.ts'
-import type { FaultsOptions } from '../http/faults/fault-control.ts'
+import type { EtcdDoorOptions } from '../door/etcd-door.ts'
+import type { FaultsOptions } from '../cluster/faults/fault-control.ts'
 import type { OtherEtcd } from '../mirror/create-mirrors.ts'
-import type { CopiesOptions, ThreadsOptions } from './threads.ts'
-import type { UpstreamOptions } from './upstream-side.ts'
+import type { CopiesOptions, ThreadsOptions } from '../threads/threads.ts'
+import type { UpstreamOptions } from '../front/upstream-side.ts'
 
 export interface ServiceOptions {
   /** Threads that accept connections in place of this one. */

@@ -5,7 +5,7 @@ import { schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { isLoopback } from '../config/auth.ts'
 import { version } from '../config/version.ts'
-import type { MetricsText } from '../http/api/api.ts'
+import type { MetricsText } from '../http/handler/api.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
@@ -29,18 +29,18 @@ import { digests } from '../ops/digests.ts'
 import { compactNow } from '../mirror/compact-now.ts'
 import type { Revision } from '../base/revision.ts'
 import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
-import type { Faults } from '../http/faults/faults.ts'
-import type { FaultType } from '../http/faults/rule.ts'
-import { FaultControl } from '../http/faults/fault-control.ts'
+import type { Faults } from '../cluster/faults/faults.ts'
+import type { FaultType } from '../cluster/faults/rule.ts'
+import { FaultControl } from '../cluster/faults/fault-control.ts'
 import type { ServiceOptions } from './service-options.ts'
 import type { Sides } from './sides.ts'
-import type { Threads } from './threads.ts'
+import type { Threads } from '../threads/threads.ts'
 import {
   type MemoryFigures,
   MemoryKeeper,
   type MemoryKeeperOptions,
 } from '../upkeep/memory-keeper.ts'
-import type { UpstreamParts, UpstreamSide } from './upstream-side.ts'
+import type { UpstreamParts, UpstreamSide } from '../front/upstream-side.ts'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(options: ServiceOptions, serverAddress: string): LiveRegistry {

@@ -7,22 +7,22 @@ import type { Key } from '../base/keys.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { withHostGuard } from '../http/server/host-guard.ts'
 import { Server } from '../http/server/server.ts'
-import type { ReadSwitch } from '../http/api/read-switch.ts'
+import type { ReadSwitch } from '../front/read-switch.ts'
 import { followTls, readTls } from '../http/server/tls.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import { storeIn } from '../mirror/contents.ts'
 import { systemClock } from '../ops/system.ts'
-import type { EtcdDoor } from './etcd/etcd-door.ts'
+import type { EtcdDoor } from '../door/etcd-door.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { listenForAdmin } from './service-parts.ts'
-import { shownOf, type ThreadShown } from './thread-shown.ts'
+import { shownOf, type ThreadShown } from '../threads/thread-shown.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
 import { loadSides, type Sides } from './sides.ts'
-import type { Front } from './threads.ts'
-import type { FaultControl } from '../http/faults/fault-control.ts'
-import type { Evidence } from '../upstream/evidence/evidence.ts'
-import type { UpstreamKnowledge } from '../upstream/knowledge/knowledge.ts'
+import type { Front } from '../threads/threads.ts'
+import type { FaultControl } from '../cluster/faults/fault-control.ts'
+import type { Evidence } from '../front/evidence/evidence.ts'
+import type { UpstreamKnowledge } from '../front/knowledge/knowledge.ts'
 
 /** How long requests in flight may take to finish when the service is asked to stop. */
 const drainMaxMs = 10_000
@@ -231,7 +231,7 @@ async function openEtcdDoor(
   metrics: Metrics,
 ): Promise<EtcdDoor | undefined> {
   if (etcdDoor === undefined) return undefined
-  const { startEtcdDoor } = await import('./etcd/etcd-door.ts')
+  const { startEtcdDoor } = await import('../door/etcd-door.ts')
   return startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
 }
 

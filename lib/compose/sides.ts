@@ -1,9 +1,9 @@
 /** Parts that only some services have. Their code is loaded by these only: without writes a process starts a quarter sooner. */
 
 import type { ServiceOptions } from './service-options.ts'
-import type { Threads } from './threads.ts'
-import type { UpstreamSide } from './upstream-side.ts'
-import type { createWriteSide } from './write-side.ts'
+import type { Threads } from '../threads/threads.ts'
+import type { UpstreamSide } from '../front/upstream-side.ts'
+import type { createWriteSide } from '../cluster/write-side.ts'
 
 /** Undefined where a service does not have it. */
 export interface Sides {
@@ -14,9 +14,9 @@ export interface Sides {
 
 /** Loads what a service with these options has. */
 export async function loadSides({ isWritable, threads, upstream }: ServiceOptions): Promise<Sides> {
-  const writes = isWritable === true ? await import('./write-side.ts') : undefined
-  const upstreams = upstream === undefined ? undefined : await import('./upstream-side.ts')
-  const several = threads === undefined ? undefined : await import('./threads.ts')
+  const writes = isWritable === true ? await import('../cluster/write-side.ts') : undefined
+  const upstreams = upstream === undefined ? undefined : await import('../front/upstream-side.ts')
+  const several = threads === undefined ? undefined : await import('../threads/threads.ts')
   return {
     createWriteSide: writes?.createWriteSide,
     Threads: several?.Threads,

@@ -1,7 +1,7 @@
 /** Requests that the mirror cannot answer and the upstream can. */
 
 import { CacheError } from '../base/errors.ts'
-import { Superseded, Unproven, VersionsDiffer } from '../codec/evidence/gate.ts'
+import { Superseded, Unproven, VersionsDiffer } from '../codec/served/gate.ts'
 import type { NotExact } from '../codec/not-exact.ts'
 import type { PassReason } from './decide.ts'
 import type { Resource } from './resources/resource.ts'

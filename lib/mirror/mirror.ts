@@ -138,7 +138,7 @@ export class Mirror {
     return this.#context.client.ownRevision
   }
 
-  /** What follows etcd, for whoever passes the contents on (lib/mirror/threads). */
+  /** What follows etcd, for whoever passes the contents on (lib/threads). */
   get feeds(): readonly Feed[] {
     return this.#feeds
   }

@@ -13,7 +13,7 @@ const ownBufferMinBytes = slabBytes / 4
 /** Allocates private memory, until `shareSlabs`. */
 let allocate: (bytes: number) => Buffer = bytes => Buffer.allocUnsafeSlow(bytes)
 
-/** Slabs lie in memory that all threads of the process can read, from now on: the face threads have values in no other place (lib/mirror/threads).
+/** Slabs lie in memory that all threads of the process can read, from now on: the face threads have values in no other place (lib/threads).
  *  For the start of a process that has such threads. */
 export function shareSlabs(): void {
   allocate = bytes => countShared(Buffer.from(new SharedArrayBuffer(bytes)))

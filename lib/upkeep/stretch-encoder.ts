@@ -6,7 +6,7 @@ import { Slice } from '../base/slice.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { itemEncoder } from '../codec/output/list-body.ts'
 import { itemsOfRun, type SharedSegments } from '../codec/output/segments.ts'
-import type { Stretch } from '../codec/shared/stretches.ts'
+import type { Stretch } from '../threads/encodings/stretches.ts'
 import type { ApiState } from '../kube/api-state.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 

@@ -1,14 +1,14 @@
 /** Whoever makes no progress for a minute is cut off, on either side and in either direction, and everything is given back. An upstream that
- *  does not read a body is in test/lib/upstream/connections/connection-pool.test.ts. */
+ *  does not read a body is in test/lib/front/connections/connection-pool.test.ts. */
 
 import { once } from 'node:events'
 import { Duplex, PassThrough, type Readable } from 'node:stream'
 import t from 'tap'
-import type { RequestContext } from '../../lib/http/api/request-context.ts'
-import { Relay } from '../../lib/http/proxy/relay.ts'
-import { beginBody } from '../../lib/http/proxy/request-body.ts'
-import { passTunnel } from '../../lib/http/proxy/tunnel.ts'
-import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/upstream/upstream.ts'
+import type { RequestContext } from '../../lib/http/exchange/request-context.ts'
+import { Relay } from '../../lib/front/proxy/relay.ts'
+import { beginBody } from '../../lib/front/proxy/request-body.ts'
+import { passTunnel } from '../../lib/front/proxy/tunnel.ts'
+import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/front/upstream/upstream.ts'
 import { StatusError } from '../../lib/kube/status.ts'
 import { FakeClock, settle } from '../support/fake-clock.ts'
 import { ScriptedExchange } from '../support/http/scripted-exchange.ts'

@@ -7,15 +7,15 @@ import { type Random, randomInt, randomItem } from '../../lib/base/random.ts'
 import type { Engine } from '../../lib/etcd/engine/engine.ts'
 import type { Network } from '../../lib/etcd/engine/network.ts'
 import type { Scheduler } from '../../lib/etcd/engine/scheduler.ts'
-import { Said } from '../../lib/etcd/face/answers/said.ts'
-import { WatchAnswers } from '../../lib/etcd/face/answers/watch-answers.ts'
+import { Said } from '../../lib/door/answers/said.ts'
+import { WatchAnswers } from '../../lib/door/answers/watch-answers.ts'
 import type {
   WatchCreateMessage,
   WatchResponseMessage,
 } from '../../lib/etcd/proto/watch-messages.ts'
 import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../../lib/etcd/watch/watch-source.ts'
 import type { WatchStream } from '../../lib/etcd/watch/watch-stream.ts'
-import { EtcdView } from '../../lib/mirror/etcd-api/etcd-view.ts'
+import { EtcdView } from '../../lib/door/view/etcd-view.ts'
 import type { Mirror } from '../../lib/mirror/mirror.ts'
 import type { MirrorSink } from '../../lib/mirror/mirrored-keyspace.ts'
 import type { Client } from '../../lib/etcd/client.ts'

@@ -6,7 +6,7 @@
 import type { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
-import type { LearnedKind } from '../served/learned/learned-kind.ts'
+import type { LearnedKind } from '../../front/learned/learned-kind.ts'
 import type { StoredValue } from '../served/view.ts'
 
 /** A field that selectors may name: the value of the first of `paths` that is not empty, else `fallback`. Paths are dotted names in

@@ -4,9 +4,9 @@
 import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
 import { ByteWriter } from '../output/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
-import type { Gate } from '../evidence/gate.ts'
+import type { Gate } from './gate.ts'
 import type { CustomKind } from './custom/custom.ts'
-import { learnedKindOf } from './learned/learned-kind.ts'
+import { learnedKindOf } from '../../front/learned/learned-kind.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import {
   appendPartialJson,

@@ -4,7 +4,7 @@
 import type { ByteWriter } from '../output/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
-import type { LearnedKind } from './learned/learned-kind.ts'
+import type { LearnedKind } from '../../front/learned/learned-kind.ts'
 import { isNormalised, normaliseStored } from './stored/normalise.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'

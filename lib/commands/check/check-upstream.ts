@@ -2,7 +2,7 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { silentLogger } from '../../base/logger.ts'
-import { reasonFor } from '../../upstream/failure.ts'
+import { reasonFor } from '../../front/upstream/failure.ts'
 import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import type { CheckList, Finding } from './check-list.ts'

@@ -26,9 +26,9 @@ import {
   trustFromConfigMap,
   type TrustTexts,
 } from '../../http/auth/trust.ts'
-import { defaultUpstreamTimeouts, UpstreamServer } from '../../upstream/server.ts'
-import { BalancedUpstream } from '../../upstream/balanced-upstream.ts'
-import { TokenFile } from '../../upstream/token.ts'
+import { defaultUpstreamTimeouts, UpstreamServer } from '../../front/upstream/server.ts'
+import { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'
+import { TokenFile } from '../../front/upstream/token.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { AuthorizationOptions } from '../../http/auth/authorization.ts'
 import type { ServiceOptions } from '../../compose/service.ts'

@@ -1,9 +1,9 @@
 /** The faults that `--fault` and `--fault-seed` ask for. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { FaultsOptions } from '../../http/faults/fault-control.ts'
+import type { FaultsOptions } from '../../cluster/faults/fault-control.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import { parseFaultRule } from '../../http/faults/rule.ts'
+import { parseFaultRule } from '../../cluster/faults/rule.ts'
 
 /** The faults to begin with; undefined with an upstream, whose clients are to meet none. */
 export function faultsOf(values: OptionValues): FaultsOptions | undefined {

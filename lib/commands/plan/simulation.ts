@@ -3,8 +3,8 @@
 import { CacheError } from '../../base/errors.ts'
 import { createRandom } from '../../base/random.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import { type ActorName, actorNames } from '../../controllers/actors/actor-names.ts'
-import type { Simulation } from '../../controllers/actors/actors.ts'
+import { type ActorName, actorNames } from '../../cluster/actors/actor-names.ts'
+import type { Simulation } from '../../cluster/actors/actors.ts'
 import { seedOf } from '../generate.ts'
 
 /** Undefined if nothing is. */

@@ -13,12 +13,12 @@ import {
   defaultUpstreamTimeouts,
   UpstreamServer,
   type UpstreamTls,
-} from '../../upstream/server.ts'
-import { BalancedUpstream } from '../../upstream/balanced-upstream.ts'
-import { TokenFile } from '../../upstream/token.ts'
+} from '../../front/upstream/server.ts'
+import { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'
+import { TokenFile } from '../../front/upstream/token.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { EtcdPlan } from './etcd-plan.ts'
-import type { UpstreamOptions } from '../../compose/upstream-side.ts'
+import type { UpstreamOptions } from '../../front/upstream-side.ts'
 
 /** The upstream; undefined without `--upstream`. */
 export function upstreamFrom(

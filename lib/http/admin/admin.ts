@@ -17,15 +17,15 @@
 import { CacheError } from '../../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
-import type { MetricsText } from '../api/api.ts'
+import type { MetricsText } from '../handler/api.ts'
 import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
 import { answerPage, isForPage } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
-import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
+import { faultsBody, type FaultSwitch, readRules } from '../../cluster/faults/fault-switch.ts'
 import { answerHealth, type Health } from './health.ts'
 import { webPageProblem } from '../server/host-guard.ts'
-import { type Response, sendWhole } from '../server/respond.ts'
-import type { ReadSwitch } from '../api/read-switch.ts'
+import { type Response, sendWhole } from '../exchange/respond.ts'
+import type { ReadSwitch } from '../../front/read-switch.ts'
 
 export interface AdminOptions {
   readonly health: Health

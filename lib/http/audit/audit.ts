@@ -7,7 +7,7 @@ import type { Identity } from '../../kube/access-review.ts'
 import { type Attributes, attributesOf } from '../../kube/request/attributes.ts'
 import type { Clock } from '../../base/clock.ts'
 import { traceIdOf } from './trace.ts'
-import type { RequestContext } from '../api/request-context.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
 
 /** Takes lines. Never fails and never blocks. */

@@ -4,7 +4,7 @@ import { unreachable } from '../../base/assert.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { healthPaths } from '../admin/health.ts'
-import type { RequestContext } from '../api/request-context.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
 import type { Authorizer, Verdict } from './authorizer.ts'
 
 type PassOn = (reason: PassReason) => Promise<void>

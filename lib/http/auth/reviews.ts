@@ -15,7 +15,7 @@ import {
   whoAmIPath,
 } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
-import type { Upstream, UpstreamAnswer } from '../../upstream/upstream.ts'
+import type { Upstream, UpstreamAnswer } from '../../front/upstream/upstream.ts'
 import type { Caller } from './caller.ts'
 import type { AccessAnswer } from './review-cache.ts'
 

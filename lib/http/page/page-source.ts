@@ -1,9 +1,9 @@
 /** What the page is made from. Nothing in it is the content of an object, or the name of a user. */
 
 import type { HealthCheck } from '../../base/health-check.ts'
-import type { ServerStanding } from '../../upstream/balanced-upstream.ts'
-import type { ReportedResource } from '../../upstream/knowledge/report.ts'
-import type { FaultCount } from '../faults/faults.ts'
+import type { ServerStanding } from '../../front/upstream/balanced-upstream.ts'
+import type { ReportedResource } from '../../front/knowledge/report.ts'
+import type { FaultCount } from '../../cluster/faults/faults.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
 export interface PageSource {

@@ -2,7 +2,7 @@
 
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
-import { Superseded, Unproven } from '../../codec/evidence/gate.ts'
+import { Superseded, Unproven } from '../../codec/served/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { type Filter, nameOfKey } from '../../kube/selectors/filter.ts'
 import { indexTerms, indexUses, watchedTerms } from '../../kube/selectors/index-choice.ts'
@@ -11,8 +11,8 @@ import { watchEvent } from '../../kube/watch-events.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
-import type { ApiOptions } from '../api/api.ts'
-import type { RequestContext } from '../api/request-context.ts'
+import type { ApiOptions } from '../handler/api.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
 /** What making frames needs. */

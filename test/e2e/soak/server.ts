@@ -10,9 +10,9 @@ import { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { Engine } from '../../../lib/etcd/engine/engine.ts'
 import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
-import { startChurn } from '../../../lib/generate/churn.ts'
-import { Cluster, type GeneratedChange } from '../../../lib/generate/cluster.ts'
-import { parsePlan } from '../../../lib/generate/plan.ts'
+import { startChurn } from '../../../lib/cluster/generate/churn.ts'
+import { Cluster, type GeneratedChange } from '../../../lib/cluster/generate/cluster.ts'
+import { parsePlan } from '../../../lib/cluster/generate/plan.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 
 let changes = 0

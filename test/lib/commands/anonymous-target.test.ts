@@ -4,7 +4,7 @@ import { revision } from '../../../lib/base/revision.ts'
 import { schemaOf } from '../../../lib/codec/schema/schema.ts'
 import { AnonymousTarget } from '../../../lib/commands/anonymous-target.ts'
 import type { RevisionChanges } from '../../../lib/etcd/client.ts'
-import { Anonymizer } from '../../../lib/generate/anonymize.ts'
+import { Anonymizer } from '../../../lib/cluster/generate/anonymize.ts'
 import { KeyValue } from '../../../lib/store/event.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 

@@ -9,7 +9,7 @@ import { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { Engine } from '../../../lib/etcd/engine/engine.ts'
 import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
-import { startEtcdServer } from '../../../lib/etcd/face/server.ts'
+import { startEtcdServer } from '../../../lib/door/server.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { freePort } from '../../support/program/ports.ts'
 

@@ -6,7 +6,7 @@ import { decodedLine, encodedLine } from '../../../lib/commands/decode.ts'
 import { Engine } from '../../../lib/etcd/engine/engine.ts'
 import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
-import { startEtcdServer } from '../../../lib/etcd/face/server.ts'
+import { startEtcdServer } from '../../../lib/door/server.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { loadVectors } from '../codec/transcode/vectors.ts'
 

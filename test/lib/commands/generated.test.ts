@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Cluster } from '../../../lib/generate/cluster.ts'
-import { parsePlan } from '../../../lib/generate/plan.ts'
+import { Cluster } from '../../../lib/cluster/generate/cluster.ts'
+import { parsePlan } from '../../../lib/cluster/generate/plan.ts'
 import { ask, caughtUp, startServed } from '../../support/http/served.ts'
 
 t.test('whatever is generated is served in every form', async t => {

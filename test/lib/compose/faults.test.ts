@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import * as http from 'node:http'
 import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
-import { parseFaultRule } from '../../../lib/http/faults/rule.ts'
+import { parseFaultRule } from '../../../lib/cluster/faults/rule.ts'
 import type { AuditLog } from '../../../lib/http/audit/audit.ts'
 import { longTimers } from '../../support/program/long-timers.ts'
 import {

@@ -7,7 +7,7 @@ import type { ListMeta } from '../../../lib/codec/output/list-meta.ts'
 import { joined, objectBody } from '../../../lib/codec/output/object-body.ts'
 import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-encoder.ts'
 import type { KeyValue } from '../../../lib/store/event.ts'
-import { aggregatedResource } from '../../../lib/upstream/aggregated/aggregated-resource.ts'
+import { aggregatedResource } from '../../../lib/front/aggregated/aggregated-resource.ts'
 import { group } from './wardle-objects.ts'
 import type { Target } from './wardle-target.ts'
 

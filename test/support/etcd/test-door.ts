@@ -1,7 +1,7 @@
 /** A door in front of an etcd, in this process, with what it has counted. */
 
 import { GrpcClient } from '../../../lib/etcd/grpc/client.ts'
-import { type EtcdDoor, startEtcdDoor } from '../../../lib/compose/etcd/etcd-door.ts'
+import { type EtcdDoor, startEtcdDoor } from '../../../lib/door/etcd-door.ts'
 import type { EtcdTls } from '../../../lib/config/etcd.ts'
 import type { EtcdListen } from '../../../lib/config/etcd-listen.ts'
 import type { Logger } from '../../../lib/base/logger.ts'

@@ -2,7 +2,7 @@
 
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { actorNames } from '../../../lib/controllers/actors/actor-names.ts'
+import { actorNames } from '../../../lib/cluster/actors/actor-names.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, startServed } from './served.ts'
 

@@ -6,7 +6,7 @@ import { noMetrics } from '../../../lib/mirror/metrics.ts'
 import { defaultLimits } from '../../../lib/mirror/limits.ts'
 import { allKeys } from '../../../lib/base/keys.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
-import { FaceThread } from '../../../lib/mirror/threads/process/face-thread.ts'
+import { FaceThread } from '../../../lib/threads/process/face-thread.ts'
 import { historyBounds } from './mirror-builders.ts'
 
 const thread = FaceThread.here()!

@@ -16,11 +16,11 @@ import {
   UpstreamServer,
   type UpstreamTimeouts,
   type UpstreamTls,
-} from '../../../lib/upstream/server.ts'
-import { BalancedUpstream } from '../../../lib/upstream/balanced-upstream.ts'
+} from '../../../lib/front/upstream/server.ts'
+import { BalancedUpstream } from '../../../lib/front/upstream/balanced-upstream.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { ask, type HttpAnswer } from '../http/served.ts'
-import type { PaceLimits } from '../../../lib/upstream/evidence/pace.ts'
+import type { PaceLimits } from '../../../lib/front/evidence/pace.ts'
 import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
 import { moment } from '../http/moment.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { Test } from 'tap'
 import { createRandom, type Random, randomInt } from '../../../../lib/base/random.ts'
-import { startEtcdServer } from '../../../../lib/etcd/face/server.ts'
+import { startEtcdServer } from '../../../../lib/door/server.ts'
 import { Engine } from '../../../../lib/etcd/engine/engine.ts'
 import { createDirectScheduler } from '../../../../lib/etcd/engine/scheduler.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'

@@ -3,7 +3,7 @@ import { createRandom } from '../../../../lib/base/random.ts'
 import { Engine } from '../../../../lib/etcd/engine/engine.ts'
 import { createDirectScheduler } from '../../../../lib/etcd/engine/scheduler.ts'
 import { GrpcClient } from '../../../../lib/etcd/grpc/client.ts'
-import { startEtcdServer } from '../../../../lib/etcd/face/server.ts'
+import { startEtcdServer } from '../../../../lib/door/server.ts'
 import { systemClock } from '../../../../lib/ops/system.ts'
 import { clientContract } from '../../../contract/client.ts'
 

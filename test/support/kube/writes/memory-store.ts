@@ -8,7 +8,10 @@ import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ApiState } from '../../../../lib/kube/api-state.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { Registry } from '../../../../lib/kube/resources/registry.ts'
-import { type WriteServices, WriteSession } from '../../../../lib/kube/write/operations/session.ts'
+import {
+  type WriteServices,
+  WriteSession,
+} from '../../../../lib/cluster/write/operations/session.ts'
 import type { WriteStore } from '../../../../lib/store/write-store.ts'
 import { digests } from '../../../../lib/ops/digests.ts'
 import { KeyValue, noLease } from '../../../../lib/store/event.ts'

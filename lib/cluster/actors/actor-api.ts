@@ -1,0 +1,100 @@
+/** The API as actors use it: what they write, they know at once, before the mirror tells it. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Random } from '../../base/random.ts'
+import { textFromMilliseconds } from '../../go/time.ts'
+import { StatusError } from '../../kube/status.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { ApiCluster } from '../controllers/api-cluster.ts'
+import type { ObjectPlace } from '../controllers/cluster.ts'
+
+export interface ActorApiOptions {
+  readonly cluster: ApiCluster
+  readonly clock: Clock
+  readonly random: Random
+  /** An object as an actor has written it. */
+  readonly onWritten: (entry: KeyValue) => void
+}
+
+/** What to create, and where. */
+export interface Creation {
+  readonly group: string
+  readonly resource: string
+  readonly namespace: string
+  readonly object: object
+}
+
+export class ActorApi {
+  readonly #options: ActorApiOptions
+
+  constructor(options: ActorApiOptions) {
+    this.#options = options
+  }
+
+  /** The present time, in whole seconds. */
+  get now(): string {
+    return textFromMilliseconds(this.#options.clock.wallMs())
+  }
+
+  /** A time to wait. */
+  draw(minMs: number, maxMs: number): number {
+    return minMs + this.#options.random.next() * (maxMs - minMs)
+  }
+
+  /** The object of now, and where it is; undefined if there is none. */
+  async read<T>(
+    key: Key,
+  ): Promise<{ place: ObjectPlace; object: T; revision: number } | undefined> {
+    const { cluster } = this.#options
+    const place = cluster.placeOf(key)
+    const entry = await cluster.read(key)
+    if (place === undefined || entry === undefined) return undefined
+    const object = cluster.plainOf(place.resource, entry) as T | undefined
+    return object && { place, object, revision: entry.modRevision }
+  }
+
+  /** Throws if there is one of that name, as all refusals are thrown: the work is tried again with what is there then. */
+  async create({ group, resource: name, namespace, object }: Creation): Promise<void> {
+    const { cluster, onWritten } = this.#options
+    const resource = cluster.resourceOf(group, 'v1', name)
+    if (resource === undefined) return
+    const entry = await cluster.create({ resource, namespace, name: '' }, object)
+    if (entry !== undefined) onWritten(entry)
+  }
+
+  async bind(place: ObjectPlace, node: string): Promise<void> {
+    const { name, namespace } = place
+    const target = { apiVersion: 'v1', kind: 'Node', name: node }
+    const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name, namespace }, target }
+    await this.#options.cluster.create(place, binding, 'binding')
+  }
+
+  /** False if the object is gone. */
+  async patch(key: Key, patch: object, subresource = ''): Promise<boolean> {
+    const { cluster, onWritten } = this.#options
+    const place = cluster.placeOf(key)
+    if (place === undefined) return false
+    try {
+      const entry = await cluster.patch(place, patch, subresource)
+      if (entry !== undefined) onWritten(entry)
+      return true
+    } catch (error) {
+      if (error instanceof StatusError && error.status.code === 404) return false
+      throw error
+    }
+  }
+
+  async delete(key: Key, uid: string, graceSeconds?: number): Promise<void> {
+    const { cluster, onWritten } = this.#options
+    const place = cluster.placeOf(key)
+    if (place === undefined) return
+    await cluster.delete(place, {
+      uid,
+      propagation: 'Background',
+      ...(graceSeconds === undefined ? {} : { graceSeconds }),
+    })
+    const entry = await cluster.read(key)
+    if (entry !== undefined) onWritten(entry)
+  }
+}

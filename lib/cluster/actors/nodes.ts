@@ -1,0 +1,127 @@
+/** Nodes renew their leases and say that they are ready. */
+
+import type { Clock } from '../../base/clock.ts'
+import { type Key, keyFromText } from '../../base/keys.ts'
+import { microTimeText } from '../../go/time.ts'
+import { healthyNodeConditions } from '../../kube/kubelet.ts'
+import { KeyedTimers } from '../controllers/keyed-timers.ts'
+import type { ActorApi } from './actor-api.ts'
+import type { FactIndex } from './fact-index.ts'
+import type { NodeFact } from './facts.ts'
+import type { Condition, Node } from './objects.ts'
+
+const renewMs = 10_000
+const heartbeatMs = 5 * 60_000
+const leaseNamespace = 'kube-node-lease'
+
+export interface NodesOptions {
+  readonly api: ActorApi
+  readonly nodes: FactIndex<NodeFact>
+  /** Of the keys of leases. */
+  readonly leases: string
+  readonly clock: Clock
+  readonly lookAt: (key: Key) => void
+}
+
+export class Nodes {
+  readonly #options: NodesOptions
+  readonly #timers: KeyedTimers
+
+  constructor(options: NodesOptions) {
+    this.#options = options
+    this.#timers = new KeyedTimers(options.clock)
+  }
+
+  changed({ key, isReady }: NodeFact): void {
+    if (!isReady) this.#options.lookAt(key)
+    // At some time of the period, so that not all renew at once.
+    if (!this.#timers.has(key)) this.#wait(key, this.#options.api.draw(0, renewMs))
+  }
+
+  removed(key: Key): void {
+    this.#timers.cancel(key)
+  }
+
+  async work(key: Key): Promise<void> {
+    const { nodes, clock } = this.#options
+    const node = nodes.get(key)
+    if (node === undefined || node.isDeleting) return
+    if (!node.isReady || clock.wallMs() - node.heartbeatMs >= heartbeatMs) await this.#report(key)
+    await this.#renew(node)
+  }
+
+  /** For a cluster that has none. */
+  async make(count: number): Promise<void> {
+    for (let i = 1; i <= count; i++) {
+      const name = `node-${String(i)}`
+      const labels = {
+        'kubernetes.io/arch': 'amd64',
+        'kubernetes.io/hostname': name,
+        'kubernetes.io/os': 'linux',
+      }
+      const object = { metadata: { name, labels }, status: statusOf([], name, i) }
+      await this.#options.api.create({ group: '', resource: 'nodes', namespace: '', object })
+    }
+  }
+
+  stop(): void {
+    this.#timers.stop()
+  }
+
+  #wait(key: Key, delayMs: number): void {
+    this.#timers.set(key, delayMs, () => {
+      this.#wait(key, renewMs)
+      this.#options.lookAt(key)
+    })
+  }
+
+  async #renew({ name, uid }: NodeFact): Promise<void> {
+    const { api, leases } = this.#options
+    const renewTime = microTimeText(this.#options.clock.wallMs())
+    const key = keyFromText(`${leases}${leaseNamespace}/${name}`)
+    if (await api.patch(key, { spec: { renewTime } })) return
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'Node', name, uid }]
+    const spec = { holderIdentity: name, leaseDurationSeconds: 40, renewTime }
+    await api.create({
+      group: 'coordination.k8s.io',
+      resource: 'leases',
+      namespace: leaseNamespace,
+      object: { metadata: { name, namespace: leaseNamespace, ownerReferences }, spec },
+    })
+  }
+
+  async #report(key: Key): Promise<void> {
+    const { api } = this.#options
+    const found = await api.read<Node>(key)
+    if (found === undefined) return
+    const { metadata, spec, status } = found.object
+    const conditions = conditionsOf(status?.conditions, api.now)
+    const hasSize = status?.addresses !== undefined
+    const whole = hasSize ? { conditions } : statusOf(conditions, metadata.name, 1)
+    await api.patch(key, { status: { ...whole, conditions } }, 'status')
+    const kept = spec?.taints?.filter(taint => taint.key !== 'node.kubernetes.io/not-ready') ?? []
+    if (kept.length === (spec?.taints?.length ?? 0)) return
+    await api.patch(key, { spec: { taints: kept.length === 0 ? null : kept } })
+  }
+}
+
+function conditionsOf(known: readonly Condition[] = [], now: string): Condition[] {
+  return healthyNodeConditions.map(({ type, status, reason, message }) => {
+    const before = known.find(one => one.type === type && one.status === status)
+    const lastTransitionTime = before?.lastTransitionTime ?? now
+    return { type, status, lastHeartbeatTime: now, lastTransitionTime, reason, message }
+  })
+}
+
+function statusOf(conditions: readonly Condition[], name: string, number: number): object {
+  const size = { cpu: '16', memory: '65841552Ki', pods: '110' }
+  return {
+    capacity: size,
+    allocatable: size,
+    conditions,
+    addresses: [
+      { type: 'InternalIP', address: `10.0.${String(number >> 8)}.${String(number & 0xff)}` },
+      { type: 'Hostname', address: name },
+    ],
+  }
+}

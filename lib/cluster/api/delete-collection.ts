@@ -1,0 +1,63 @@
+/** DELETE of a collection: what a list would show is deleted, each object as if it were deleted alone, and then shown as it was. */
+
+import { Slice } from '../../base/slice.ts'
+import type { MediaType } from '../../codec/negotiate/negotiate.ts'
+import { runsOfEntries } from '../../codec/output/segments.ts'
+import { listMeta, pageEntries } from '../../kube/list.ts'
+import { planRead } from '../../kube/read-plan.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import { nameOfKey, namespaceOfKey } from '../../kube/selectors/filter.ts'
+import { serviceUnavailable, StatusError } from '../../kube/status.ts'
+import { deleteObject } from '../write/operations/delete-object.ts'
+import { readDeleteOptions } from '../write/operations/delete-options-body.ts'
+import type { WriteSession } from '../write/operations/session.ts'
+import { Snapshot } from '../../store/snapshot.ts'
+import type { ApiOptions } from '../../http/handler/api.ts'
+import { beginList, sendList } from '../../http/read/list.ts'
+import { contentsFor } from '../../http/read/planned-read.ts'
+import { readPage, shownAs } from '../../http/read/read.ts'
+import type { RequestContext } from '../../http/exchange/request-context.ts'
+
+export interface CollectionDelete {
+  readonly route: ResourceRoute
+  readonly session: WriteSession
+  readonly mediaType: MediaType
+  readonly readBody: () => Promise<Uint8Array>
+}
+
+/** Deletes and answers; refusals are thrown. */
+export async function answerDeleteCollection(
+  context: RequestContext,
+  { route, session, mediaType, readBody }: CollectionDelete,
+  options: ApiOptions,
+): Promise<void> {
+  const { target, exchange } = context
+  const plan = planRead({ ...route, verb: 'list' }, target.query, options.tokenEncryption)
+  if (plan.type !== 'list') return
+  const contentType = exchange.headers['content-type']
+  const body = await readBody()
+  const deleteOptions = readDeleteOptions(session, { query: target.query, contentType, body })
+  const shown = shownAs(context, plan, mediaType, options)
+  const found = await contentsFor(context, { plan, timeoutMs: undefined }, options)
+  if (!(found instanceof Snapshot)) {
+    throw new StatusError('not_ready', serviceUnavailable('the collection cannot be listed now', 1))
+  }
+  const page = await readPage(context, { plan, snapshot: found, pace: options.clock })
+  if (page === undefined) return
+  const entries = [...pageEntries(page)]
+  const slice = new Slice(options.clock)
+  for (const { key } of entries) {
+    const namespace = namespaceOfKey(key, plan.keyspace)
+    const one = session.of(namespace, nameOfKey(key))
+    try {
+      await deleteObject(one, deleteOptions)
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.status.code !== 404) throw error
+    }
+    if (slice.isOver) await slice.next()
+  }
+  const meta = listMeta(plan, page, options.tokenEncryption)
+  const contents = { meta, runs: runsOfEntries(entries), isMirrored: false }
+  const list = { ...shown, resource: plan.resource, mediaType, contents, pace: options.clock }
+  await sendList(context, list, await beginList(context, list, options), options)
+}

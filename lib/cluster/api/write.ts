@@ -1,0 +1,136 @@
+/** Answers writes: reads the body, hands it to the write's operation, and shows what is stored then. */
+
+import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { objectBody, statusBody } from '../../codec/output/object-body.ts'
+import { notShown } from '../../kube/pass-instead.ts'
+import type { ReadPlan } from '../../kube/read-plan.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import { scaleBody } from '../../kube/scale.ts'
+import { badRequest, notAcceptable, successJson } from '../../kube/status.ts'
+import { runWrite } from '../write/operations/run-write.ts'
+import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
+import { jsonFromCbor } from '../write/decode/cbor-body.ts'
+import { DecodeError } from '../write/decode/typed-decoder.ts'
+import { typedText } from '../write/decode/complete-tree.ts'
+import { tooLarge } from '../write/refusals.ts'
+import { readBody } from '../../http/exchange/read-body.ts'
+import type { AnswerWrite, ApiOptions } from '../../http/handler/api.ts'
+import { answerDeleteCollection } from './delete-collection.ts'
+import { shownAs } from '../../http/read/read.ts'
+import type { RequestContext } from '../../http/exchange/request-context.ts'
+
+/** As kube-apiserver has it. */
+const bodyMaxBytes: number = 3 * 1024 * 1024
+
+/** Who writes where nobody is authenticated. */
+const anonymous = {
+  user: 'system:anonymous',
+  uid: '',
+  groups: ['system:unauthenticated'],
+  extra: {},
+}
+
+/** What answers writes that these services do. */
+export function createWriteAnswers(services: WriteServices): AnswerWrite {
+  return (context, route, options) => answerWrite(context, { route, services }, options)
+}
+
+interface Asked {
+  readonly route: ResourceRoute
+  readonly services: WriteServices
+}
+
+async function answerWrite(
+  context: RequestContext,
+  { route, services }: Asked,
+  options: ApiOptions,
+): Promise<void> {
+  const { reply, exchange, target, state, signal } = context
+  const { resource, namespace, name, subresource, verb } = route
+  context.facts = { ...context.facts, source: 'etcd' }
+  reply.warnings = resource.warnings
+  const mediaType = negotiate(reply.preference, reply.offer)
+  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
+  const session = new WriteSession(
+    {
+      state,
+      resource,
+      namespace,
+      name,
+      subresource,
+      userAgent: exchange.headers['user-agent'] ?? '',
+      user: anonymous,
+      signal,
+    },
+    services,
+  )
+  const { 'content-type': sentType } = exchange.headers
+  const isCbor =
+    options.hasCbor && verb !== 'patch' && /^application\/cbor *(?:;|$)/.test(sentType ?? '')
+  const readWhole = async (): Promise<Uint8Array> => {
+    const body = await readBody(exchange, bodyMaxBytes, options.clock)
+    if (body === undefined) throw tooLarge(`limit is ${bodyMaxBytes}`)
+    return isCbor && body.length > 0 ? fromCbor(body) : body
+  }
+  try {
+    if (verb === 'deletecollection') {
+      await answerDeleteCollection(
+        context,
+        { route, session, mediaType, readBody: readWhole },
+        options,
+      )
+      return
+    }
+    const written = await runWrite(session, {
+      verb,
+      query: target.query,
+      contentType: isCbor ? 'application/json' : sentType,
+      readBody: readWhole,
+    })
+    reply.warnings = [...resource.warnings, ...session.warnings]
+    await session.giveWay()
+    await show(context, { session, written, mediaType }, options)
+  } catch (error) {
+    reply.warnings = [...resource.warnings, ...session.warnings]
+    throw error
+  }
+}
+
+function fromCbor(body: Uint8Array): Uint8Array {
+  try {
+    return jsonFromCbor(body)
+  } catch (error) {
+    throw error instanceof DecodeError ? badRequest(error.message) : error
+  }
+}
+
+interface Shown {
+  readonly session: WriteSession
+  readonly written: Written
+  readonly mediaType: MediaType
+}
+
+async function show(
+  context: RequestContext,
+  { session, written, mediaType }: Shown,
+  options: ApiOptions,
+): Promise<void> {
+  const { reply } = context
+  const type = contentType(mediaType.encoding)
+  if (written.type === 'object' || written.type === 'scale') {
+    const { resource } = session
+    const { entry } = written
+    const plan = { resource, type: 'get' } as ReadPlan
+    const { encoder, shown } = shownAs(context, plan, mediaType, options)
+    const body =
+      written.type === 'scale'
+        ? scaleBody(resource, mediaType, { encoder, shown, entry })
+        : objectBody(encoder, entry, { shown, isPretty: mediaType.isPretty })
+    if (body instanceof NotExact) throw notShown(session.resource, body)
+    await reply.body(reply.response(written.code, type), body)
+    return
+  }
+  const json = written.type === 'tree' ? `${typedText(written.object)}\n` : successJson(written)
+  await reply.body(reply.response(written.code, type), statusBody(json, mediaType))
+}

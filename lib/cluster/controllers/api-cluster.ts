@@ -1,0 +1,211 @@
+/** The API for the controllers: they write as any client does, in the version in which each resource is stored. */
+
+import { type Key, keyAfter, keyFromText, prefixRange } from '../../base/keys.ts'
+import { type JsonObject, textInOrder } from '../../codec/json/tree.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import type { Cluster, DeleteRequest, ObjectPlace } from './cluster.ts'
+import type { ApiState } from '../../kube/api-state.ts'
+import { Query } from '../../kube/request/request.ts'
+import type { Verb } from '../../kube/request/request.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { StatusError } from '../../kube/status.ts'
+import { runWrite } from '../write/operations/run-write.ts'
+import {
+  treeOf,
+  type Written,
+  WriteSession,
+  type WriteServices,
+} from '../write/operations/session.ts'
+import type { KeyValue } from '../../store/event.ts'
+
+export interface ApiClusterOptions {
+  readonly state: () => ApiState
+  readonly writes: WriteServices
+  readonly signal: AbortSignal
+  /** Who writes: the manager of what is written. The controller manager, if it is left out. */
+  readonly manager?: string | undefined
+}
+
+const user = {
+  user: 'system:kube-controller-manager',
+  uid: '',
+  groups: ['system:authenticated'],
+  extra: {},
+}
+
+/** Entries of one read. */
+const pageEntries = 500
+
+const mergePatch = 'application/merge-patch+json'
+const json = 'application/json'
+
+interface Send {
+  readonly verb: Verb
+  readonly contentType: string
+  readonly body: string
+  readonly subresource?: string
+}
+
+export class ApiCluster implements Cluster {
+  readonly #options: ApiClusterOptions
+
+  constructor(options: ApiClusterOptions) {
+    this.#options = options
+  }
+
+  placeOf(key: Key): ObjectPlace | undefined {
+    const { registry } = this.#options.state()
+    const prefix = registry.keyspaceOf(key)
+    const resource = prefix === undefined ? undefined : this.#storedAt(prefix)
+    if (prefix === undefined || resource === undefined) return undefined
+    const rest = Buffer.from(key.slice(prefix.length), 'latin1').toString()
+    const slash = resource.isNamespaced ? rest.indexOf('/') : -1
+    return { resource, namespace: rest.slice(0, Math.max(0, slash)), name: rest.slice(slash + 1) }
+  }
+
+  keyOf({
+    apiVersion,
+    kind,
+    name,
+    namespace,
+  }: {
+    readonly apiVersion: string
+    readonly kind: string
+    readonly name: string
+    readonly namespace: string
+  }): Key | undefined {
+    const [version = '', group = ''] = apiVersion.split('/').reverse()
+    const resource = this.#options
+      .state()
+      .registry.resources.find(
+        one => one.group === group && one.version === version && one.kind === kind,
+      )
+    if (resource?.storage === undefined) return undefined
+    const place = resource.isNamespaced ? `${namespace}/` : ''
+    return keyFromText(`${resource.storage.prefix}${place}${name}`)
+  }
+
+  *namespacedResources(): Iterable<Resource> {
+    for (const { prefix } of this.#options.state().registry.keyspaces()) {
+      const resource = this.#storedAt(prefix)
+      if (resource?.isNamespaced === true && resource.verbs.includes('delete')) yield resource
+    }
+  }
+
+  read(key: Key): Promise<KeyValue | undefined> {
+    const { writes, signal } = this.#options
+    return writes.store.get(key, signal)
+  }
+
+  async readAll(resource: Resource, namespace: string): Promise<readonly KeyValue[]> {
+    const { writes, signal } = this.#options
+    const entries: KeyValue[] = []
+    const whole = prefixRange(keyFromText(`${resource.storage?.prefix ?? ''}${namespace}/`))
+    let range = whole
+    for (;;) {
+      const page = await writes.store.list(range, { limit: pageEntries }, signal)
+      entries.push(...page.entries)
+      const last = page.entries.at(-1)
+      if (!page.more || last === undefined) return entries
+      range = { ...whole, start: keyAfter(last.key) }
+    }
+  }
+
+  /** The object as the API shows it; undefined if there is none. */
+  async objectOf(place: ObjectPlace): Promise<JsonObject | undefined> {
+    const session = this.#session(place, '')
+    const entry = await this.read(session.keyOf(place.name))
+    return entry === undefined ? undefined : session.treeOf(entry)
+  }
+
+  async patch(place: ObjectPlace, patch: object, subresource = ''): Promise<KeyValue | undefined> {
+    const written = await this.#send(place, {
+      verb: 'patch',
+      contentType: mergePatch,
+      body: JSON.stringify(patch),
+      subresource,
+    })
+    return written.type === 'object' ? written.entry : undefined
+  }
+
+  /** A new object, or one of a subresource such as a Binding. */
+  async create(
+    place: ObjectPlace,
+    object: object,
+    subresource = '',
+  ): Promise<KeyValue | undefined> {
+    const body = JSON.stringify(object)
+    const written = await this.#send(place, {
+      verb: 'create',
+      contentType: json,
+      body,
+      subresource,
+    })
+    return written.type === 'object' ? written.entry : undefined
+  }
+
+  resourceOf(group: string, version: string, name: string): Resource | undefined {
+    return this.#options.state().registry.find(group, version, name)
+  }
+
+  /** A stored object as the API shows it, in plain values; undefined if it cannot be shown. */
+  plainOf(resource: Resource, entry: KeyValue): unknown {
+    const encoder = this.#options.state().encoderOf(resource)
+    if (encoder instanceof NotExact) return undefined
+    return JSON.parse(textInOrder(treeOf(encoder, resource, entry)))
+  }
+
+  async delete(place: ObjectPlace, request: DeleteRequest): Promise<void> {
+    const { uid, propagation, graceSeconds } = request
+    const body = {
+      kind: 'DeleteOptions',
+      apiVersion: 'v1',
+      preconditions: { uid },
+      ...(propagation === undefined ? {} : { propagationPolicy: propagation }),
+      ...(graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds }),
+    }
+    try {
+      await this.#send(place, { verb: 'delete', contentType: json, body: JSON.stringify(body) })
+    } catch (error) {
+      const code = error instanceof StatusError ? error.status.code : 0
+      // It is gone, or another object has its name.
+      if (code !== 404 && code !== 409) throw error
+    }
+  }
+
+  async finalizeNamespace(name: string, finalizers: readonly string[]): Promise<void> {
+    const resource = this.#options.state().registry.find('', 'v1', 'namespaces')
+    const place = resource && { resource, namespace: '', name }
+    const object = place && (await this.objectOf(place))
+    if (place === undefined || object === undefined) return
+    object.set('spec', new Map([['finalizers', [...finalizers]]]))
+    const body = textInOrder(object)
+    await this.#send(place, { verb: 'update', contentType: json, body, subresource: 'finalize' })
+  }
+
+  #storedAt(prefix: Key): Resource | undefined {
+    const resources = this.#options.state().registry.resourcesAt(prefix)
+    return resources.find(({ storage, version }) => storage?.version === version) ?? resources[0]
+  }
+
+  #session({ resource, namespace, name }: ObjectPlace, subresource: string): WriteSession {
+    const { state, writes, signal, manager = 'kube-controller-manager' } = this.#options
+    const who = { userAgent: `${manager}/v1 (watchglass)`, user, signal }
+    return new WriteSession(
+      { state: state(), resource, namespace, name, subresource, ...who },
+      writes,
+    )
+  }
+
+  async #send(
+    place: ObjectPlace,
+    { verb, contentType, body, subresource = '' }: Send,
+  ): Promise<Written> {
+    return runWrite(this.#session(place, subresource), {
+      verb,
+      query: new Query(new Map()),
+      contentType,
+      readBody: () => Promise.resolve(Buffer.from(body)),
+    })
+  }
+}

@@ -1,0 +1,133 @@
+/** What goes on around writes where no controller manager runs: namespaces are emptied, dependents of deleted owners are collected, and
+ *  pods go when their grace period is over. Follows the mirror; what is to be done is done by writes of the API. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import { Slice } from '../../base/slice.ts'
+import type { JsonObject } from '../../codec/json/tree.ts'
+import { textFromMilliseconds } from '../../go/time.ts'
+import type { Batch, KeyValue } from '../../store/event.ts'
+import type { Cluster, ObjectPlace } from './cluster.ts'
+import { GarbageCollector } from './garbage-collector.ts'
+import { NamespaceEmptier } from './namespace-emptier.ts'
+import { factsOf } from './object-facts.ts'
+import { PodReaper } from './pod-reaper.ts'
+import { WorkQueue } from './work-queue.ts'
+
+export interface ControllersOptions {
+  readonly cluster: Cluster
+  /** The prefixes of keys. */
+  readonly namespaces: Key
+  readonly pods: Key
+  /** What a keyspace has now; undefined while the mirror has nothing of it. */
+  readonly contentsOf: (keyspace: Key) => Iterable<KeyValue> | undefined
+  /** The object as the API shows it. */
+  readonly objectOf: (place: ObjectPlace) => Promise<JsonObject | undefined>
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+export class Controllers {
+  readonly #options: ControllersOptions
+  readonly #abort = new AbortController()
+  readonly #garbage: GarbageCollector
+  readonly #emptier: NamespaceEmptier
+  readonly #reaper: PodReaper
+  /** Keyspaces that are being looked through, and what has changed in them meanwhile. */
+  readonly #changed = new Map<Key, Set<Key>>()
+  /** Keyspaces that are looked through, or were. */
+  readonly #seen = new Set<Key>()
+  readonly #started: Promise<void>
+  #onStarted: () => void = () => {}
+
+  constructor(options: ControllersOptions) {
+    this.#options = options
+    this.#started = new Promise(resolve => (this.#onStarted = resolve))
+    const { cluster, clock, namespaces, objectOf } = options
+    const collect = this.#queue('garbage collection', key => this.#garbage.work(key))
+    const empty = this.#queue('emptying a namespace', key => this.#emptier.work(key))
+    const reap = this.#queue('removing a pod', key => this.#reaper.work(key))
+    this.#garbage = new GarbageCollector(cluster, key => collect.add(key))
+    this.#emptier = new NamespaceEmptier({
+      cluster,
+      keyspace: namespaces,
+      lookAt: key => empty.add(key),
+      objectOf,
+      now: () => textFromMilliseconds(clock.wallMs()),
+    })
+    this.#reaper = new PodReaper({ cluster, clock, lookAt: key => reap.add(key) })
+  }
+
+  /** Everything is mirrored: nothing is done before. A namespace would be let go whose custom resources are not known yet. */
+  start(): void {
+    this.#onStarted()
+  }
+
+  applied(keyspace: Key, batch: Batch): void {
+    const changed = this.#changed.get(keyspace)
+    for (const event of batch.events) {
+      changed?.add(event.key)
+      this.#garbage.changed(event)
+      this.#emptier.changed(event)
+      if (keyspace === this.#options.pods) this.#reaper.changed(event)
+    }
+  }
+
+  reset(keyspace: Key): void {
+    this.#garbage.forget(keyspace)
+    this.#seen.delete(keyspace)
+    this.stateChanged(keyspace)
+  }
+
+  /** A keyspace has contents for the first time, or again: they come without events. */
+  stateChanged(keyspace: Key): void {
+    const contents = this.#seen.has(keyspace) ? undefined : this.#options.contentsOf(keyspace)
+    if (contents === undefined) return
+    this.#seen.add(keyspace)
+    void this.#lookThrough(keyspace, contents)
+  }
+
+  stop(): void {
+    this.#abort.abort()
+    this.#reaper.stop()
+  }
+
+  #queue(name: string, work: (key: Key) => Promise<void>): WorkQueue<Key> {
+    const { clock, logger } = this.#options
+    return new WorkQueue({
+      name,
+      clock,
+      logger,
+      signal: this.#abort.signal,
+      work: async key => {
+        await this.#started
+        await work(key)
+      },
+    })
+  }
+
+  /** What was deleted while nobody looked is finished now. */
+  async #lookThrough(keyspace: Key, contents: Iterable<KeyValue>): Promise<void> {
+    const { clock, pods, namespaces } = this.#options
+    const changed = new Set<Key>()
+    this.#changed.set(keyspace, changed)
+    const slice = new Slice(clock)
+    for (const entry of contents) {
+      const { key } = entry
+      const facts = changed.has(key) ? undefined : factsOf(entry)
+      if (facts !== undefined) {
+        this.#garbage.found(key, facts)
+        if (keyspace === pods) this.#reaper.found(key, facts)
+        if (keyspace === namespaces) {
+          this.#emptier.changed({ key, before: undefined, after: entry })
+        }
+      }
+      if (!slice.isOver) continue
+      await slice.next()
+      // Its contents have been replaced once more.
+      if (this.#abort.signal.aborted || this.#changed.get(keyspace) !== changed) return
+    }
+    this.#changed.delete(keyspace)
+  }
+}

@@ -1,0 +1,37 @@
+/** A timer for each of many keys, all of which are cancelled at the end. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import type { Key } from '../../base/keys.ts'
+
+export class KeyedTimers {
+  readonly #clock: Clock
+  readonly #timers = new Map<Key, CancelTimer>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  has(key: Key): boolean {
+    return this.#timers.has(key)
+  }
+
+  /** Does something later, and not what was to be done for the key. */
+  set(key: Key, delayMs: number, task: () => void): void {
+    this.cancel(key)
+    const cancel = this.#clock.setTimer(delayMs, () => {
+      this.#timers.delete(key)
+      task()
+    })
+    this.#timers.set(key, cancel)
+  }
+
+  cancel(key: Key): void {
+    this.#timers.get(key)?.()
+    this.#timers.delete(key)
+  }
+
+  stop(): void {
+    for (const cancel of this.#timers.values()) cancel()
+    this.#timers.clear()
+  }
+}

@@ -1,0 +1,72 @@
+/** Things to look at, each once however often it was asked for, one after the other. What fails is tried again after a growing pause. */
+
+import type { Clock } from '../../base/clock.ts'
+import { sleep } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
+
+export interface WorkQueueOptions<T extends string> {
+  /** For the log. */
+  readonly name: string
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly signal: AbortSignal
+  /** Looks at one thing. To be asked again later, it throws. */
+  readonly work: (item: T) => Promise<void>
+}
+
+/** The first pause after a failure, which doubles up to the last. */
+const firstPauseMs = 200
+const lastPauseMs = 30_000
+
+export class WorkQueue<T extends string> {
+  readonly #options: WorkQueueOptions<T>
+  readonly #waiting = new Set<T>()
+  readonly #pausesMs = new Map<T, number>()
+  #isRunning = false
+
+  constructor(options: WorkQueueOptions<T>) {
+    this.#options = options
+  }
+
+  add(item: T): void {
+    this.#waiting.add(item)
+    if (this.#isRunning || this.#options.signal.aborted) return
+    this.#isRunning = true
+    void this.#run()
+  }
+
+  /** Does the same again after a while. */
+  addAfter(item: T, delayMs: number): void {
+    const { clock, signal } = this.#options
+    void sleep(clock, delayMs, signal).then(() => {
+      if (!signal.aborted) this.add(item)
+    })
+  }
+
+  async #run(): Promise<void> {
+    const { signal, clock } = this.#options
+    // What is added while a batch of events is handed around is looked at after it.
+    await clock.yield()
+    for (const item of this.#waiting) {
+      if (signal.aborted) break
+      this.#waiting.delete(item)
+      await this.#workOn(item)
+    }
+    this.#isRunning = false
+  }
+
+  async #workOn(item: T): Promise<void> {
+    const { work, logger, name, signal } = this.#options
+    try {
+      await work(item)
+      this.#pausesMs.delete(item)
+    } catch (error) {
+      if (signal.aborted) return
+      const pauseMs = this.#pausesMs.get(item) ?? firstPauseMs
+      this.#pausesMs.set(item, Math.min(pauseMs * 2, lastPauseMs))
+      const reason = error instanceof Error ? error.message : String(error)
+      logger.debug(`${name} tries again`, { reason, pauseMs })
+      this.addAfter(item, pauseMs)
+    }
+  }
+}

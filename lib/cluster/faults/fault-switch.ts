@@ -1,0 +1,42 @@
+/** The faults on purpose, on the admin listener:
+ *
+ *  ```
+ *  GET /faults     {"faults":[{"rule":"latency,delay=200ms","met":17}]}
+ *  PUT /faults     replaces all rules by those of the body, one a line; an empty body switches all off
+ *  ``` */
+
+import { CacheError } from '../../base/errors.ts'
+import type { FaultCount } from './faults.ts'
+import { type FaultRule, parseFaultRule } from './rule.ts'
+import type { Exchange } from '../../http/server/exchange.ts'
+
+/** The faults that are switched on. */
+export interface FaultSwitch {
+  readonly counts: readonly FaultCount[]
+  /** Resolves when every request meets the new ones. */
+  replace(rules: readonly FaultRule[]): Promise<void>
+}
+
+/** A larger body is refused. */
+const bodyMaxBytes = 64 * 1024
+
+/** The rules of a request's body. Fails with `invalid_request`. */
+export async function readRules({ body }: Exchange): Promise<FaultRule[]> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of body as AsyncIterable<Buffer>) {
+    bytes += piece.length
+    if (bytes > bodyMaxBytes) throw new CacheError('invalid_request', 'more than 64 KB of rules')
+    pieces.push(piece)
+  }
+  const lines = Buffer.concat(pieces).toString('utf8').split('\n')
+  return lines
+    .map(line => line.trim())
+    .filter(line => line !== '')
+    .map(parseFaultRule)
+}
+
+/** The body of GET /faults. */
+export function faultsBody({ counts }: FaultSwitch): string {
+  return `${JSON.stringify({ faults: counts })}\n`
+}

@@ -1,0 +1,32 @@
+/** Watches that go wrong on purpose: they end after some events, cleanly or because their position is said to have expired. */
+
+import { nextRevision, revision } from '../../base/revision.ts'
+import type { WatcherSink } from '../../watch/watcher.ts'
+import type { WatchResponse } from '../../http/watch/watch-response.ts'
+import type { RequestFaults } from './faults.ts'
+
+/** Where the hub writes the frames of a watch: to its client, until its fault is due. Undefined if it has none. */
+export function faultySink(
+  connection: WatchResponse,
+  faults: RequestFaults | undefined,
+): WatcherSink | undefined {
+  const effect = faults?.find('watch-expired') ?? faults?.find('watch-end')
+  if (faults === undefined || effect === undefined) return undefined
+  let left = effect.afterEvents
+  return {
+    write(frame) {
+      const takesMore = left > 0 && connection.write(frame)
+      left--
+      if (left > 0 || !connection.isOpen) return takesMore
+      faults.meet(effect.type)
+      if (effect.type === 'watch-end') connection.end('fault')
+      else {
+        const position = connection.watcher?.position ?? revision(0)
+        connection.expired(nextRevision(position), position)
+      }
+      return false
+    },
+    expired: oldest => connection.expired(oldest),
+    inexact: () => connection.inexact(),
+  }
+}

@@ -1,0 +1,102 @@
+/** What a service has that does the writes itself: the writes, and the controllers that go on around them. */
+
+import { randomInt, randomUUID } from 'node:crypto'
+import type { Clock } from '../base/clock.ts'
+import { type Key, keyFromText, minKey } from '../base/keys.ts'
+import { Actors } from './actors/actors.ts'
+import { Controllers } from './controllers/controllers.ts'
+import type { AnswerWrite } from '../http/handler/api.ts'
+import { createWriteAnswers } from './api/write.ts'
+import type { WriteServices } from './write/operations/session.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { Keyspace } from '../store/keyspace.ts'
+import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import { ApiCluster } from './controllers/api-cluster.ts'
+import type { ServiceOptions } from '../compose/service-options.ts'
+import { seedNamespaces } from './controllers/system-namespaces.ts'
+import { createWriteStore } from './write-store.ts'
+import { createGenerated } from './write/generated-values.ts'
+
+export interface WriteSide {
+  readonly answerWrite: AnswerWrite
+  readonly controllers: Controllers | undefined
+  readonly actors: Actors | undefined
+  start(): Promise<void>
+  /** Everything is mirrored. */
+  mirrored(): void
+  stop(): void
+}
+
+/** Of a service that is writable. */
+export function createWriteSide(
+  options: ServiceOptions,
+  {
+    clock,
+    registry,
+    storeOf,
+  }: {
+    readonly clock: Clock
+    readonly registry: LiveRegistry
+    readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  },
+): WriteSide {
+  const abort = new AbortController()
+  const writes = createWriteServices(options, clock)
+  const state = (): LiveRegistry['state'] => registry.state
+  const clusters = new Map<string, ApiCluster>()
+  const clusterOf = (manager: string): ApiCluster => {
+    const known = clusters.get(manager)
+    if (known !== undefined) return known
+    const made = new ApiCluster({ state, writes, signal: abort.signal, manager })
+    clusters.set(manager, made)
+    return made
+  }
+  const cluster = clusterOf('kube-controller-manager')
+  const contentsOf = (keyspace: Key): Iterable<KeyValue> | undefined => {
+    const snapshot = storeOf(keyspace)?.latest()
+    if (snapshot?.revision === 0) return undefined
+    return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
+  }
+  const { logger, prefix, simulation } = options
+  const controllers =
+    options.hasControllers === true
+      ? new Controllers({
+          cluster,
+          namespaces: keyFromText(`${prefix}/namespaces/`),
+          pods: keyFromText(`${prefix}/pods/`),
+          contentsOf,
+          objectOf: place => cluster.objectOf(place),
+          clock,
+          logger,
+        })
+      : undefined
+  const actors =
+    simulation && new Actors({ simulation, clusterOf, prefix, contentsOf, clock, logger })
+  return {
+    answerWrite: createWriteAnswers(writes),
+    controllers,
+    actors,
+    async start() {
+      if (options.hasSystemNamespaces === true) await seedNamespaces(registry.state, writes)
+    },
+    mirrored() {
+      controllers?.start()
+      actors?.start()
+    },
+    stop() {
+      abort.abort()
+      controllers?.stop()
+      actors?.stop()
+    },
+  }
+}
+
+export function createWriteServices(
+  {
+    client,
+    generated = createGenerated(() => randomUUID(), randomInt),
+  }: Pick<ServiceOptions, 'client' | 'generated'>,
+  clock: Clock,
+): WriteServices {
+  return { ...generated, store: createWriteStore(client, clock), clock }
+}

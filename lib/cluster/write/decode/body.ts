@@ -1,0 +1,239 @@
+/** The object in the body of a write: decoded as its kind by the media type that the client names, with defaults, and
+ *  with the errors of a strict decoder. Refusals are kube-apiserver's. */
+
+import type { Steps } from '../../../base/slice.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { jsonFromProtobuf } from '../../../codec/transcode/transcode.ts'
+import { readEnvelope } from '../../../codec/transcode/envelope.ts'
+import { applyDecodeDefaults } from '../../../codec/served/stored/defaults.ts'
+import {
+  type JsonObject,
+  itemsOf,
+  memberOf,
+  type ParsedDocument,
+  textInSteps,
+} from '../../../codec/json/tree.ts'
+import type { MessageType } from '../../../codec/schema/schema.ts'
+import { goQuote } from '../../../go/text.ts'
+import { completeAutoscaler } from '../strategies/autoscalers.ts'
+import { completeService } from '../strategies/services.ts'
+import { groupVersionText } from '../../../kube/resources/resource.ts'
+import { badRequest, StatusError } from '../../../kube/status.ts'
+import type { FieldValidation } from '../write-options.ts'
+import type { WriteKind } from '../write-kind.ts'
+import { completeTree } from './complete-tree.ts'
+import { jsonDocument, type Named, namedIn, summaryOf, unnamed } from './documents.ts'
+import { DecodeError, type Decoded, decodeTyped } from './typed-decoder.ts'
+import { parseYaml } from './yaml-body.ts'
+
+/** How a body is written. */
+export type BodyForm = 'json' | 'yaml' | 'protobuf'
+
+const formByType: ReadonlyMap<string, BodyForm> = new Map([
+  ['application/json', 'json'],
+  ['application/yaml', 'yaml'],
+  ['application/vnd.kubernetes.protobuf', 'protobuf'],
+])
+
+/** The form that a Content-Type names; JSON without one. Custom resources have no protobuf form. */
+export function bodyFormOf(
+  contentType: string | undefined,
+  { type }: Pick<WriteKind, 'type'>,
+): BodyForm {
+  if (contentType === undefined || contentType === '') return 'json'
+  const [name = ''] = contentType.split(';')
+  const form = formByType.get(name.trim().toLowerCase())
+  if (form !== undefined && (type !== undefined || form !== 'protobuf')) return form
+  const known = [...formByType.keys()].slice(0, type === undefined ? 2 : 3)
+  throw unknownBody(known)
+}
+
+/** The refusal of a body in a form that is not known. */
+export function unknownBody(accepted: readonly string[]): StatusError {
+  return new StatusError('invalid_request', {
+    code: 415,
+    message: `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
+    reason: 'UnsupportedMediaType',
+  })
+}
+
+/** A body as a document, before anything is known of its kind. */
+export interface BodyDocument {
+  readonly document: ParsedDocument
+  /** Of the YAML parser. */
+  readonly strictErrors: readonly string[]
+}
+
+/** Parses a body that is not protobuf; throws `DecodeError`. */
+export function* parseBody(body: Uint8Array, form: BodyForm): Steps<BodyDocument> {
+  if (form !== 'yaml') return { document: yield* jsonDocument(body), strictErrors: [] }
+  const { value, strictErrors } = yield* parseYaml(body)
+  const json = Buffer.from(yield* textInSteps(value))
+  return { document: yield* jsonDocument(json), strictErrors }
+}
+
+export interface DecodeRequest {
+  readonly body: Uint8Array
+  readonly form: BodyForm
+  readonly fieldValidation: FieldValidation
+}
+
+/** What came in a body. */
+export interface DecodedBody {
+  /** Of the kind; built-in ones with defaults and in Go's order. */
+  readonly object: JsonObject
+  /** For Warning headers. */
+  readonly warnings: readonly string[]
+}
+
+/** Decodes an object of a built-in kind. */
+export function* decodeBuiltIn(
+  kind: WriteKind & { readonly type: MessageType },
+  { body, form, fieldValidation }: DecodeRequest,
+): Steps<DecodedBody> {
+  const { document, strictErrors } = yield* documentOf(kind, body, form)
+  yield
+  const named = nameOf(document, kind, body)
+  const type = typeOf(named, kind)
+  let decoded: Decoded
+  try {
+    decoded = yield* decodeTyped(document, type)
+  } catch (error) {
+    throw refusal(kind, named, error)
+  }
+  yield
+  checkKind(named, type, kind)
+  const all = [...strictErrors, ...decoded.strictErrors]
+  const warnings = judged(all, fieldValidation, message =>
+    refusal(kind, named, new DecodeError(message)),
+  )
+  return { object: yield* completeBuiltIn(decoded.object, kind), warnings }
+}
+
+/** What strict decoding found, under a directive: warnings, or a refusal made by `refuse`. */
+export function judged(
+  strictErrors: readonly string[],
+  fieldValidation: FieldValidation,
+  refuse: (message: string) => StatusError,
+): readonly string[] {
+  if (strictErrors.length === 0 || fieldValidation === 'Ignore') return []
+  if (fieldValidation === 'Warn') return strictErrors
+  throw refuse(`strict decoding error: ${strictErrors.join(', ')}`)
+}
+
+/** Defaults, and Go's order. An empty list of managed fields stays, since it means that nobody manages any from now on. */
+export function* completeBuiltIn(
+  object: JsonObject,
+  { apiVersion, kind, type }: WriteKind & { readonly type: MessageType },
+): Steps<JsonObject> {
+  object.set('apiVersion', apiVersion)
+  object.set('kind', kind)
+  applyDecodeDefaults(object, type, `${apiVersion} ${kind}`)
+  if (kind === 'Service' && apiVersion === 'v1') completeService(object)
+  if (kind === 'HorizontalPodAutoscaler' && apiVersion === 'autoscaling/v1') {
+    completeAutoscaler(object)
+  }
+  if (kind === 'StatefulSet') nameClaims(object)
+  yield
+  const complete = completeTree(object, type)
+  yield
+  const managedFields = memberOf(object.get('metadata'), 'managedFields')
+  const metadata = complete.get('metadata')
+  if (Array.isArray(managedFields) && managedFields.length === 0 && metadata instanceof Map) {
+    metadata.set('managedFields', managedFields)
+  }
+  return complete
+}
+
+/** Go fills in the kind of the templates of claims. */
+function nameClaims(object: JsonObject): void {
+  for (const claim of itemsOf(memberOf(object.get('spec'), 'volumeClaimTemplates'))) {
+    if (!(claim instanceof Map)) continue
+    claim.set('kind', 'PersistentVolumeClaim')
+    claim.set('apiVersion', 'v1')
+  }
+}
+
+function* documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): Steps<BodyDocument> {
+  if (form === 'protobuf') {
+    return { document: yield* protobufDocument(kind, body), strictErrors: [] }
+  }
+  try {
+    return yield* parseBody(body, form)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    throw refusal(kind, undefined, form === 'json' ? unnamed(error) : error, body)
+  }
+}
+
+/** An object without a kind is of the one that is expected. */
+function* protobufDocument(kind: WriteKind, body: Uint8Array): Steps<ParsedDocument> {
+  const envelope = readEnvelope(body, 0, body.length)
+  const json = jsonFromProtobuf(body, 0, body.length, kind.schema)
+  if (envelope instanceof NotExact || json instanceof NotExact) {
+    const reason =
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]'
+    throw refusal(kind, undefined, new DecodeError(reason), body)
+  }
+  yield
+  return yield* jsonDocument(json)
+}
+
+/** The group, version and kind of the object; those of the request where it has none itself. */
+function nameOf(document: ParsedDocument, kind: WriteKind, body: Uint8Array): Named {
+  let named: Named
+  try {
+    named = namedIn(document)
+  } catch (error) {
+    throw refusal(kind, undefined, error, body)
+  }
+  const isBare = named.version === '' && (named.group === '' || named.group === kind.group)
+  return {
+    kind: named.kind === '' ? kind.kind : named.kind,
+    group: isBare ? kind.group : named.group,
+    version: isBare ? kind.version : named.version,
+  }
+}
+
+function typeOf(named: Named, kind: WriteKind): MessageType {
+  const apiVersion = groupVersionText(named.group, named.version)
+  const found = kind.schema.findKind(apiVersion, named.kind)
+  if (found !== undefined) return found.type
+  const scheme = 'k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30'
+  const message = `no kind ${goQuote(named.kind)} is registered for version ${goQuote(apiVersion)} in scheme ${goQuote(scheme)}`
+  throw refusal(kind, named, new DecodeError(message))
+}
+
+/** Go converts what it has decoded into the internal type of the kind that is written. */
+function checkKind(named: Named, type: MessageType, kind: WriteKind): void {
+  const [expected] = (kind.type?.name ?? '').split('/')
+  const [folder = '', name = ''] = type.name.split('/')
+  if (named.kind !== kind.kind || folder !== expected) {
+    const message = `converting (${name}) to (${expected}.${kind.kind}): unknown conversion`
+    throw refusal(kind, named, new DecodeError(message))
+  }
+  const apiVersion = groupVersionText(named.group, named.version)
+  if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
+}
+
+/** The object is of another version than the path. */
+export function otherVersion(apiVersion: string, kind: WriteKind): StatusError {
+  return badRequest(
+    `the API version in the data (${apiVersion}) does not match the expected API version (${kind.apiVersion})`,
+  )
+}
+
+/** The refusal of an object that cannot be decoded. `named` is undefined where it is not even known what it is. */
+export function refusal(
+  { kind }: Pick<WriteKind, 'kind'>,
+  named: Named | undefined,
+  error: unknown,
+  body: Uint8Array = new Uint8Array(0),
+): StatusError {
+  if (!(error instanceof DecodeError)) throw error
+  return badRequest(
+    named === undefined || named.kind === ''
+      ? `the object provided is unrecognized (must be of type ${kind}): ${error.message} (${summaryOf(body)})`
+      : `${named.kind} in version ${goQuote(named.version)} cannot be handled as a ${kind}: ${error.message}`,
+  )
+}

@@ -1,0 +1,178 @@
+/** POST pods/NAME/binding: a scheduler gives a pod its node. */
+
+import { atOnce } from '../../../base/slice.ts'
+import { keyFromText } from '../../../base/keys.ts'
+import { ObjectEncoder } from '../../../codec/served/object-encoder.ts'
+import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
+import { equalBytes } from '../../../codec/text.ts'
+import { badRequest, objectNotFound, plainError } from '../../../kube/status.ts'
+import { bodyFormOf, decodeBuiltIn } from '../decode/body.ts'
+import { completeTree } from '../decode/complete-tree.ts'
+import { metadataOf, metaText, setMeta, textOf } from '../metadata.ts'
+import { conflict } from '../refusals.ts'
+import { parseWriteOptions } from '../write-options.ts'
+import type { WriteKind } from '../write-kind.ts'
+import { admitCreate } from './admission.ts'
+import { checkNamespace } from './checks.ts'
+import { treeOf, type Written, type WriteSession } from './session.ts'
+import type { WriteBody } from './write.ts'
+
+/** The kind of the body of a subresource. */
+export function subresourceKind(
+  session: WriteSession,
+  apiVersion: string,
+  name: string,
+): WriteKind & { readonly type: NonNullable<WriteKind['type']> } {
+  const found = session.kind.schema.findKind(apiVersion, name)
+  if (found === undefined) throw plainError(`no schema of ${apiVersion} ${name}`)
+  const slash = apiVersion.indexOf('/')
+  return {
+    ...session.kind,
+    group: slash < 0 ? '' : apiVersion.slice(0, slash),
+    version: apiVersion.slice(slash + 1),
+    apiVersion,
+    kind: name,
+    type: found.type,
+    definition: undefined,
+  }
+}
+
+/** The body of a subresource that is posted, in the namespace of the request. */
+export function subresourceBody(
+  session: WriteSession,
+  sent: WriteBody,
+  [apiVersion, name]: readonly [apiVersion: string, kind: string],
+): { readonly object: JsonObject; readonly isDryRun: boolean } {
+  const kind = subresourceKind(session, apiVersion, name)
+  const form = bodyFormOf(sent.contentType, kind)
+  const { fieldValidation, isDryRun } = parseWriteOptions(sent.query, 'CreateOptions')
+  const { object, warnings } = atOnce(
+    decodeBuiltIn(kind, { body: sent.body, form, fieldValidation }),
+  )
+  session.warn(warnings)
+  checkNamespace(object, session)
+  return { object, isDryRun }
+}
+
+export async function bind(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const { object: binding, isDryRun } = subresourceBody(session, sent, ['v1', 'Binding'])
+  await admitCreate(session, binding)
+  if (metaText(binding, 'name') !== session.name) {
+    throw badRequest('name in URL does not match name in Binding object')
+  }
+  checkTarget(binding)
+  await copyTopology(session, binding)
+  await assign(session, binding, isDryRun)
+  return { type: 'success', code: 201, hasCode: true, details: undefined }
+}
+
+function checkTarget(binding: JsonObject): void {
+  const target = binding.get('target')
+  const kind = textOf(memberOf(target, 'kind'))
+  if (kind !== '' && kind !== 'Node') {
+    throw plainError(
+      `target.kind: Unsupported value: ${JSON.stringify(kind)}: supported values: "Node", "<empty>"`,
+    )
+  }
+  if (textOf(memberOf(target, 'name')) === '') throw plainError('target.name: Required value')
+}
+
+const topologyLabels = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region']
+
+/** The topology labels of the node become labels of the binding, and so of the pod. */
+async function copyTopology(session: WriteSession, binding: JsonObject): Promise<void> {
+  const { state, store, signal, kind } = session
+  const nodes = state.registry.find('', 'v1', 'nodes')
+  const encoder = nodes === undefined ? undefined : state.encoderOf(nodes)
+  const isOn = kind.schema.has('podTopologyLabels')
+  if (!isOn || nodes?.storage === undefined || !(encoder instanceof ObjectEncoder)) return
+  const node = textOf(memberOf(binding.get('target'), 'name'))
+  const entry = await store.get(keyFromText(`${nodes.storage.prefix}${node}`), signal)
+  if (entry === undefined) return
+  const labels = memberOf(treeOf(encoder, nodes, entry).get('metadata'), 'labels')
+  const known = metadataOf(binding).get('labels')
+  const copied: JsonObject = known instanceof Map ? new Map(known) : new Map()
+  for (const name of topologyLabels) {
+    const value = memberOf(labels, name)
+    if (value !== undefined) copied.set(name, value)
+  }
+  if (copied.size > 0) setMeta(binding, 'labels', copied)
+}
+
+async function assign(
+  session: WriteSession,
+  binding: JsonObject,
+  isDryRun: boolean,
+): Promise<void> {
+  const { store, signal, name, resource } = session
+  const key = session.keyOf(name)
+  let entry = await store.get(key, signal)
+  for (;;) {
+    if (entry === undefined) throw objectNotFound(resource, name)
+    const pod = session.treeOf(entry)
+    checkBinding(session, binding, pod)
+    place(session, binding, pod)
+    const { type } = session.kind
+    const value = await session.bytesOf(type === undefined ? pod : completeTree(pod, type))
+    if (isDryRun || equalBytes(entry.value, 0, entry.valueLength, value)) return
+    const change = { key, expected: entry.modRevision, value, ttlSeconds: 0 }
+    const commit = await store.commit(change, signal)
+    if (commit.type === 'done') return
+    entry = commit.current
+  }
+}
+
+function checkBinding({ name }: WriteSession, binding: JsonObject, pod: JsonObject): void {
+  const uid = metaText(binding, 'uid')
+  const node = textOf(memberOf(pod.get('spec'), 'nodeName'))
+  const refuse = (reason: string): never => {
+    throw conflict({ group: '', resource: 'pods/binding' }, name, reason)
+  }
+  if (uid !== '' && uid !== metaText(pod, 'uid')) {
+    throw conflict(
+      { group: '', resource: 'pods' },
+      name,
+      `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(pod, 'uid')}`,
+    )
+  }
+  if (metaText(pod, 'deletionTimestamp') !== '') {
+    refuse(`pod ${name} is being deleted, cannot be assigned to a host`)
+  }
+  if (node !== '') refuse(`pod ${name} is already assigned to node ${JSON.stringify(node)}`)
+  if (itemsOf(memberOf(pod.get('spec'), 'schedulingGates')).length > 0) {
+    refuse(`pod ${name} has non-empty .spec.schedulingGates`)
+  }
+}
+
+function place(session: WriteSession, binding: JsonObject, pod: JsonObject): void {
+  const spec = pod.get('spec')
+  if (spec instanceof Map) spec.set('nodeName', memberOf(binding.get('target'), 'name') ?? '')
+  for (const name of ['annotations', 'labels']) {
+    const given = metadataOf(binding).get(name)
+    if (!(given instanceof Map) || given.size === 0) continue
+    const known = metadataOf(pod).get(name)
+    metadataOf(pod).set(name, new Map([...(known instanceof Map ? known : []), ...given]))
+  }
+  const known = pod.get('status')
+  const status: JsonObject = known instanceof Map ? known : new Map()
+  pod.set('status', status)
+  status.delete('nominatedNodeName')
+  setCondition(status, 'PodScheduled', session.now)
+}
+
+/** The condition, true from now on; if it was true before, it keeps its time. */
+function setCondition(status: JsonObject, type: string, now: string): void {
+  const conditions = [...itemsOf(status.get('conditions'))]
+  const at = conditions.findIndex(condition => memberOf(condition, 'type') === type)
+  const before = at < 0 ? undefined : conditions[at]
+  const isSame = memberOf(before, 'status') === 'True'
+  const since = isSame ? (memberOf(before, 'lastTransitionTime') ?? now) : now
+  const condition: JsonObject = new Map<string, JsonValue>([
+    ['type', type],
+    ['status', 'True'],
+    ['lastTransitionTime', since],
+  ])
+  if (at < 0) conditions.push(condition)
+  else conditions[at] = condition
+  status.set('conditions', conditions)
+}

@@ -1,0 +1,102 @@
+/** Bodies of custom resources: read into maps, pruned by the schema of their version, defaulted. */
+
+import { appendAll } from '../lists.ts'
+import type { JsonObject, ParsedDocument } from '../../../codec/json/tree.ts'
+import { groupVersionText } from '../../../kube/resources/resource.ts'
+import {
+  type DecodedBody,
+  type DecodeRequest,
+  judged,
+  otherVersion,
+  parseBody,
+  refusal,
+} from '../decode/body.ts'
+import { type Named, namedIn, unnamed } from '../decode/documents.ts'
+import { DecodeError } from '../decode/typed-decoder.ts'
+import { goQuote } from '../../../go/text.ts'
+import { customRulesOf } from '../custom/rules.ts'
+import { writeKindOf } from '../write-kinds.ts'
+import type { WriteKind } from '../write-kind.ts'
+import type { WriteSession } from './session.ts'
+
+/** Decodes an object of a custom kind. */
+export async function decodeCustom(
+  session: WriteSession,
+  request: DecodeRequest,
+): Promise<DecodedBody> {
+  const { kind } = session
+  const { body, form, fieldValidation } = request
+  let document: ParsedDocument
+  let parserErrors: readonly string[]
+  let named: Named
+  try {
+    const parsed = await session.inSlices(parseBody(body, form))
+    document = parsed.document
+    parserErrors = parsed.strictErrors
+    named = namedIn(document)
+  } catch (error) {
+    const isSyntax =
+      error instanceof DecodeError && form === 'json' && !error.message.startsWith('c')
+    throw refusal(kind, undefined, isSyntax ? unnamed(error) : error, body)
+  }
+  const object = document.value instanceof Map ? document.value : new Map()
+  if (named.kind === '') {
+    const text = Buffer.from(body).toString()
+    throw refusal(kind, undefined, new DecodeError(`Object 'Kind' is missing in '${text}'`), body)
+  }
+  const apiVersion = groupVersionText(named.group, named.version)
+  const read = kindIn(session, apiVersion, named)
+  await session.giveWay()
+  const strictErrors = [...parserErrors, ...repeatedMembers(document)]
+  await session.giveWay()
+  if (read !== undefined) {
+    try {
+      appendAll(strictErrors, await session.inSlices(customRulesOf(read).prune(object)))
+    } catch (error) {
+      throw refusal(kind, named, error)
+    }
+  }
+  const warnings = judged(strictErrors, fieldValidation, message =>
+    refusal(kind, named, new DecodeError(message)),
+  )
+  session.warn(warnings)
+  if (apiVersion !== kind.apiVersion) throw otherVersion(apiVersion, kind)
+  await session.giveWay()
+  customRulesOf(kind).applyDefaults(object)
+  return { object, warnings: [] }
+}
+
+/** The kind of that name in a version of the same group. */
+function kindIn(
+  { kind, state, resource }: WriteSession,
+  apiVersion: string,
+  named: Named,
+): WriteKind | undefined {
+  if (named.kind !== kind.kind || named.group !== kind.group) return undefined
+  if (apiVersion === kind.apiVersion) return kind
+  const other = state.registry.find(named.group, named.version, resource.resource)
+  // A version that does not exist has no schema.
+  return other === undefined ? kind : writeKindOf(other, state.registry.schema)
+}
+
+/** Repeated members: a strict decoder of maps reports each. */
+function repeatedMembers({ value, membersOf, hasRepeatedMembers }: ParsedDocument): string[] {
+  if (!hasRepeatedMembers) return []
+  const found = new Set<string>()
+  const walk = (node: unknown, path: string): void => {
+    if (Array.isArray(node)) {
+      for (const [i, item] of node.entries()) walk(item, `${path}[${i}]`)
+      return
+    }
+    if (!(node instanceof Map)) return
+    const seen = new Set<string>()
+    for (const [name, member] of membersOf(node as JsonObject)) {
+      const inner = path === '' ? name : `${path}.${name}`
+      if (seen.has(name)) found.add(`duplicate field ${goQuote(inner)}`)
+      seen.add(name)
+      walk(member, inner)
+    }
+  }
+  walk(value, '')
+  return [...found]
+}

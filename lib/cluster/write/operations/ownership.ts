@@ -1,0 +1,85 @@
+/** Updates the field managers of an object during a write. */
+
+import { atOnce } from '../../../base/slice.ts'
+import { type JsonObject, memberOf } from '../../../codec/json/tree.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { CacheError } from '../../../base/errors.ts'
+import { serverSideApply, updateManagedFields } from '../ownership/managed-fields.ts'
+import type { ConvertedObject, OwnershipContext } from '../ownership/ownership-context.ts'
+import { groupVersionText, type Resource } from '../../../kube/resources/resource.ts'
+import { setMeta, textOf } from '../metadata.ts'
+import { storedBytes } from '../stored-form.ts'
+import { managerOf, type WriteOptions } from '../write-options.ts'
+import { writeKindOf } from '../write-kinds.ts'
+import { entryOf, treeOf, type WriteSession } from './session.ts'
+
+interface Owned {
+  readonly live: JsonObject | undefined
+  readonly object: JsonObject
+  readonly options: WriteOptions
+}
+
+/** The object with its managers noted. */
+export function owned(
+  session: WriteSession,
+  { live, object, options }: Owned,
+): Promise<JsonObject> {
+  const steps = updateManagedFields(contextOf(session, options), live, object)
+  return session.inSlices(steps)
+}
+
+/** What a server-side apply makes of an object. */
+export function applied(
+  session: WriteSession,
+  { live, object, options }: Owned,
+): Promise<JsonObject> {
+  const force = options.force === true
+  const steps = serverSideApply({ ...contextOf(session, options), force }, live, object)
+  return session.inSlices(steps)
+}
+
+function contextOf(session: WriteSession, options: WriteOptions): OwnershipContext {
+  return {
+    kind: session.kind,
+    manager: managerOf(options.fieldManager, session.userAgent),
+    subresource: session.subresource,
+    now: session.now,
+    convert: (object, apiVersion) => convert(session, object, apiVersion),
+  }
+}
+
+/** The object, of whatever version, in another version of its resource, through the bytes that are stored of it. */
+function convert(
+  session: WriteSession,
+  object: JsonObject,
+  apiVersion: string,
+): ConvertedObject | undefined {
+  const { kind, resource, state } = session
+  const { schema } = state.registry
+  const from = textOf(object.get('apiVersion'))
+  if (apiVersion === from && from === kind.apiVersion) return { kind, object }
+  const [source, target] = [versionOf(session, from) ?? resource, versionOf(session, apiVersion)]
+  if (target === undefined) return undefined
+  if (apiVersion === from) return { kind: writeKindOf(target, schema), object }
+  const encoder = state.encoderOf(target)
+  if (encoder instanceof NotExact) return undefined
+  try {
+    const value = atOnce(storedBytes(source, writeKindOf(source, schema), object))
+    const entry = entryOf(session.keyOf('-'), value, 1)
+    const converted = treeOf(encoder, target, entry)
+    setMeta(converted, 'resourceVersion', memberOf(object.get('metadata'), 'resourceVersion'))
+    return { kind: writeKindOf(target, schema), object: converted }
+  } catch (error) {
+    if (error instanceof CacheError) return undefined
+    throw error
+  }
+}
+
+/** The resource in another version; undefined if that version does not exist. */
+function versionOf({ resource, state }: WriteSession, apiVersion: string): Resource | undefined {
+  if (apiVersion === groupVersionText(resource.group, resource.version)) return resource
+  const slash = apiVersion.indexOf('/')
+  const group = slash < 0 ? '' : apiVersion.slice(0, slash)
+  const other = state.registry.find(group, apiVersion.slice(slash + 1), resource.resource)
+  return other?.storage?.prefix === resource.storage?.prefix ? other : undefined
+}

@@ -1,0 +1,206 @@
+/** Reviews: objects that are answered at once and never stored. They ask who the caller is and what somebody may do.
+ *  Writes without an upstream are for servers that authorize nothing, so everything is allowed, and everybody is who
+ *  the server takes the caller for. */
+
+import { type JsonObject, type JsonValue, itemsOf, memberOf } from '../../../codec/json/tree.ts'
+import type { Identity } from '../../../kube/access-review.ts'
+import { badRequest } from '../../../kube/status.ts'
+import {
+  type FieldError,
+  child,
+  forbidden,
+  index,
+  invalid,
+  invalidObject,
+  required,
+} from '../field-errors.ts'
+import { metadataOf, textOf } from '../metadata.ts'
+import { labelValue, qualifiedName } from '../validation/formats.ts'
+import type { WriteSession } from './session.ts'
+
+/** What a review is answered by. */
+type Reviewer = Pick<WriteSession, 'kind' | 'namespace' | 'user' | 'now'>
+
+/** What is answered to a review that has been decoded; undefined if the kind is no review. */
+export function review(session: Reviewer, object: JsonObject): JsonObject | undefined {
+  switch (session.kind.kind) {
+    case 'SelfSubjectAccessReview':
+    case 'SubjectAccessReview':
+    case 'LocalSubjectAccessReview':
+      checkAccessReview(session, object)
+      return withStatus(object, [['allowed', true]])
+    case 'SelfSubjectRulesReview':
+      return rulesReview(object)
+    case 'SelfSubjectReview':
+      return selfReview(session, object)
+    case 'TokenReview':
+      return tokenReview(session, object)
+    default:
+      return undefined
+  }
+}
+
+function checkAccessReview({ kind, namespace }: Reviewer, object: JsonObject): void {
+  const spec = object.get('spec')
+  const isLocal = kind.kind === 'LocalSubjectAccessReview'
+  const errors = specErrors(spec, kind.kind !== 'SelfSubjectAccessReview')
+  const metadata = metadataOf(object)
+  const allowed = isLocal ? ['managedFields', 'namespace'] : ['managedFields']
+  if ([...metadata.keys()].some(name => !allowed.includes(name))) {
+    const detail = isLocal ? 'must be empty except for namespace' : 'must be empty'
+    errors.push(invalid('metadata', metadata, detail))
+  }
+  if (isLocal) errors.push(...localErrors(spec, textOf(metadata.get('namespace'))))
+  // The decoded object has no kind: upstream leaves it out here.
+  if (errors.length > 0) throw invalidObject({ group: kind.group, kind: '' }, '', errors)
+  if (isLocal && namespace !== textOf(metadata.get('namespace'))) {
+    throw badRequest(`spec.resourceAttributes.namespace must match namespace: ${namespace}`)
+  }
+}
+
+function specErrors(spec: JsonValue | undefined, isOfSubject: boolean): FieldError[] {
+  const errors: FieldError[] = []
+  const resource = memberOf(spec, 'resourceAttributes')
+  const other = memberOf(spec, 'nonResourceAttributes')
+  if (resource !== undefined && other !== undefined) {
+    const detail = 'cannot be specified in combination with resourceAttributes'
+    errors.push(invalid('spec.nonResourceAttributes', internalForm(other), detail))
+  }
+  if (resource === undefined && other === undefined) {
+    const detail = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
+    errors.push(invalid('spec.resourceAttributes', null, detail))
+  }
+  const hasSubject =
+    textOf(memberOf(spec, 'user')) !== '' || itemsOf(memberOf(spec, 'groups')).length > 0
+  if (isOfSubject && !hasSubject) {
+    errors.push(invalid('spec.user', '', 'at least one of user or group must be specified'))
+  }
+  errors.push(
+    ...selectorErrors(memberOf(resource, 'fieldSelector'), `${attributes}.fieldSelector`),
+    ...selectorErrors(memberOf(resource, 'labelSelector'), `${attributes}.labelSelector`),
+  )
+  return errors
+}
+
+function localErrors(spec: JsonValue | undefined, namespace: string): FieldError[] {
+  const errors: FieldError[] = []
+  const resource = memberOf(spec, 'resourceAttributes')
+  const other = memberOf(spec, 'nonResourceAttributes')
+  const named = textOf(memberOf(resource, 'namespace'))
+  if (resource !== undefined && named !== namespace) {
+    errors.push(invalid(`${attributes}.namespace`, named, 'must match metadata.namespace'))
+  }
+  if (other !== undefined) {
+    const detail = 'disallowed on this kind of request'
+    errors.push(invalid('spec.nonResourceAttributes', internalForm(other), detail))
+  }
+  return errors
+}
+
+const attributes = 'spec.resourceAttributes'
+
+function selectorErrors(selector: JsonValue | undefined, path: string): FieldError[] {
+  if (selector === undefined) return []
+  const errors: FieldError[] = []
+  const raw = textOf(memberOf(selector, 'rawSelector'))
+  const requirements = itemsOf(memberOf(selector, 'requirements'))
+  if (raw !== '' && requirements.length > 0) {
+    const detail = 'may not specified at the same time as requirements'
+    errors.push(invalid(child(path, 'rawSelector'), raw, detail))
+  }
+  if (raw === '' && requirements.length === 0) {
+    const detail = `when ${path} is specified, requirements or rawSelector is required`
+    errors.push(required(child(path, 'requirements'), detail))
+  }
+  const isOfLabels = path.endsWith('labelSelector')
+  for (const [i, requirement] of requirements.entries()) {
+    const place = index(child(path, 'requirements'), i)
+    const key = textOf(memberOf(requirement, 'key'))
+    if (!isOfLabels && key === '') errors.push(required(`${place}.key`, 'must be specified'))
+    errors.push(...valuesErrors(requirement, place))
+    if (isOfLabels) errors.push(...labelErrors(requirement, place))
+  }
+  return errors
+}
+
+function valuesErrors(requirement: JsonValue, place: string): FieldError[] {
+  const operator = textOf(memberOf(requirement, 'operator'))
+  const values = itemsOf(memberOf(requirement, 'values'))
+  if (['In', 'NotIn'].includes(operator) && values.length === 0) {
+    return [required(`${place}.values`, "must be specified when `operator` is 'In' or 'NotIn'")]
+  }
+  if (['Exists', 'DoesNotExist'].includes(operator) && values.length > 0) {
+    const detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+    return [forbidden(`${place}.values`, detail)]
+  }
+  return []
+}
+
+function labelErrors(requirement: JsonValue, place: string): FieldError[] {
+  const key = textOf(memberOf(requirement, 'key'))
+  return [
+    ...qualifiedName(key).map(problem => invalid(`${place}.key`, key, problem)),
+    ...itemsOf(memberOf(requirement, 'values')).flatMap((value, i) =>
+      labelValue(textOf(value)).map(problem =>
+        invalid(index(`${place}.values`, i), textOf(value), problem),
+      ),
+    ),
+  ]
+}
+
+/** Errors show these attributes with the names of Go's fields. */
+function internalForm(other: JsonValue): JsonObject {
+  return new Map([
+    ['Path', textOf(memberOf(other, 'path'))],
+    ['Verb', textOf(memberOf(other, 'verb'))],
+  ])
+}
+
+function rulesReview(object: JsonObject): JsonObject {
+  if (textOf(memberOf(object.get('spec'), 'namespace')) === '') {
+    throw badRequest('no namespace on request')
+  }
+  const all = (...names: string[]): JsonValue[] => [new Map(names.map(name => [name, ['*']]))]
+  const answer = withStatus(object, [
+    ['resourceRules', all('verbs', 'apiGroups', 'resources')],
+    ['nonResourceRules', all('verbs', 'nonResourceURLs')],
+    ['incomplete', false],
+  ])
+  return answer.set('metadata', new Map()).set('spec', new Map())
+}
+
+function selfReview({ user, now }: Reviewer, object: JsonObject): JsonObject {
+  const answer = withStatus(object, [['userInfo', userInfo(user)]])
+  return answer.set('metadata', new Map([['creationTimestamp', now]]))
+}
+
+function tokenReview({ user }: Reviewer, object: JsonObject): JsonObject {
+  const spec = object.get('spec')
+  if (textOf(memberOf(spec, 'token')) === '') {
+    throw badRequest('token is required for TokenReview in authentication')
+  }
+  const audiences = itemsOf(memberOf(spec, 'audiences'))
+  return withStatus(object, [
+    ['authenticated', true],
+    ['user', userInfo(user)],
+    ['audiences', audiences.length > 0 ? [...audiences] : [defaultAudience]],
+  ])
+}
+
+/** Of a server that is started without --api-audiences. */
+const defaultAudience = 'https://kubernetes.default.svc'
+
+function userInfo({ user, uid, groups, extra }: Identity): JsonObject {
+  const info: JsonObject = new Map()
+  if (user !== '') info.set('username', user)
+  if (uid !== '') info.set('uid', uid)
+  if (groups.length > 0) info.set('groups', [...groups])
+  const extras: JsonObject = new Map()
+  for (const [key, values] of Object.entries(extra)) extras.set(key, [...values])
+  if (extras.size > 0) info.set('extra', extras)
+  return info
+}
+
+function withStatus(object: JsonObject, members: readonly [string, JsonValue][]): JsonObject {
+  return new Map(object).set('status', new Map(members))
+}

@@ -1,0 +1,69 @@
+/** One write, by its verb and subresource. */
+
+import type { Query } from '../../../kube/request/request.ts'
+import type { Verb } from '../../../kube/request/request.ts'
+import { needsUpstream } from '../../../kube/status.ts'
+import { bind } from './binding.ts'
+import { metaText } from '../metadata.ts'
+import { deleteDefinition, isDefinition, settleDefinition, settleOwner } from './definitions.ts'
+import { deleteObject } from './delete-object.ts'
+import { readDeleteOptions } from './delete-options-body.ts'
+import { evict } from './eviction.ts'
+import { patch } from './patch.ts'
+import { patchScale, updateScale } from './scale.ts'
+import type { Written, WriteSession } from './session.ts'
+import { create, update, type WriteBody } from './write.ts'
+
+/** What a client asks for. */
+export interface WriteRequest {
+  readonly verb: Verb
+  readonly query: Query
+  readonly contentType: string | undefined
+  readonly readBody: () => Promise<Uint8Array>
+}
+
+/** Does the write, and what the server's own controllers would do after it; refusals are thrown. */
+export async function runWrite(session: WriteSession, request: WriteRequest): Promise<Written> {
+  const written = await doWrite(session, request)
+  if (request.query.all('dryRun').length > 0) return written
+  if (isDefinition(session)) await settleDefinition(session, nameOf(session, written))
+  else if (request.verb !== 'create') await settleOwner(session)
+  return written
+}
+
+/** Creates name the object in their body. */
+function nameOf(session: WriteSession, written: Written): string {
+  if (session.name !== '' || written.type !== 'object') return session.name
+  return metaText(session.treeOf(written.entry), 'name')
+}
+
+async function doWrite(session: WriteSession, request: WriteRequest): Promise<Written> {
+  const { verb, query, contentType, readBody } = request
+  const { resource, subresource } = session
+  const sent = async (): Promise<WriteBody> => ({ query, contentType, body: await readBody() })
+  if (subresource === 'binding') return bind(session, await sent())
+  if (subresource === 'eviction') return evict(session, await sent())
+  if (subresource === 'scale' && verb === 'update') return updateScale(session, await sent())
+  if (subresource === 'scale' && verb === 'patch') return patchScale(session, await sent())
+  switch (verb) {
+    case 'create':
+      return create(session, await sent())
+    case 'update':
+      return update(session, await sent())
+    case 'patch':
+      return patch(session, await sent())
+    case 'delete': {
+      const options = readDeleteOptions(session, await sent())
+      return isDefinition(session)
+        ? deleteDefinition(session, options)
+        : deleteObject(session, options)
+    }
+    case '':
+    case 'deletecollection':
+    case 'get':
+    case 'list':
+    case 'proxy':
+    case 'watch':
+      throw needsUpstream(resource, verb)
+  }
+}

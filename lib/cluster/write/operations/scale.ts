@@ -1,0 +1,176 @@
+/** Writes of the subresource `scale`: a Scale is made of the object, changed like any object, and its number goes back. */
+
+import { atOnce } from '../../../base/slice.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { scaleJson, scaleOf as scaleOfObject } from '../../../codec/served/scale.ts'
+import {
+  copyTree,
+  JsonNumber,
+  type JsonObject,
+  memberAt,
+  memberOf,
+  parseTree,
+} from '../../../codec/json/tree.ts'
+import { groupVersionText } from '../../../kube/resources/resource.ts'
+import { badRequest, notExactly } from '../../../kube/status.ts'
+import { bodyFormOf, decodeBuiltIn } from '../decode/body.ts'
+import { typedText } from '../decode/complete-tree.ts'
+import { invalidObject } from '../field-errors.ts'
+import { metadataOf, metaText, number, numberOf, setMeta } from '../metadata.ts'
+import {
+  parentManagedFields,
+  type ReplicasPaths,
+  scaleManagedFields,
+} from '../ownership/scale-managers.ts'
+import { conflict } from '../refusals.ts'
+import { dnsSubdomain } from '../validation/formats.ts'
+import { checkObjectMeta } from '../validation/object-meta.ts'
+import { Place } from '../validation/place.ts'
+import { parseWriteOptions } from '../write-options.ts'
+import { subresourceKind } from './binding.ts'
+import { checkName, checkNamespace } from './checks.ts'
+import { owned } from './ownership.ts'
+import { patchMaker } from './patch.ts'
+import type { Written, WriteSession } from './session.ts'
+import { updateObject } from './store-object.ts'
+import type { WriteBody } from './write.ts'
+
+/** Makes the new Scale of the present one. */
+type MakeScale = (scale: JsonObject) => Promise<JsonObject>
+
+/** PUT of a Scale. */
+export async function updateScale(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const scaling = session.as(subresourceKind(session, 'autoscaling/v1', 'Scale'))
+  const kind = subresourceKind(session, 'autoscaling/v1', 'Scale')
+  const options = parseWriteOptions(sent.query, 'UpdateOptions')
+  const form = bodyFormOf(sent.contentType, kind)
+  const { fieldValidation, isDryRun } = options
+  const decoded = atOnce(decodeBuiltIn(kind, { body: sent.body, form, fieldValidation }))
+  session.warn(decoded.warnings)
+  checkNamespace(decoded.object, session)
+  checkName(decoded.object, session)
+  const make: MakeScale = async live =>
+    owned(scaling, { live, object: copyTree(decoded.object) as JsonObject, options })
+  return store(session, make, isDryRun)
+}
+
+/** PATCH of a Scale. */
+export async function patchScale(session: WriteSession, sent: WriteBody): Promise<Written> {
+  const scaling = session.as(subresourceKind(session, 'autoscaling/v1', 'Scale'))
+  const { make, options } = patchMaker(scaling, sent)
+  const changed: MakeScale = async live => {
+    const scale = await make(live)
+    checkNamespace(scale, session)
+    checkName(scale, session)
+    return scale
+  }
+  const written = await store(session, changed, options.isDryRun)
+  session.warn(scaling.warnings)
+  return written
+}
+
+async function store(session: WriteSession, make: MakeScale, isDryRun: boolean): Promise<Written> {
+  const parent = session.to(session.resource, session.name)
+  const written = await updateObject(parent, {
+    uid: '',
+    mayCreate: false,
+    isDryRun,
+    make: async live => scaled(session, live ?? new Map(), make),
+  })
+  session.warn(parent.warnings)
+  return written.type === 'object' ? { ...written, type: 'scale' } : written
+}
+
+/** The marker of a Scale whose object has no number of replicas. */
+const noReplicas = -2_147_483_648
+
+async function scaled(
+  session: WriteSession,
+  live: JsonObject,
+  make: MakeScale,
+): Promise<JsonObject> {
+  const { resource, kind, name } = session
+  const path = pathIn(resource.subresources.find(known => known.name === 'scale')?.scale)
+  const paths = pathsOf(session)
+  const object = copyTree(live) as JsonObject
+  if (valueAt(object, path) === undefined) setAt(object, path, noReplicas)
+  const before = scaleOf(session, object)
+  const { managedFields } = Object.fromEntries(metadataOf(live))
+  setMeta(before, 'managedFields', scaleManagedFields(managedFields, paths))
+  const scale = await make(before)
+  checkScale(scale)
+  const uid = metaText(scale, 'uid')
+  if (uid !== '' && uid !== metaText(live, 'uid')) {
+    const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${metaText(live, 'uid')}`
+    throw conflict({ group: kind.group, resource: `${kind.resource}/scale` }, name, reason)
+  }
+  const replicas = numberOf(memberOf(scale.get('spec'), 'replicas')) ?? 0
+  if (replicas === noReplicas) {
+    throw badRequest(`the spec replicas field ".${path.join('.')}" cannot be empty`)
+  }
+  setAt(object, path, replicas)
+  const version = metaText(scale, 'resourceVersion')
+  if (version !== '' || kind.definition === undefined) {
+    setMeta(object, 'resourceVersion', version === '' ? undefined : version)
+  }
+  const after = metadataOf(scale).get('managedFields')
+  const { apiVersion } = kind
+  setMeta(object, 'managedFields', parentManagedFields(managedFields, after, { paths, apiVersion }))
+  return object
+}
+
+function scaleOf({ resource }: WriteSession, object: JsonObject): JsonObject {
+  const { scale } = resource.subresources.find(({ name }) => name === 'scale') ?? {}
+  const made = scaleOfObject(Buffer.from(typedText(object)), scale)
+  if (made instanceof NotExact) throw notExactly(resource, made)
+  const bytes = Buffer.from(scaleJson(made))
+  return parseTree(bytes, 0, bytes.length) as JsonObject
+}
+
+function checkScale(scale: JsonObject): void {
+  const place = new Place(scale, '', [])
+  checkObjectMeta(place.in('metadata'), { isNamespaced: true, name: dnsSubdomain })
+  const replicas = place.in('spec').in('replicas')
+  if (replicas.number < 0 && replicas.number !== noReplicas) {
+    replicas.invalid('must be greater than or equal to 0')
+  }
+  if (place.errors.length > 0) {
+    throw invalidObject(
+      { group: 'autoscaling', kind: 'Scale' },
+      metaText(scale, 'name'),
+      place.errors,
+    )
+  }
+}
+
+function pathIn(scale: { readonly specReplicas: string } | undefined): readonly string[] {
+  return (scale?.specReplicas ?? '.spec.replicas').split('.').slice(1)
+}
+
+/** Where each version of the resource has its number. */
+function pathsOf({ state, resource }: WriteSession): ReplicasPaths {
+  const paths = new Map<string, readonly string[] | undefined>()
+  for (const other of state.registry.resources) {
+    if (other.group !== resource.group || other.resource !== resource.resource) continue
+    const scale = other.subresources.find(({ name }) => name === 'scale')
+    const apiVersion = groupVersionText(other.group, other.version)
+    paths.set(apiVersion, scale === undefined ? undefined : pathIn(scale.scale))
+  }
+  return paths
+}
+
+function valueAt(object: JsonObject, path: readonly string[]): JsonNumber | undefined {
+  const value = memberAt(object, path)
+  return value instanceof JsonNumber ? value : undefined
+}
+
+function setAt(object: JsonObject, path: readonly string[], replicas: number): void {
+  let inner = object
+  for (const name of path.slice(0, -1)) {
+    const known = inner.get(name)
+    const next: JsonObject = known instanceof Map ? known : new Map()
+    inner.set(name, next)
+    inner = next
+  }
+  inner.set(path.at(-1) ?? '', number(replicas))
+}

@@ -1,0 +1,225 @@
+/** One write: what is written, by whom, and the services that it needs. */
+
+import type { Clock } from '../../../base/clock.ts'
+import { type Key, keyFromText } from '../../../base/keys.ts'
+import type { Revision } from '../../../base/revision.ts'
+import { atOnce, Slice, type Steps } from '../../../base/slice.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { ByteWriter } from '../../../codec/output/byte-writer.ts'
+import type { ObjectEncoder, Shown } from '../../../codec/served/object-encoder.ts'
+import { type JsonObject, parseInSteps } from '../../../codec/json/tree.ts'
+import { textFromMilliseconds } from '../../../go/time.ts'
+import { KeyValue, noLease } from '../../../store/event.ts'
+import type { Identity } from '../../../kube/access-review.ts'
+import type { ApiState } from '../../../kube/api-state.ts'
+import type { Resource } from '../../../kube/resources/resource.ts'
+import { badRequest, notExactly } from '../../../kube/status.ts'
+import { invalidPathName } from '../../../kube/request/request.ts'
+import { goQuote } from '../../../go/text.ts'
+import type { ServiceAllocator } from '../strategies/row.ts'
+import type { GeneratedValues } from '../generated-values.ts'
+import { storedBytes } from '../stored-form.ts'
+import { writeKindOf } from '../write-kinds.ts'
+import type { WriteKind } from '../write-kind.ts'
+import type { WriteStore } from '../../../store/write-store.ts'
+
+export type WriteClock = Pick<Clock, 'wallMs' | 'monotonicMs' | 'yield'>
+
+/** What all writes share. */
+export interface WriteServices extends GeneratedValues {
+  readonly store: WriteStore
+  readonly clock: WriteClock
+}
+
+export interface SessionOptions {
+  readonly state: ApiState
+  readonly resource: Resource
+  readonly namespace: string
+  /** Empty for creates and for collections. */
+  readonly name: string
+  readonly subresource: string
+  readonly userAgent: string
+  readonly user: Identity
+  readonly signal: AbortSignal
+  /** What is written, if it is not an object of the resource itself: a Scale. */
+  readonly kind?: WriteKind | undefined
+}
+
+export class WriteSession implements SessionOptions {
+  readonly state: ApiState
+  readonly resource: Resource
+  readonly namespace: string
+  readonly name: string
+  readonly subresource: string
+  readonly userAgent: string
+  readonly user: Identity
+  readonly signal: AbortSignal
+  readonly kind: WriteKind
+  readonly services: WriteServices
+  /** Texts for Warning headers, each once. */
+  readonly warnings: Set<string> = new Set()
+  readonly #options: SessionOptions
+  readonly #slice: Slice
+  #encoder: ObjectEncoder | undefined
+
+  constructor(options: SessionOptions, services: WriteServices) {
+    this.#options = options
+    this.state = options.state
+    this.resource = options.resource
+    this.namespace = options.namespace
+    this.name = options.name
+    this.subresource = options.subresource
+    this.userAgent = options.userAgent
+    this.user = options.user
+    this.signal = options.signal
+    this.services = services
+    this.#slice = new Slice(services.clock)
+    this.kind = options.kind ?? writeKindOf(options.resource, options.state.registry.schema)
+  }
+
+  /** A write of another object of the resource by the same request. */
+  of(namespace: string, name: string): WriteSession {
+    return new WriteSession({ ...this.#options, namespace, name }, this.services)
+  }
+
+  /** The same write, of an object of another kind. */
+  as(kind: WriteKind): WriteSession {
+    return new WriteSession({ ...this.#options, kind }, this.services)
+  }
+
+  /** A write of another object by the same request, in the same namespace. */
+  to(resource: Resource, name: string): WriteSession {
+    return new WriteSession({ ...this.#options, resource, name, subresource: '' }, this.services)
+  }
+
+  get store(): WriteStore {
+    return this.services.store
+  }
+
+  get allocator(): ServiceAllocator {
+    return this.services.allocator
+  }
+
+  get encoder(): ObjectEncoder {
+    if (this.#encoder === undefined) {
+      const encoder = this.state.encoderOf(this.resource)
+      if (encoder instanceof NotExact) throw notExactly(this.resource, encoder)
+      this.#encoder = encoder
+    }
+    return this.#encoder
+  }
+
+  /** The present time: RFC 3339, whole seconds. */
+  get now(): string {
+    return textFromMilliseconds(this.services.clock.wallMs())
+  }
+
+  /** Between two steps: lets other work run first if the last ones have taken long, as those of an object of a megabyte do. Nothing that was
+   *  read is older for it than it may be anyway: whoever has written meanwhile is noticed when the object is stored. */
+  async giveWay(): Promise<void> {
+    if (this.#slice.isOver) await this.#slice.next()
+  }
+
+  /** Takes all steps, and gives way in between. */
+  inSlices<Result>(steps: Steps<Result>): Promise<Result> {
+    return this.#slice.take(steps)
+  }
+
+  warn(texts: Iterable<string>): void {
+    for (const text of texts) this.warnings.add(text)
+  }
+
+  /** The key of an object; refuses names that cannot be in one. */
+  keyOf(name: string): Key {
+    const { storage, isNamespaced } = this.resource
+    const problem = invalidPathName(name)
+    if (problem !== undefined) {
+      throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problem}`)
+    }
+    const place = isNamespaced ? `${this.namespace}/` : ''
+    return keyFromText(`${storage?.prefix ?? ''}${place}${name}`)
+  }
+
+  /** The object as it is served in the version of the request. */
+  treeOf(entry: KeyValue): JsonObject {
+    return treeOf(this.encoder, this.resource, entry)
+  }
+
+  /** The same of one that may be large. */
+  readTree(entry: KeyValue): Promise<JsonObject> {
+    return this.inSlices(treeInSteps(this.encoder, this.resource, entry))
+  }
+
+  /** The bytes that are stored of an object. */
+  bytesOf(object: JsonObject): Promise<Uint8Array> {
+    return this.inSlices(storedBytes(this.resource, this.kind, object))
+  }
+}
+
+/** A stored object as a tree, as an encoder serves it. */
+export function treeOf(encoder: ObjectEncoder, resource: Resource, entry: KeyValue): JsonObject {
+  return atOnce(treeInSteps(encoder, resource, entry))
+}
+
+function* treeInSteps(
+  encoder: ObjectEncoder,
+  resource: Resource,
+  entry: KeyValue,
+): Steps<JsonObject> {
+  scratch.clear()
+  const options = { shown: plain, revision: entry.modRevision, place: 'alone' } as const
+  const problem = encoder.append(scratch, entry, options)
+  if (problem !== undefined) throw notExactly(resource, problem)
+  // The scratch may be written to during the steps.
+  const text = scratch.copy()
+  yield
+  const tree = yield* parseInSteps(text, 0, text.length)
+  if (!(tree instanceof Map)) throw notExactly(resource, new NotExact('value is not an object'))
+  return tree
+}
+
+const scratch = new ByteWriter()
+const plain: Shown = {
+  encoding: 'json',
+  rendering: 'object',
+  renderingVersion: 'v1',
+  includeObject: 'Metadata',
+  now: 0,
+}
+
+/** An entry after a write, or as it would be after a dry run. */
+export function entryOf(key: Key, value: Uint8Array, revision: number): KeyValue {
+  return new KeyValue(
+    key,
+    { bytes: value, start: 0, end: value.length },
+    {
+      createRevision: revision as Revision,
+      modRevision: revision as Revision,
+      version: 1,
+      lease: noLease,
+    },
+  )
+}
+
+/** What a write answers. */
+export type Written =
+  | { readonly type: 'object'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
+  /** The Scale of an object. */
+  | { readonly type: 'scale'; readonly code: 200 | 201 | 202; readonly entry: KeyValue }
+  /** `Success`, with details about the object. */
+  | {
+      readonly type: 'success'
+      readonly code: 200 | 201 | 202
+      /** The body has the code, too, where upstream fills it in. */
+      readonly hasCode: boolean
+      readonly details: SuccessDetails | undefined
+    }
+  /** An object that is stored nowhere, as a review is. */
+  | { readonly type: 'tree'; readonly code: 200 | 201; readonly object: JsonObject }
+
+export interface SuccessDetails {
+  readonly name: string
+  readonly group: string
+  readonly kind: string
+  readonly uid: string
+}

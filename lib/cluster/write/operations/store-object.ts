@@ -1,0 +1,252 @@
+/** Creating and updating: the steps of kube-apiserver's generic registry, in its order, ended by one transaction that compares the
+ *  revision. When the object has changed meanwhile, the update begins again with the new object. */
+
+import { textFromKey } from '../../../base/keys.ts'
+import type { KeyValue } from '../../../store/event.ts'
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import { goParseUint } from '../../../go/text.ts'
+import type { CacheError } from '../../../base/errors.ts'
+import { equalBytes } from '../../../codec/text.ts'
+import { objectNotFound, plainError } from '../../../kube/status.ts'
+import { completeTree } from '../decode/complete-tree.ts'
+import { invalid, invalidObject } from '../field-errors.ts'
+import {
+  finalizersOf,
+  generationOf,
+  metadataOf,
+  metaText,
+  numberOf,
+  setGeneration,
+  setMeta,
+} from '../metadata.ts'
+import { alreadyExists, conflict, modifiedReason } from '../refusals.ts'
+import { type Strategy, strategyOf } from '../strategies/strategy.ts'
+import { checkNamespace } from './checks.ts'
+import { removeStored } from './remove.ts'
+import { validateCreate, validateUpdate } from './validation.ts'
+import { withoutNewTimestamps } from '../ownership/managed-fields.ts'
+import { entryOf, type Written, type WriteSession } from './session.ts'
+
+/** Generated names that are taken are made anew so often. */
+const generatedNamesMax = 8
+
+/** Stores a new object, which has been decoded and admitted. */
+export async function createObject(
+  session: WriteSession,
+  object: JsonObject,
+  isDryRun: boolean,
+): Promise<Written> {
+  const isGenerated = metaText(object, 'name') === '' && metaText(object, 'generateName') !== ''
+  for (let attempt = 1; ; attempt++) {
+    const copy = copyObject(object)
+    const prepared = await prepareNew(session, copy)
+    const { key } = prepared
+    const current = isDryRun ? await session.store.get(key, session.signal) : undefined
+    if (current === undefined) {
+      if (isDryRun) return { type: 'object', code: 201, entry: entryOf(key, prepared.value, 0) }
+      if (metaText(copy, 'resourceVersion') !== '' && metaText(copy, 'resourceVersion') !== '0') {
+        throw plainError('resourceVersion should not be set on objects to be created')
+      }
+      const change = { key, expected: 0, value: prepared.value, ttlSeconds: ttlOf(session) }
+      const commit = await session.store.commit(change, session.signal)
+      if (commit.type === 'done') {
+        return { type: 'object', code: 201, entry: entryOf(key, prepared.value, commit.revision) }
+      }
+      if (isGenerated && attempt < generatedNamesMax) continue
+      throw takenName(session, prepared.name, commit.current)
+    }
+    throw takenName(session, prepared.name, current)
+  }
+}
+
+function takenName(session: WriteSession, name: string, current: KeyValue | undefined): CacheError {
+  const isBeingDeleted =
+    current !== undefined && metaText(session.treeOf(current), 'deletionTimestamp') !== ''
+  return alreadyExists(session.resource, name, isBeingDeleted)
+}
+
+/** Events are kept for an hour. */
+function ttlOf({ kind }: WriteSession): number {
+  return kind.resource === 'events' ? 3600 : 0
+}
+
+interface Prepared {
+  readonly key: ReturnType<WriteSession['keyOf']>
+  readonly name: string
+  readonly value: Uint8Array
+}
+
+/** Fills in and checks what a new object needs, in place. */
+async function prepareNew(session: WriteSession, object: JsonObject): Promise<Prepared> {
+  await session.giveWay()
+  setMeta(object, 'creationTimestamp', session.now)
+  setMeta(object, 'uid', session.services.uid())
+  const prefix = metaText(object, 'generateName')
+  if (metaText(object, 'name') === '' && prefix !== '') {
+    setMeta(object, 'name', prefix.slice(0, 58) + session.services.nameSuffix())
+  }
+  checkNamespace(object, session)
+  strategyOf(session.kind, '').onCreate(object, session)
+  const complete = completed(session, object)
+  await session.giveWay()
+  await validateCreate(session, complete)
+  await session.giveWay()
+  const name = metaText(complete, 'name')
+  return { key: session.keyOf(name), name, value: await session.bytesOf(complete) }
+}
+
+/** The object in the order of its type. */
+function completed({ kind }: WriteSession, object: JsonObject): JsonObject {
+  return kind.type === undefined ? object : completeTree(object, kind.type)
+}
+
+function copyObject(object: JsonObject): JsonObject {
+  const copy: JsonObject = new Map(object)
+  copy.set('metadata', new Map(metadataOf(object)))
+  return copy
+}
+
+/** Makes the new object out of the present one. */
+export type MakeUpdated = (live: JsonObject | undefined) => Promise<JsonObject>
+
+export interface UpdateRequest {
+  readonly make: MakeUpdated
+  /** The uid that the object must have; empty for any. */
+  readonly uid: string
+  /** Create it if it is not there, whatever the resource says. */
+  readonly mayCreate: boolean
+  readonly isDryRun: boolean
+}
+
+/** Changes an object. */
+export async function updateObject(
+  session: WriteSession,
+  request: UpdateRequest,
+): Promise<Written> {
+  const { store, signal, name } = session
+  const strategy = strategyOf(session.kind, session.subresource)
+  const key = session.keyOf(name)
+  let entry = await store.get(key, signal)
+  for (;;) {
+    const mayCreate = request.mayCreate || strategy.createsOnUpdate === true
+    if (entry === undefined && !mayCreate) throw objectNotFound(session.resource, name)
+    const live = entry === undefined ? undefined : await session.readTree(entry)
+    checkUid(session, request.uid, live)
+    const object = await request.make(live)
+    if (entry === undefined || live === undefined) {
+      return createObject(session, object, request.isDryRun)
+    }
+    const change = await prepareChange(session, { object, live, strategy })
+    if (change === 'delete') {
+      const shown = entryOf(key, await session.bytesOf(object), entry.modRevision)
+      if (!request.isDryRun) await removeStored(session, entry)
+      return { type: 'object', code: 200, entry: shown }
+    }
+    if (equalBytes(entry.value, 0, entry.valueLength, change)) {
+      return { type: 'object', code: 200, entry }
+    }
+    if (request.isDryRun) {
+      return { type: 'object', code: 200, entry: entryOf(key, change, entry.modRevision) }
+    }
+    const commit = await store.commit(
+      { key, expected: entry.modRevision, value: change, ttlSeconds: ttlOf(session) },
+      signal,
+    )
+    if (commit.type === 'done') {
+      return { type: 'object', code: 200, entry: entryOf(key, change, commit.revision) }
+    }
+    entry = commit.current
+  }
+}
+
+function checkUid(session: WriteSession, uid: string, live: JsonObject | undefined): void {
+  const known = live === undefined ? '' : metaText(live, 'uid')
+  if (uid === '' || uid === known) return
+  const key = textFromKey(session.keyOf(session.name))
+  const reason = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${known}`
+  throw conflict(
+    session.resource,
+    session.name,
+    `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${reason}`,
+  )
+}
+
+interface Change {
+  readonly object: JsonObject
+  readonly live: JsonObject
+  readonly strategy: Strategy
+}
+
+/** The bytes of the changed object, or `delete` if nothing holds it any more. Changes `object`. */
+async function prepareChange(
+  session: WriteSession,
+  { object, live, strategy }: Change,
+): Promise<Uint8Array | 'delete'> {
+  await session.giveWay()
+  checkVersion(session, { object, live, strategy })
+  checkNamespace(object, session)
+  setGeneration(object, generationOf(live))
+  strategy.onUpdate(object, live, session)
+  keepSystemFields(object, live)
+  const complete = completed(session, object)
+  await session.giveWay()
+  await validateUpdate(session, complete, live)
+  await session.giveWay()
+  const final = withoutNewTimestamps(live, complete)
+  await session.giveWay()
+  if (isToBeDeleted(session, final, live)) {
+    // It may be the same map.
+    const members = [...final]
+    object.clear()
+    for (const [name, value] of members) object.set(name, value)
+    return 'delete'
+  }
+  return await session.bytesOf(final)
+}
+
+/** The object has the present resourceVersion, or none where that is allowed. */
+function checkVersion({ resource, name }: WriteSession, { object, live, strategy }: Change): void {
+  const text = metaText(object, 'resourceVersion')
+  const { value, error } = text === '' ? { value: 0n, error: undefined } : goParseUint(text)
+  if (error !== undefined) throw plainError(error)
+  const current = metaText(live, 'resourceVersion')
+  if (Number(value) === 0) {
+    if (strategy.needsVersion !== true) {
+      setMeta(object, 'resourceVersion', current)
+      return
+    }
+    const { group, resource: kind } = resource
+    throw invalidObject({ group, kind }, name, [
+      invalid('metadata.resourceVersion', 0, 'must be specified for an update'),
+    ])
+  }
+  if (String(value) !== current) throw conflict(resource, name, modifiedReason)
+}
+
+/** What no update changes. */
+function keepSystemFields(object: JsonObject, live: JsonObject): void {
+  const metadata = metadataOf(object)
+  const known = metadataOf(live)
+  if (metaText(object, 'uid') === '') setMeta(object, 'uid', known.get('uid'))
+  if (metaText(live, 'creationTimestamp') !== '') {
+    setMeta(object, 'creationTimestamp', known.get('creationTimestamp'))
+  }
+  if (metaText(live, 'deletionTimestamp') !== '') {
+    setMeta(object, 'deletionTimestamp', known.get('deletionTimestamp'))
+  }
+  const grace = known.get('deletionGracePeriodSeconds')
+  if (grace !== undefined && (metadata.get('deletionGracePeriodSeconds') ?? null) === null) {
+    setMeta(object, 'deletionGracePeriodSeconds', grace)
+  }
+}
+
+/** An object that is being deleted goes when its last finalizer does. */
+function isToBeDeleted({ kind }: WriteSession, object: JsonObject, live: JsonObject): boolean {
+  if (finalizersOf(object).length > 0 || metaText(live, 'deletionTimestamp') === '') return false
+  const grace = numberOf(metadataOf(live).get('deletionGracePeriodSeconds')) ?? 0
+  if (grace !== 0) return false
+  if (kind.group !== '' || kind.resource !== 'namespaces') return true
+  const spec = object.get('spec')
+  const finalizers = spec instanceof Map ? spec.get('finalizers') : undefined
+  return !Array.isArray(finalizers) || finalizers.length === 0
+}

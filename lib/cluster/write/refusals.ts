@@ -1,0 +1,64 @@
+/** The refusals of writes, in the words of kube-apiserver. */
+
+import { goQuote } from '../../go/text.ts'
+import {
+  type GroupResource,
+  resourceText,
+  type StatusCause,
+  StatusError,
+} from '../../kube/status.ts'
+
+/** The object changed meanwhile, or its state does not allow the write: 409. */
+export function conflict(of: GroupResource, name: string, reason: string): StatusError {
+  return new StatusError('conflict', {
+    code: 409,
+    message: `Operation cannot be fulfilled on ${resourceText(of)} ${goQuote(name)}: ${reason}`,
+    reason: 'Conflict',
+    details: { name, group: of.group, kind: of.resource },
+  })
+}
+
+/** The object is not the one that the client has read. */
+export const modifiedReason =
+  'the object has been modified; please apply your changes to the latest version and try again'
+
+export function alreadyExists(
+  of: GroupResource,
+  name: string,
+  isBeingDeleted = false,
+): StatusError {
+  const message = `${resourceText(of)} ${goQuote(name)} already exists`
+  return new StatusError('conflict', {
+    code: 409,
+    message: isBeingDeleted ? `object is being deleted: ${message}` : message,
+    reason: 'AlreadyExists',
+    details: { name, group: of.group, kind: of.resource },
+  })
+}
+
+/** An admission plugin refuses the write: 403. */
+export function forbiddenWrite(
+  of: GroupResource,
+  name: string,
+  reason: string,
+  causes?: readonly StatusCause[],
+): StatusError {
+  return new StatusError('unauthorized', {
+    code: 403,
+    message: `${resourceText(of)}${name === '' ? '' : ` ${goQuote(name)}`} is forbidden: ${reason}`,
+    reason: 'Forbidden',
+    details: { name, group: of.group, kind: of.resource, causes },
+    isByAdmission: true,
+  })
+}
+
+/** Characters of all errors of an object together: an error may show a whole list, and each item of the list may have such an error. */
+export const errorsMaxLength: number = 8 * 1024 * 1024
+
+export function tooLarge(message: string): StatusError {
+  return new StatusError('invalid_request', {
+    code: 413,
+    message: `Request entity too large: ${message}`,
+    reason: 'RequestEntityTooLarge',
+  })
+}

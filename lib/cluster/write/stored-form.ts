@@ -1,0 +1,68 @@
+/** Objects in the form in which kube-apiserver stores them: protobuf of the storage version for built-in kinds, JSON for custom ones, for
+ *  definitions and for APIServices. The same object has the same bytes. */
+
+import type { Steps } from '../../base/slice.ts'
+import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { appendProtobuf } from '../../codec/transcode/transcode.ts'
+import { downgradeDefinition } from '../../codec/served/convert/downgrade-definition.ts'
+import { normaliseStored, storageVersionOf } from '../../codec/served/stored/normalise.ts'
+import { isSameUnderOtherName } from '../../codec/served/stored/older-versions.ts'
+import { type JsonObject, textInSteps } from '../../codec/json/tree.ts'
+import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
+import { notExactly } from '../../kube/status.ts'
+import { completeTree, typedText, typedTextInSteps } from './decode/complete-tree.ts'
+import type { WriteKind } from './write-kind.ts'
+
+/** The bytes to store. The object has no resourceVersion in etcd. */
+export function* storedBytes(
+  resource: Resource,
+  kind: WriteKind,
+  object: JsonObject,
+): Steps<Uint8Array> {
+  const bare: JsonObject = new Map(object)
+  const metadata = object.get('metadata')
+  if (metadata instanceof Map) {
+    const stored: JsonObject = new Map(metadata)
+    stored.delete('resourceVersion')
+    stored.delete('selfLink')
+    bare.set('metadata', stored)
+  }
+  return kind.type === undefined
+    ? yield* customBytes(resource, bare)
+    : yield* builtInBytes(resource, kind, bare)
+}
+
+function* customBytes({ storage }: Resource, object: JsonObject): Steps<Uint8Array> {
+  if (storage !== undefined) {
+    object.set('apiVersion', groupVersionText(storage.group, storage.version))
+  }
+  return Buffer.from(`${yield* textInSteps(object)}\n`)
+}
+
+function* builtInBytes(resource: Resource, kind: WriteKind, object: JsonObject): Steps<Uint8Array> {
+  const { schema, apiVersion } = kind
+  if (kind.kind === 'CustomResourceDefinition') {
+    const type = schema.messageType('apiextensions/v1beta1.CustomResourceDefinition')
+    return Buffer.from(`${typedText(completeTree(downgradeDefinition(object), type))}\n`)
+  }
+  if (resource.storage?.encoding === 'json') return Buffer.from(`${typedText(object)}\n`)
+  const to = storageVersionOf({ schema, apiVersion, kind: kind.kind }) ?? apiVersion
+  const isSame =
+    to === apiVersion || isSameUnderOtherName(schema, kind.kind, { from: apiVersion, to })
+  if (isSame) object.set('apiVersion', to)
+  const text = Buffer.from(yield* typedTextInSteps(object))
+  yield
+  const value = { bytes: text, start: 0, end: text.length }
+  if (!isSame) {
+    const normal = normaliseStored(value, { schema, apiVersion, kind: kind.kind })
+    if (normal instanceof NotExact) throw notExactly(resource, normal)
+    return normal.bytes.slice(normal.start, normal.end)
+  }
+  scratch.clear()
+  const problem = appendProtobuf(scratch, value, schema)
+  if (problem !== undefined) throw notExactly(resource, problem)
+  return scratch.copy()
+}
+
+const scratch = new ByteWriter()

@@ -1,0 +1,50 @@
+/** How the writes of a resource differ from the default. */
+
+import type { JsonObject } from '../../../codec/json/tree.ts'
+import type { Identity } from '../../../kube/access-review.ts'
+
+/** What strategies need of the request. */
+export interface StrategyContext {
+  /** RFC 3339, whole seconds. */
+  readonly now: string
+  /** Who writes. */
+  readonly user: Identity
+  readonly allocator: ServiceAllocator
+}
+
+/** Gives out what no other Service has. */
+export interface ServiceAllocator {
+  /** An address in the range of the cluster's services. */
+  address(): string
+  /** A port of nodes. */
+  port(): number
+}
+
+/** Who may delete the dependents of a deleted object, unless the request says so. */
+export type Collection = 'unsupported' | 'orphan' | 'background'
+
+export type PrepareCreate = (object: JsonObject, context: StrategyContext) => void
+export type PrepareUpdate = (object: JsonObject, old: JsonObject, context: StrategyContext) => void
+
+/** How a resource differs from the default: nothing is reset, and no generation is counted. */
+export interface StrategyRow {
+  /** It has a status: dropped when it is created, kept when it is updated, written through a subresource. */
+  readonly hasStatus?: boolean
+  /** A create keeps the status. */
+  readonly keepsStatus?: boolean
+  /** Created with generation 1; a change of one of these members makes it the next. Other changes than of metadata: `*`. */
+  readonly counted?: readonly string[]
+  /** An update of the status leaves all metadata alone, but for managedFields. */
+  readonly keepsMetadata?: boolean
+  readonly createsOnUpdate?: boolean
+  /** An update must say which version of the object it is of. */
+  readonly needsVersion?: boolean
+  /** A delete answers with the object, and not with a Status. */
+  readonly returnsDeleted?: boolean
+  readonly collection?: Collection
+  readonly prepareCreate?: PrepareCreate
+  /** Before it is seen whether a counted member has changed. */
+  readonly prepareUpdate?: PrepareUpdate
+  /** What an update through a subresource does; `status` is what it does beside keeping the spec. */
+  readonly subresources?: Readonly<Record<string, PrepareUpdate>>
+}

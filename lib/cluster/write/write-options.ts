@@ -1,0 +1,177 @@
+/** The parameters of writes: CreateOptions, UpdateOptions and PatchOptions from the query, DeleteOptions from the body or the query. Each
+ *  mistake gets upstream's Status. */
+
+import { goParseInt } from '../../go/text.ts'
+import { JsonNumber, type JsonObject, memberOf } from '../../codec/json/tree.ts'
+import { badRequest } from '../../kube/status.ts'
+import type { Query } from '../../kube/request/request.ts'
+import {
+  type FieldError,
+  forbidden,
+  invalid,
+  invalidObject,
+  notSupported,
+  required,
+  tooLong,
+} from './field-errors.ts'
+
+/** How unknown and repeated members are treated. */
+export type FieldValidation = 'Strict' | 'Warn' | 'Ignore'
+
+export interface WriteOptions {
+  /** A dry run: everything but the write itself. */
+  readonly isDryRun: boolean
+  /** Empty: the name of the client's program is used. */
+  readonly fieldManager: string
+  readonly fieldValidation: FieldValidation
+  /** Of server-side apply: take fields from other managers. */
+  readonly force: boolean | undefined
+}
+
+export type WriteOptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
+
+/** Reads and checks the options of a write that is not a delete. `isApply`: the body is an apply configuration. */
+export function parseWriteOptions(
+  query: Query,
+  kind: WriteOptionsKind,
+  isApply = false,
+): WriteOptions {
+  const dryRun = query.all('dryRun')
+  const fieldManager = query.text('fieldManager')
+  const fieldValidation = query.text('fieldValidation')
+  const force = kind === 'PatchOptions' ? query.optionalFlag('force') : undefined
+  const errors: FieldError[] = []
+  if (kind === 'PatchOptions') {
+    if (isApply && fieldManager === '') {
+      errors.push(required('fieldManager', 'is required for apply patch'))
+    }
+    if (!isApply && force !== undefined) {
+      errors.push(forbidden('force', 'may not be specified for non-apply patch'))
+    }
+  }
+  errors.push(...managerErrors(fieldManager), ...dryRunErrors(dryRun))
+  if (!fieldValidations.includes(fieldValidation)) {
+    errors.push(notSupported('fieldValidation', fieldValidation, fieldValidations))
+  }
+  if (errors.length > 0) throw invalidObject({ group: 'meta.k8s.io', kind }, '', errors)
+  return {
+    isDryRun: dryRun.length > 0,
+    fieldManager,
+    fieldValidation: fieldValidation === '' ? 'Warn' : (fieldValidation as FieldValidation),
+    force,
+  }
+}
+
+const fieldValidations = ['', 'Ignore', 'Strict', 'Warn']
+const managerMaxBytes = 128
+
+function managerErrors(manager: string): FieldError[] {
+  const errors: FieldError[] = []
+  if (Buffer.byteLength(manager) > managerMaxBytes) {
+    errors.push(tooLong('fieldManager', managerMaxBytes))
+  }
+  let at = 0
+  for (const char of manager) {
+    if (!printable.test(char)) {
+      const code = (char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+      errors.push(
+        invalid('fieldManager', manager, `invalid character U+${code} (at position ${at})`),
+      )
+    }
+    at += Buffer.byteLength(char)
+  }
+  return errors
+}
+
+/** unicode.IsPrint */
+const printable = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+
+function dryRunErrors(dryRun: readonly string[]): FieldError[] {
+  if (dryRun.every(value => value === 'All')) return []
+  return [notSupported('dryRun', [...dryRun], ['All'])]
+}
+
+/** The manager of the fields that a request writes: the parameter, or the name of the client's program. */
+export function managerOf(fieldManager: string, userAgent: string): string {
+  if (fieldManager !== '') return fieldManager
+  let name = ''
+  for (const char of userAgent.split('/')[0] ?? '') {
+    if (!printable.test(char)) continue
+    if (Buffer.byteLength(name) + Buffer.byteLength(char) > managerMaxBytes) break
+    name += char
+  }
+  return name
+}
+
+export type PropagationPolicy = 'Foreground' | 'Background' | 'Orphan'
+
+export interface DeleteOptions {
+  readonly isDryRun: boolean
+  readonly gracePeriodSeconds: number | undefined
+  readonly propagationPolicy: PropagationPolicy | undefined
+  readonly orphanDependents: boolean | undefined
+  readonly uid: string | undefined
+  readonly resourceVersion: string | undefined
+}
+
+/** The options of a delete without a body. */
+export function deleteOptionsFromQuery(query: Query): DeleteOptions {
+  const grace = query.first('gracePeriodSeconds')
+  const parsed = grace === undefined ? undefined : goParseInt(grace)
+  if (parsed?.error !== undefined) throw badRequest(parsed.error)
+  const policy = query.first('propagationPolicy')
+  return checked({
+    dryRun: query.all('dryRun'),
+    gracePeriodSeconds: parsed === undefined ? undefined : Number(parsed.value),
+    propagationPolicy: policy,
+    orphanDependents: query.optionalFlag('orphanDependents'),
+    uid: undefined,
+    resourceVersion: undefined,
+  })
+}
+
+/** The options in the body of a delete, which has been decoded as `DeleteOptions`. */
+export function deleteOptionsFromTree(tree: JsonObject): DeleteOptions {
+  const grace = tree.get('gracePeriodSeconds')
+  const preconditions = tree.get('preconditions')
+  const dryRun = tree.get('dryRun')
+  const text = (value: unknown): string | undefined =>
+    typeof value === 'string' ? value : undefined
+  const orphan = tree.get('orphanDependents')
+  return checked({
+    dryRun: Array.isArray(dryRun) ? dryRun.map(value => text(value) ?? '') : [],
+    gracePeriodSeconds: grace instanceof JsonNumber ? Number(grace.text) : undefined,
+    propagationPolicy: text(tree.get('propagationPolicy')),
+    orphanDependents: typeof orphan === 'boolean' ? orphan : undefined,
+    uid: text(memberOf(preconditions, 'uid')),
+    resourceVersion: text(memberOf(preconditions, 'resourceVersion')),
+  })
+}
+
+type UncheckedDeleteOptions = Omit<DeleteOptions, 'isDryRun' | 'propagationPolicy'> & {
+  readonly dryRun: readonly string[]
+  readonly propagationPolicy: string | undefined
+}
+
+const policies = ['Foreground', 'Background', 'Orphan']
+
+function checked({ dryRun, propagationPolicy, ...rest }: UncheckedDeleteOptions): DeleteOptions {
+  const errors: FieldError[] = []
+  const path = 'propagationPolicy'
+  if (propagationPolicy !== undefined && rest.orphanDependents !== undefined) {
+    const rule = 'orphanDependents and deletionPropagation cannot be both set'
+    errors.push(invalid(path, propagationPolicy, rule))
+  }
+  if (propagationPolicy !== undefined && !policies.includes(propagationPolicy)) {
+    errors.push(notSupported(path, propagationPolicy, [...policies, 'nil']))
+  }
+  errors.push(...dryRunErrors(dryRun))
+  if (errors.length > 0) {
+    throw invalidObject({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors)
+  }
+  return {
+    ...rest,
+    isDryRun: dryRun.length > 0,
+    propagationPolicy: propagationPolicy as PropagationPolicy | undefined,
+  }
+}

@@ -1,0 +1,60 @@
+/** A process that serves etcd's own API and nothing else (`--listen none`), with health and metrics on the admin listener. */
+
+import { sleep } from '../base/clock.ts'
+import { schemaOf } from '../codec/schema/schema.ts'
+import type { Listen } from '../http/server/server.ts'
+import { Metrics } from '../ops/metrics.ts'
+import { faultLogger } from '../ops/fault-logger.ts'
+import { systemClock } from '../ops/system.ts'
+import { type EtcdDoorOptions, startEtcdDoor } from '../door/etcd-door.ts'
+import { ServiceHealth } from '../upkeep/service-health.ts'
+import { listenForAdmin } from './service-parts.ts'
+
+export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
+  /** Where health and metrics are; nowhere if it is left out. */
+  readonly adminListen: Listen | undefined
+  /** How long it still serves after it was asked to stop. */
+  readonly stopDelayMs: number
+}
+
+export interface EtcdService {
+  stop(): Promise<void>
+}
+
+/** How long calls under way may take to finish when the process is asked to stop. */
+const drainMaxMs = 10_000
+
+/** Starts it. Fails with `invalid_request` for what cannot be listened on. */
+export async function startEtcdService(options: EtcdServiceOptions): Promise<EtcdService> {
+  const { logger, adminListen, stopDelayMs } = options
+  const metrics = new Metrics()
+  metrics.watchProcess()
+  const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
+  const { mirrors, followers } = door
+  const health = new ServiceHealth(mirrors)
+  followers.add(health)
+  metrics.watchWaitingReads(() => mirrors.waitingReads)
+  metrics.watchKeyspaces(() => mirrors.statuses())
+  const admin = await listenForAdmin(
+    { adminListen, schema: schemaOf() },
+    { health, metrics, upstreamSide: undefined, onFault: faultLogger(metrics.access, logger) },
+  )?.catch(async (error: unknown) => {
+    await door.stop(0)
+    throw error
+  })
+  if (admin !== undefined) logger.info('serving health and metrics', { port: admin.port })
+  door.start()
+  void health.ready.then(() => {
+    const statuses = mirrors.statuses()
+    const keys = statuses.reduce((sum, { entries }) => sum + entries, 0)
+    logger.info('ready', { keys, revision: Math.min(...statuses.map(({ revision }) => revision)) })
+  })
+  return {
+    async stop() {
+      health.stop()
+      if (stopDelayMs > 0) await sleep(systemClock, stopDelayMs)
+      await door.stop(drainMaxMs)
+      admin?.close()
+    },
+  }
+}

@@ -1,0 +1,149 @@
+/** Watch streams at etcd, each with one watcher, for what the mirror does not have. */
+
+import type { CancelTimer, Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { EtcdError, failureByText } from '../../etcd/proto/failures.ts'
+import {
+  type WatchCreateMessage,
+  watchRequestCodec,
+  watchResponseCodec,
+} from '../../etcd/proto/watch-messages.ts'
+import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../../etcd/watch/watch-source.ts'
+import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
+import type { EtcdSessions } from '../pass/etcd-sessions.ts'
+import { type EtcdStream, openEtcdStream } from '../pass/etcd-stream.ts'
+import type { Said } from './said.ts'
+
+const path = '/etcdserverpb.Watch/Watch'
+const progressRequest = framed(
+  watchRequestCodec.encode({ request: { type: 'progress', value: {} } }),
+)
+
+export interface EtcdWatchesOptions {
+  readonly sessions: EtcdSessions
+  readonly said: Said
+  readonly clock: Clock
+}
+
+export class EtcdWatches implements Elsewhere {
+  readonly #sessions: EtcdSessions
+  readonly #said: Said
+  readonly #clock: Clock
+  readonly #requiresLeader: boolean
+
+  constructor({ sessions, said, clock }: EtcdWatchesOptions, requiresLeader: boolean) {
+    this.#sessions = sessions
+    this.#said = said
+    this.#clock = clock
+    this.#requiresLeader = requiresLeader
+  }
+
+  open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch {
+    const create = watchRequestCodec.encode({ request: { type: 'create', value: request } })
+    const headers = this.#requiresLeader ? { hasleader: 'true' } : {}
+    const opening = openEtcdStream(this.#sessions, path, headers)
+    return new EtcdWatch(opening, framed(create), { sink, said: this.#said, clock: this.#clock })
+  }
+}
+
+interface Ends {
+  readonly sink: ElsewhereSink
+  readonly said: Said
+  readonly clock: Clock
+}
+
+/** etcd drops a request for progress while the watcher has not caught up, which it does in rounds of this length. */
+const askEvery = { firstMs: 100, maxMs: 1000 }
+
+class EtcdWatch implements ElsewhereWatch {
+  readonly #ends: Ends
+  readonly #reader = new MessageReader(Infinity)
+  #stream: EtcdStream | undefined
+  #cancelTimer: CancelTimer | undefined
+  #isPaused = false
+  #isOver = false
+
+  constructor(opening: Promise<EtcdStream>, create: Buffer, ends: Ends) {
+    this.#ends = ends
+    opening.then(
+      stream => this.#begin(stream, create),
+      (error: unknown) => this.#end(CacheError.from(error, 'source_failed')),
+    )
+  }
+
+  /** Asks until it is told. */
+  askProgress(): void {
+    this.#cancelTimer?.()
+    this.#askAgain(askEvery.firstMs)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#stream?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#stream?.resume()
+  }
+
+  close(): void {
+    this.#isOver = true
+    this.#cancelTimer?.()
+    this.#stream?.cancel()
+  }
+
+  #askAgain(delayMs: number): void {
+    this.#stream?.write(progressRequest)
+    this.#cancelTimer = this.#ends.clock.setTimer(delayMs, () => {
+      this.#askAgain(Math.min(2 * delayMs, askEvery.maxMs))
+    })
+  }
+
+  #begin(stream: EtcdStream, create: Buffer): void {
+    if (this.#isOver) {
+      stream.cancel()
+      return
+    }
+    this.#stream = stream
+    stream.onData(chunk => this.#take(chunk))
+    stream.onEnd(({ details }) => this.#end(failureOf(details)))
+    stream.write(create)
+    if (this.#isPaused) stream.pause()
+  }
+
+  #take(chunk: Buffer): void {
+    const { sink, said } = this.#ends
+    this.#reader.push(chunk)
+    for (let next = this.#reader.next(); next !== undefined; next = this.#reader.next()) {
+      if (this.#isOver || typeof next === 'number') return
+      let response
+      try {
+        response = watchResponseCodec.decode(next.bytes)
+      } catch (error) {
+        this.#end(CacheError.from(error, 'source_failed'))
+        return
+      }
+      said.told(response.header?.revision ?? 0)
+      if (response.events.length === 0 && !response.created) this.#cancelTimer?.()
+      sink.received(response)
+    }
+  }
+
+  #end(failure: CacheError): void {
+    if (this.#isOver) return
+    this.close()
+    this.#ends.sink.failed(failure)
+  }
+}
+
+/** etcd's own failure where it has a name, for the client to see as it is. */
+function failureOf(details: string): CacheError {
+  const reason = failureByText(details)
+  if (reason !== undefined) return new EtcdError(reason)
+  return new CacheError('source_failed', `the watch at etcd has ended: ${details}`)
+}
+
+function framed(message: Buffer): Buffer {
+  return Buffer.concat([messagePrefix(message.length), message])
+}

@@ -1,0 +1,83 @@
+/** A part of the mirror as watch streams see it. */
+
+import type { Clock } from '../../base/clock.ts'
+import { revision, type Revision } from '../../base/revision.ts'
+import type { Batch } from '../../store/event.ts'
+import type { WatchSource } from '../../etcd/watch/watch-source.ts'
+import type { MirroredPart } from './mirrored.ts'
+import type { Said } from './said.ts'
+
+/** Clients of kube-apiserver's kind ask for progress ten times a second while somebody waits for it. */
+const refreshEveryMs = 100
+
+export class PartSource implements WatchSource {
+  readonly part: MirroredPart
+  readonly #said: Said
+  readonly #clock: Clock
+  #seen: Revision
+  #refreshedAtMs = -Infinity
+
+  constructor(part: MirroredPart, said: Said, clock: Clock) {
+    this.part = part
+    this.#said = said
+    this.#clock = clock
+    this.#seen = part.proven
+  }
+
+  get revision(): Revision {
+    return this.part.proven
+  }
+
+  get newest(): Revision {
+    return revision(Math.max(this.part.proven, this.#said.revision))
+  }
+
+  get compactRevision(): number {
+    return this.#said.compactRevision
+  }
+
+  get oldestBatch(): number {
+    return this.part.store.oldest + 1
+  }
+
+  get isServed(): boolean {
+    return this.part.isServed
+  }
+
+  get isProgressSound(): boolean {
+    return this.part.isProgressSound
+  }
+
+  /** Nothing may have happened since a client listed, and nothing may happen for long: it is told so. */
+  get syncedStart(): number {
+    return this.part.proven + 1
+  }
+
+  batches(from: Revision): Iterable<Batch> {
+    const { store } = this.part
+    const batches = store.since(revision(Math.max(from - 1, store.oldest)))
+    return batches === 'expired' ? [] : batches
+  }
+
+  refresh(): void {
+    const nowMs = this.#clock.monotonicMs()
+    if (nowMs - this.#refreshedAtMs < refreshEveryMs) return
+    this.#refreshedAtMs = nowMs
+    this.part.refresh()
+  }
+
+  /** Watchers in sync have seen what has been proven. */
+  noteSeen(): void {
+    this.#seen = this.part.proven
+  }
+
+  /** The contents were replaced. What was seen of an old epoch, which the part's progress may still be of, is far ahead of this one. */
+  beginAnew(): void {
+    this.#seen = this.part.store.revision
+  }
+
+  /** Up to where watchers in sync had seen everything when the history began anew. */
+  get seen(): Revision {
+    return this.#seen
+  }
+}

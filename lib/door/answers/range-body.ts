@@ -1,0 +1,90 @@
+/** Sends the response of a range: its length first, then the entries as they are written, as fast as the client reads. Only a few hundred
+ *  kilobytes of a response are in memory at once, and other work gets its turn in between. */
+
+import type { Clock } from '../../base/clock.ts'
+import { Slice } from '../../base/slice.ts'
+import type { KeyValue } from '../../store/event.ts'
+import { EntryPieces, entryLength } from '../../etcd/proto/entry-bytes.ts'
+import { type HeaderMessage, rangeResponseCodec } from '../../etcd/proto/kv-messages.ts'
+import type { GrpcCall } from '../listen/grpc-call.ts'
+import { messagePrefix } from '../listen/message-reader.ts'
+
+export interface RangeBody {
+  readonly header: HeaderMessage
+  /** The entries; walked twice, with the same result. */
+  readonly entries: () => Iterable<KeyValue>
+  readonly withValues: boolean
+  readonly more: boolean
+  readonly count: number
+}
+
+/** The clock is read once for this many entries. */
+const clockCheckEntries = 128
+
+/** So much is written before it is sent. */
+const sendBytes = 256 * 1024
+
+/** gRPC has four bytes for the length; clients in Go take no more than this. */
+const messageMaxBytes = 2 ** 31 - 1
+
+/** Sends the response and ends the call. False, with nothing sent, if it does not fit into a message. */
+export async function sendRange(call: GrpcCall, body: RangeBody, clock: Clock): Promise<boolean> {
+  const head = rangeResponseCodec.encode({ ...noEntries, header: body.header })
+  const tail = rangeResponseCodec.encode({ ...noEntries, more: body.more, count: body.count })
+  const slice = new Slice(clock)
+  const length = head.length + tail.length + (await lengthOf(call, body, slice))
+  if (length > messageMaxBytes) return false
+  const pieces = new EntryPieces(body.withValues)
+  if (!write(call, [messagePrefix(length), head])) await drained(call)
+  let walked = 0
+  for (const entry of body.entries()) {
+    pieces.add(entry)
+    if (pieces.bytes >= sendBytes && !write(call, pieces.take())) await drained(call)
+    walked++
+    if (walked % clockCheckEntries !== 0 || !slice.isOver) continue
+    await slice.next()
+    if (call.isOver) return true
+  }
+  write(call, [...pieces.take(), tail])
+  call.finish()
+  return true
+}
+
+const noEntries = { header: undefined, entries: [], more: false, count: 0 }
+
+async function lengthOf(call: GrpcCall, body: RangeBody, slice: Slice): Promise<number> {
+  let length = 0
+  let walked = 0
+  for (const entry of body.entries()) {
+    length += entryLength(entry, body.withValues)
+    walked++
+    if (walked % clockCheckEntries !== 0 || !slice.isOver) continue
+    await slice.next()
+    if (call.isOver) return length
+  }
+  return length
+}
+
+function write(call: GrpcCall, pieces: readonly Buffer[]): boolean {
+  let mayGoOn = true
+  const { stream } = call
+  stream.cork()
+  for (const piece of pieces) mayGoOn = call.write(piece)
+  stream.uncork()
+  return mayGoOn
+}
+
+/** Resolves when the client has read, or is gone. */
+function drained(call: GrpcCall): Promise<void> {
+  if (call.isOver) return Promise.resolve()
+  return new Promise(resolve => {
+    const { stream } = call
+    const done = (): void => {
+      stream.off('drain', done)
+      stream.off('close', done)
+      resolve()
+    }
+    stream.on('drain', done)
+    stream.on('close', done)
+  })
+}

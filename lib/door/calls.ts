@@ -1,0 +1,281 @@
+/** Decides for each call of a door who answers it: the mirror, or etcd. */
+
+import type { Clock } from '../base/clock.ts'
+import { CacheError } from '../base/errors.ts'
+import type { Random } from '../base/random.ts'
+import { WireReader } from '../wire/reader.ts'
+import { compactionCodec } from '../etcd/proto/kv-messages.ts'
+import { EtcdError, grpcStatus } from '../etcd/proto/failures.ts'
+import type { EtcdSessions } from './pass/etcd-sessions.ts'
+import type { GrpcCall } from './listen/grpc-call.ts'
+import { type Message, messagePrefix } from './listen/message-reader.ts'
+import type { MirroredEtcd } from './answers/mirrored.ts'
+import { passCall, type PassObserver } from './pass/pass-call.ts'
+import { hasOnlyFields } from './answers/known-fields.ts'
+import { createTurns } from './answers/turns.ts'
+import { EtcdWatches } from './answers/etcd-watches.ts'
+import { WatchAnswers } from './answers/watch-answers.ts'
+import { RangeAnswers } from './answers/range-answers.ts'
+import { Said } from './answers/said.ts'
+import { statusOf } from './statuses.ts'
+import { Access, type AccessRules, uncheckable } from './access/access.ts'
+import type { Rights } from './access/rights.ts'
+import type { WatchCreateMessage } from '../etcd/proto/watch-messages.ts'
+import { WatchCall } from './watch-call.ts'
+import { Users } from './pass/users.ts'
+
+export interface CallsOptions {
+  readonly sessions: EtcdSessions
+  readonly mirrored?: MirroredEtcd | undefined
+  readonly clock: Clock
+  readonly random: Random
+  /** What each name may do; everybody may do everything if it is left out. */
+  readonly rules?: AccessRules | undefined
+  readonly onFault: (error: unknown) => void
+}
+
+const watchPath = '/etcdserverpb.Watch/Watch'
+const rangePath = '/etcdserverpb.KV/Range'
+const compactPath = '/etcdserverpb.KV/Compact'
+const usersPaths = new Set(['/etcdserverpb.Auth/AuthEnable', '/etcdserverpb.Auth/AuthDisable'])
+
+/** Answers a call; or says that it must pass, perhaps with an observer of etcd's answer. */
+type Answer = (bytes: Buffer) => Promise<'answered' | PassObserver | undefined>
+
+export class Calls {
+  readonly #options: CallsOptions
+  readonly #said = new Said()
+  readonly #users: Users
+  readonly #access: Access
+  readonly #ranges: RangeAnswers | undefined
+  readonly #watches: WatchAnswers | undefined
+
+  constructor(options: CallsOptions) {
+    const { sessions, mirrored, clock } = options
+    this.#options = options
+    this.#users = new Users(sessions, clock)
+    this.#access = new Access(options.rules, sessions)
+    this.#ranges = mirrored && new RangeAnswers(mirrored, this.#said, clock)
+    const scheduler = createTurns(clock)
+    // First: what is said to others must not be of the old epoch.
+    mirrored?.follow(this.#said)
+    const said = this.#said
+    const elsewhere = (requiresLeader: boolean): EtcdWatches =>
+      new EtcdWatches({ sessions, said, clock }, requiresLeader)
+    this.#watches =
+      mirrored && new WatchAnswers({ ...options, etcd: mirrored, elsewhere, said, scheduler })
+  }
+
+  start(): void {
+    if (this.#options.mirrored !== undefined) this.#users.ask()
+  }
+
+  stop(): void {
+    this.#users.stop()
+    this.#watches?.stop()
+  }
+
+  /** Answers a call, or passes it. */
+  take(call: GrpcCall): void {
+    try {
+      const rights = this.#access.rightsOf(call)
+      if (rights === undefined) this.#take(call)
+      else this.#takeLimited(call, rights)
+    } catch (error) {
+      if (error instanceof CacheError) call.finish(statusOf(error))
+      else this.#endByFault(call, error)
+    }
+  }
+
+  #take(call: GrpcCall): void {
+    const watches = this.#watches
+    const answer = this.#answerOf(call)
+    if (usersPaths.has(call.path)) this.#passChangeOfUsers(call)
+    else if (answer !== undefined) this.#withRequest(call, answer)
+    else if (call.path !== watchPath || watches === undefined || !this.#mayAnswer(call)) {
+      this.#pass(call)
+    } else this.#takeWatch(call, watches)
+  }
+
+  /** Answers or passes a call of a name with limited rights. */
+  #takeLimited(call: GrpcCall, rights: Rights): void {
+    const watches = this.#watches
+    if (this.#access.isOpen(call.path)) {
+      this.#pass(call)
+    } else if (call.path === watchPath) {
+      // Its requests are read here only where the stream is served here.
+      if (watches === undefined || !this.#mayAnswer(call)) throw cannotServe()
+      this.#takeWatch(call, watches, rights)
+    } else {
+      const check = this.#access.checkOf(call.path)
+      this.#withChecked(call, bytes => check(rights, bytes))
+    }
+  }
+
+  /** Who answers a call of one message, if it is not etcd alone. */
+  #answerOf(call: GrpcCall): Answer | undefined {
+    const ranges = this.#ranges
+    if (ranges === undefined) return undefined
+    if (call.path === compactPath) return bytes => this.#notedCompaction(bytes)
+    if (call.path !== rangePath || !this.#mayAnswer(call)) return undefined
+    // There may be users by the time that the request has come.
+    return async bytes => (this.#users.areNone ? ranges.answer(call, bytes) : undefined)
+  }
+
+  /** Where etcd has users, it decides; and a client with a token wants to be known by it. */
+  #mayAnswer(call: GrpcCall): boolean {
+    const hasToken = call.metadata('token') ?? call.metadata('authorization')
+    return this.#users.areNone && hasToken === undefined
+  }
+
+  /** Serves a watch stream, unless its first request has something that we do not know. */
+  #takeWatch(call: GrpcCall, watches: WatchAnswers, rights?: Rights): void {
+    let served: WatchCall | undefined
+    const mayWatch = rights && ((request: WatchCreateMessage) => rights.mayRange(request))
+    call.read({
+      message: message => {
+        const isKnown = !message.isCompressed && isKnownRequest(message.bytes)
+        const { areNone } = this.#users
+        if (served === undefined && rights === undefined && !(isKnown && areNone)) {
+          this.#pass(call, Buffer.concat([asSent(message), call.detach()]))
+        } else if (!areNone) {
+          // What is watched on this stream already etcd would go on with too; what is new it would check.
+          call.finish(statusOf(usersHaveCome()))
+        } else if (!isKnown) {
+          call.finish(statusOf(uncheckable()))
+        } else {
+          call.source = 'mirror'
+          served ??= new WatchCall(call, (connection, options) =>
+            watches.open(connection, { ...options, mayWatch }),
+          )
+          served.take(message)
+        }
+      },
+      ended: () => {
+        if (served === undefined) call.finish()
+      },
+    })
+  }
+
+  /** Reads the request, and passes the call unless `answer` answers it. */
+  #withRequest(call: GrpcCall, answer: Answer): void {
+    call.read({
+      message: message => {
+        const rest = call.detach()
+        const bytes = Buffer.concat([asSent(message), rest])
+        if (message.isCompressed) this.#pass(call, bytes)
+        else void this.#answerOrPass(call, bytes, () => answer(message.bytes))
+      },
+      ended: () => this.#pass(call),
+      tooLarge: () => this.#pass(call),
+    })
+  }
+
+  /** Reads the request of a limited name; the call goes on with what the check has made of it. */
+  #withChecked(call: GrpcCall, check: (bytes: Buffer) => Promise<Buffer> | Buffer): void {
+    call.read({
+      message: message => {
+        call.detach()
+        const answer = this.#answerOf(call)
+        void (async () => {
+          try {
+            if (message.isCompressed) throw uncheckable()
+            const bytes = await check(message.bytes)
+            const outcome = await answer?.(bytes)
+            if (outcome === 'answered') return
+            this.#pass(call, Buffer.concat([messagePrefix(bytes.length), bytes]), outcome)
+          } catch (error) {
+            if (error instanceof CacheError) call.finish(statusOf(error))
+            else this.#endByFault(call, error)
+          }
+        })()
+      },
+      ended: () => call.finish(statusOf(uncheckable())),
+    })
+  }
+
+  async #answerOrPass(
+    call: GrpcCall,
+    bytes: Buffer,
+    answer: () => ReturnType<Answer>,
+  ): Promise<void> {
+    try {
+      const outcome = await answer()
+      if (outcome !== 'answered') this.#pass(call, bytes, outcome)
+    } catch (error) {
+      if (!(error instanceof CacheError)) {
+        this.#endByFault(call, error)
+      } else if (error.code === 'invalid_request' && !(error instanceof EtcdError)) {
+        // What we cannot read, etcd refuses in words of its own.
+        this.#pass(call, bytes)
+      } else {
+        call.source = 'mirror'
+        call.finish(statusOf(error))
+      }
+    }
+  }
+
+  #pass(call: GrpcCall, bytes?: Buffer, observer?: PassObserver): void {
+    const { sessions } = this.#options
+    passCall(sessions, call, bytes, {
+      answered: start => this.#said.passed(start),
+      ...observer,
+    })
+  }
+
+  async #notedCompaction(bytes: Buffer): Promise<PassObserver> {
+    const { revision } = compactionCodec.decode(bytes)
+    return {
+      finished: code => {
+        if (code === 0 && Number.isSafeInteger(revision)) this.#said.compacted(revision)
+      },
+    }
+  }
+
+  #passChangeOfUsers(call: GrpcCall): void {
+    this.#users.changing()
+    call.onClose(() => this.#users.ask())
+    this.#pass(call)
+  }
+
+  #endByFault(call: GrpcCall, error: unknown): void {
+    this.#options.onFault(error)
+    call.finish({ code: grpcStatus.internal, details: 'watchglass: internal error' })
+  }
+}
+
+/** etcd has users, or has not said yet whether it has: watches are between it and the client then. */
+function cannotServe(): CacheError {
+  const details = 'watchglass: watches of limited certificates are served where etcd has no users'
+  return new CacheError('not_ready', details)
+}
+
+/** The stream was opened before: another one passes to etcd, which asks who it is. */
+function usersHaveCome(): CacheError {
+  return new CacheError('not_ready', 'watchglass: etcd has users now, or may have: watch again')
+}
+
+/** True if a watch request has only fields that we know. */
+function isKnownRequest(bytes: Buffer): boolean {
+  if (!hasOnlyFields(bytes, lastRequestField)) return false
+  const reader = new WireReader()
+  reader.reset(bytes, 0, bytes.length)
+  while (reader.nextField()) {
+    if (!reader.readWindow()) return false
+    const inner = bytes.subarray(reader.start, reader.at)
+    if (reader.field === createField && !hasOnlyFields(inner, lastCreateField)) return false
+  }
+  return !reader.isMalformed
+}
+
+/** The fields of a watch request: create, cancel, progress. */
+const createField = 1
+const lastRequestField = 3
+const lastCreateField = 8
+
+/** A message as it came, with its prefix. */
+function asSent({ isCompressed, bytes }: Message): Buffer {
+  const prefix = messagePrefix(bytes.length)
+  if (isCompressed) prefix[0] = 1
+  return Buffer.concat([prefix, bytes])
+}

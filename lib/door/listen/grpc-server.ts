@@ -1,0 +1,178 @@
+/** A listener for gRPC: HTTP/2, plain or TLS. Both doors of etcd's API stand behind it: that of the embedded engine and that of a mirror.
+ *  It bounds what a connection may hold, ends connections that ping too often, as etcd does, and stops without cutting off answers. */
+
+import * as http2 from 'node:http2'
+import type { Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import { IdleTimer } from '../../base/timers.ts'
+import { GrpcCall } from './grpc-call.ts'
+import { PingStrikes } from './ping-strikes.ts'
+
+export interface GrpcServerOptions {
+  /** Such as `127.0.0.1:2379`; port 0 lets the system choose one. */
+  readonly listen: string
+  /** The certificate and key; with a `ca`, clients must have a certificate of it. Plain if it is left out. */
+  readonly tls?: SecureContextOptions | undefined
+  /** Answers a call. */
+  readonly handle: (call: GrpcCall) => void
+  readonly clock: Clock
+}
+
+/** etcd sets no bound. A client of etcd has a stream for each set of metadata, so that this is far above what any needs. */
+const streamsMax = 1000
+
+/** Each connection costs memory, whoever opens it. */
+const connectionsMax = 10_000
+
+/** TCP probes a client that has sent nothing for so long: it may have vanished without a word. */
+const probeAfterMs = 30_000
+
+/** A connection that has no stream for so long is closed. Clients connect again when they need to. */
+const idleMaxMs = 10 * 60_000
+
+/** What a client may send before we have read it: a request of the largest size. */
+const windowBytes = 2 * 1024 * 1024
+
+const options: http2.ServerOptions = {
+  // Node counts what is queued against this, in megabytes: a response may be large and its client slow.
+  maxSessionMemory: 1024,
+  settings: {
+    maxConcurrentStreams: streamsMax,
+    maxHeaderListSize: 64 * 1024,
+    initialWindowSize: windowBytes,
+    enablePush: false,
+  },
+}
+
+export class GrpcServer {
+  readonly #server: http2.Http2Server | http2.Http2SecureServer
+  readonly #sessions = new Set<http2.ServerHttp2Session>()
+  readonly #options: GrpcServerOptions
+  readonly #host: string
+  #calls = 0
+
+  private constructor(given: GrpcServerOptions, host: string) {
+    this.#options = given
+    this.#host = host
+    const { tls } = given
+    this.#server =
+      tls === undefined
+        ? http2.createServer(options)
+        : http2.createSecureServer({
+            ...options,
+            ...tls,
+            requestCert: tls.ca !== undefined,
+            rejectUnauthorized: tls.ca !== undefined,
+          })
+    this.#server.maxConnections = connectionsMax
+    this.#server.on('session', session => this.#accept(session))
+    this.#server.on('connection', (socket: Socket) => socket.setKeepAlive(true, probeAfterMs))
+    // A connection that fails is its client's matter.
+    this.#server.on('sessionError', () => undefined)
+    this.#server.on('tlsClientError', () => undefined)
+  }
+
+  /** Listens. Fails with `invalid_request` when it cannot. */
+  static async listen(given: GrpcServerOptions): Promise<GrpcServer> {
+    const { host, port } = addressFrom(given.listen)
+    const server = new GrpcServer(given, host)
+    await new Promise<void>((resolve, reject) => {
+      server.#server.once('error', error => reject(cannotListen(given.listen, error)))
+      server.#server.listen({ host: host.replace(/^\[|\]$/g, ''), port }, resolve)
+    })
+    return server
+  }
+
+  /** Where it listens, with the port that it got. */
+  get address(): string {
+    const address = this.#server.address()
+    const port = typeof address === 'object' && address !== null ? address.port : 0
+    return `${this.#host}:${port}`
+  }
+
+  /** Calls under way. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  /** Uses another certificate from the next connection on. */
+  renewTls(tls: SecureContextOptions): void {
+    if ('setSecureContext' in this.#server) this.#server.setSecureContext(tls)
+  }
+
+  /** Takes no more calls: clients are told to go elsewhere, and finish what is under way. */
+  drain(): void {
+    this.#server.close()
+    for (const session of this.#sessions) if (!session.closed) session.close()
+  }
+
+  /** Ends everything. */
+  close(): Promise<void> {
+    this.drain()
+    for (const session of this.#sessions) session.destroy()
+    return new Promise(resolve => {
+      if (this.#sessions.size === 0) resolve()
+      else setImmediate(() => resolve())
+    })
+  }
+
+  #accept(session: http2.ServerHttp2Session): void {
+    const strikes = new PingStrikes()
+    this.#sessions.add(session)
+    const { clock } = this.#options
+    // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
+    const idle = new IdleTimer(clock, idleMaxMs, () => session.close())
+    session.once('close', () => {
+      this.#sessions.delete(session)
+      idle.stop()
+    })
+    session.on('error', () => undefined)
+    session.setLocalWindowSize(2 * windowBytes)
+    session.on('ping', () => {
+      idle.used()
+      if (!strikes.pinged(clock.monotonicMs())) return
+      session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, tooManyPings)
+      session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    })
+    session.on('stream', (stream, headers) => {
+      stream.once('close', idle.begin())
+      if (!isGrpc(headers)) refuse(stream)
+      else this.#begin(new GrpcCall(stream, headers, () => strikes.sent()))
+    })
+  }
+
+  #begin(call: GrpcCall): void {
+    this.#calls++
+    call.onClose(() => this.#calls--)
+    this.#options.handle(call)
+  }
+}
+
+function isGrpc(headers: http2.IncomingHttpHeaders): boolean {
+  const type = headers['content-type'] ?? ''
+  return headers[':method'] === 'POST' && type.startsWith('application/grpc')
+}
+
+function refuse(stream: http2.ServerHttp2Stream): void {
+  stream.on('error', () => undefined)
+  stream.respond({ ':status': 415 }, { endStream: true })
+}
+
+const tooManyPings = Buffer.from('too_many_pings')
+
+function addressFrom(listen: string): { host: string; port: number } {
+  const [, host = '', digits] = /^(\[[0-9a-fA-F:.]+\]|[^:/[\]]+):(\d{1,5})$/.exec(listen) ?? []
+  const port = Number(digits)
+  if (host !== '' && port <= 65_535) return { host, port }
+  throw new CacheError(
+    'invalid_request',
+    `cannot listen on ${listen}: it is not HOST:PORT, such as 127.0.0.1:2379`,
+  )
+}
+
+function cannotListen(listen: string, error: Error): CacheError {
+  const message = `cannot listen on ${listen}: ${error.message}`
+  return new CacheError('invalid_request', message, { cause: error })
+}

@@ -1,0 +1,31 @@
+/** A call of our own to etcd: one message each way. */
+
+import { CacheError } from '../../base/errors.ts'
+import { failureFromStatus } from '../../etcd/grpc/failures.ts'
+import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
+import type { EtcdSessions } from './etcd-sessions.ts'
+import { openEtcdStream } from './etcd-stream.ts'
+
+const answerMaxBytes = 4 * 1024 * 1024
+
+/** The answer's bytes. Fails as etcd does, with `source_failed` when it does not answer. */
+export async function callEtcd(
+  sessions: EtcdSessions,
+  path: string,
+  request: Buffer,
+): Promise<Buffer> {
+  const stream = await openEtcdStream(sessions, path)
+  const reader = new MessageReader(answerMaxBytes)
+  return new Promise((resolve, reject) => {
+    stream.onData(chunk => reader.push(chunk))
+    stream.onEnd(status => {
+      const message = reader.next()
+      if (status.code !== 0) reject(failureFromStatus(status, path))
+      else if (typeof message === 'object') resolve(message.bytes)
+      else reject(new CacheError('source_failed', `etcd has answered ${path} with no message`))
+    })
+    stream.write(messagePrefix(request.length))
+    stream.write(request)
+    stream.end()
+  })
+}

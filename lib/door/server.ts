@@ -1,0 +1,114 @@
+/** The embedded engine over gRPC, for etcdctl and every other client of etcd. Our own codec reads and writes the messages. A watch whose
+ *  client does not read stops being written to, and catches up from the history later. */
+
+import type { SecureContextOptions } from 'node:tls'
+import { CacheError } from '../base/errors.ts'
+import { Admin } from '../etcd/engine/admin.ts'
+import type { Engine } from '../etcd/engine/engine.ts'
+import type { Member } from '../etcd/engine/member.ts'
+import { leaseIdCodec, leaseResponseCodec } from '../etcd/proto/admin-messages.ts'
+import { EtcdError } from '../etcd/proto/failures.ts'
+import type { GrpcCall } from './listen/grpc-call.ts'
+import { GrpcServer } from './listen/grpc-server.ts'
+import { type Answerer, type UnaryMethod, unaryMethods } from './server-methods.ts'
+import { malformed, statusOf, unimplemented, uncompressed } from './statuses.ts'
+import { serveWatch } from './watch-call.ts'
+
+export interface EtcdServerOptions {
+  readonly engine: Engine
+  /** Which member answers; the first by default. */
+  readonly member?: Member | undefined
+  /** Such as `127.0.0.1:2379`; port 0 lets the system choose one. */
+  readonly listen: string
+  /** Plain if it is left out. */
+  readonly tls?: SecureContextOptions | undefined
+}
+
+/** A listening server. */
+export interface EtcdServer {
+  /** Where it listens, with the port that it got. */
+  readonly address: string
+  renewTls(tls: SecureContextOptions): void
+  /** Ends all calls and streams. */
+  close(): Promise<void>
+}
+
+type Handler = (answerer: Answerer, call: GrpcCall) => void
+
+const handlers = new Map<string, Handler>([
+  ...unaryMethods.map((method): [string, Handler] => [
+    method.path,
+    (answerer, call) => answerUnary(answerer, call, method),
+  ]),
+  ['/etcdserverpb.Watch/Watch', answerWatch],
+  ['/etcdserverpb.Lease/LeaseKeepAlive', answerKeepAlive],
+])
+
+/** Serves one member of the engine. Fails with `invalid_request` when the address cannot be listened on. */
+export async function startEtcdServer(options: EtcdServerOptions): Promise<EtcdServer> {
+  const [first] = options.engine.members
+  const member = options.member ?? first
+  if (member === undefined) throw new CacheError('invalid_request', 'the engine has no such member')
+  const answerer = { member, admin: new Admin(options.engine, member) }
+  const server = await GrpcServer.listen({
+    listen: options.listen,
+    tls: options.tls,
+    clock: options.engine.clock,
+    handle: call => {
+      const handler = handlers.get(call.path)
+      if (handler === undefined) call.finish(unimplemented(call.path))
+      else handler(answerer, call)
+    },
+  })
+  return {
+    address: server.address,
+    renewTls: renewed => server.renewTls(renewed),
+    async close() {
+      member.dropConnections(new EtcdError('stopped'))
+      server.drain()
+      // What is under way has been ended above; its last frames leave in this turn.
+      await new Promise<void>(resolve => setImmediate(resolve))
+      await server.close()
+    },
+  }
+}
+
+function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): void {
+  call.read({
+    message(message) {
+      try {
+        method.answer(answerer, uncompressed(message), outcome => {
+          if (outcome instanceof Error) {
+            call.finish(statusOf(outcome))
+          } else {
+            call.send(outcome)
+            call.finish()
+          }
+        })
+      } catch (error) {
+        call.finish(statusOf(malformed(error)))
+      }
+    },
+    ended: () => undefined,
+  })
+}
+
+function answerWatch({ member }: Answerer, call: GrpcCall): void {
+  serveWatch(call, (connection, options) => member.openWatch(connection, options))
+}
+
+function answerKeepAlive({ admin }: Answerer, call: GrpcCall): void {
+  call.read({
+    message(message) {
+      try {
+        admin.keepLeaseAlive(leaseIdCodec.decode(uncompressed(message)), outcome => {
+          if (outcome instanceof Error) call.finish(statusOf(outcome))
+          else call.send(leaseResponseCodec.encode(outcome))
+        })
+      } catch (error) {
+        call.finish(statusOf(malformed(error)))
+      }
+    },
+    ended: () => call.finish(),
+  })
+}

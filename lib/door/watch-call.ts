@@ -1,0 +1,131 @@
+/** A watch stream over gRPC: its requests go to a `WatchStream`, whose responses are encoded and written as fast as the client reads. */
+
+import type { CacheError } from '../base/errors.ts'
+import { type HeaderMessage, headerResponseCodec } from '../etcd/proto/kv-messages.ts'
+import {
+  type WatchResponseMessage,
+  watchRequestCodec,
+  watchResponseCodec,
+} from '../etcd/proto/watch-messages.ts'
+import { fieldOf, KeptEvent } from '../etcd/proto/kept-event.ts'
+import type { WatchConnection } from '../etcd/watch/watch-source.ts'
+import type { WatchStream } from '../etcd/watch/watch-stream.ts'
+import type { GrpcCall } from './listen/grpc-call.ts'
+import { type Message, messagePrefix } from './listen/message-reader.ts'
+import { malformed, statusOf, uncompressed } from './statuses.ts'
+
+export type OpenWatch = (
+  connection: WatchConnection,
+  options: { requiresLeader: boolean },
+) => WatchStream
+
+/** So much may wait for a client before its watchers stay behind. To catch up costs more, and events come in bursts. */
+const waitingMaxBytes = 64 * 1024
+
+/** Messages up to this size are sent in one buffer: to copy so little is cheaper than a second write. */
+const joinMaxBytes = 16 * 1024
+
+/** A watch call that is served by a stream. */
+export class WatchCall {
+  readonly #stream: WatchStream
+
+  /** Serves the call by the stream that `open` opens. The caller hands over the messages. */
+  constructor(call: GrpcCall, open: OpenWatch) {
+    // The client may want to know that its stream is there before it asks for anything.
+    call.start()
+    this.#stream = open(connectionOf(call), { requiresLeader: requiresLeader(call) })
+    call.stream.on('drain', () => this.#stream.resume())
+    call.onClose(() => this.#stream.close())
+  }
+
+  take(message: Message): void {
+    try {
+      const { request } = watchRequestCodec.decode(uncompressed(message))
+      if (request !== undefined) this.#stream.handle(request)
+    } catch (error) {
+      this.#stream.end(malformed(error))
+    }
+  }
+}
+
+/** Serves a watch call by the stream that `open` opens. */
+export function serveWatch(call: GrpcCall, open: OpenWatch): void {
+  const served = new WatchCall(call, open)
+  call.read({
+    message: message => served.take(message),
+    // A client that has nothing more to ask still wants to hear.
+    ended: () => undefined,
+  })
+}
+
+/** The client wants its stream to end when the member has lost the leader. */
+function requiresLeader(call: GrpcCall): boolean {
+  return call.metadata('hasleader')?.split(',').includes('true') === true
+}
+
+function connectionOf(call: GrpcCall): WatchConnection {
+  return {
+    send: response => send(call, response),
+    sendFirst: response => void send(call, response),
+    end: (failure: CacheError) => call.finish(statusOf(failure)),
+  }
+}
+
+/** Sends a response. False when too much waits for the client: its stream drains some time. */
+function send(call: GrpcCall, response: WatchResponseMessage): boolean {
+  const { stream } = call
+  const pieces = piecesOf(response)
+  stream.cork()
+  for (const piece of pieces) call.write(piece)
+  stream.uncork()
+  return !stream.writableNeedDrain || stream.writableLength < waitingMaxBytes
+}
+
+/** The message of a response in pieces, with its prefix: made once for all watchers that are sent the same. */
+function piecesOf(response: WatchResponseMessage): readonly Buffer[] {
+  const [first] = response.events
+  if (!(first instanceof KeptEvent)) return encode(response)
+  const kept = first.response
+  if (kept !== undefined && isSame(kept.message, response)) return kept.pieces
+  const pieces = encode(response)
+  first.response = { message: response, pieces }
+  return pieces
+}
+
+/** Whether two responses with events say the same: nothing but these fields differs between them. */
+function isSame(some: WatchResponseMessage, other: WatchResponseMessage): boolean {
+  return (
+    some.header === other.header &&
+    some.watchId === other.watchId &&
+    some.fragment === other.fragment &&
+    some.events.length === other.events.length &&
+    some.events.every((event, i) => event === other.events[i])
+  )
+}
+
+function encode(response: WatchResponseMessage): Buffer[] {
+  const { events, header } = response
+  const head = [
+    headerField(header),
+    watchResponseCodec.encode({ ...response, header: undefined, events: noEvents }),
+  ]
+  const body = events.map(event => (event instanceof KeptEvent ? event.bytes : fieldOf(event)))
+  const length = [...head, ...body].reduce((sum, piece) => sum + piece.length, 0)
+  const prefix = messagePrefix(length)
+  if (length <= joinMaxBytes) return [Buffer.concat([prefix, ...head, ...body])]
+  return [Buffer.concat([prefix, ...head]), ...body]
+}
+
+/** The bytes of a header are made once for all who are told of a revision. */
+function headerField(header: HeaderMessage | undefined): Buffer {
+  if (header === undefined) return noBytes
+  const known = headerFields.get(header)
+  if (known !== undefined) return known
+  const bytes = headerResponseCodec.encode({ header })
+  headerFields.set(header, bytes)
+  return bytes
+}
+
+const headerFields = new WeakMap<HeaderMessage, Buffer>()
+const noBytes = Buffer.alloc(0)
+const noEvents: WatchResponseMessage['events'] = []

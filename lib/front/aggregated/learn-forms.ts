@@ -1,0 +1,185 @@
+/** Learns how a server writes empty lists, Tables, YAML and bookmarks, and whether it has a watch cache, which its treatment of a limit shows.
+ *  What cannot be learnt stays unknown, and reads that need it pass. */
+
+import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
+import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { ObjectEncoder, type Shown } from '../../codec/served/object-encoder.ts'
+import type { EmptyObject, LearnedOutput, LearnedTable } from '../learned/learned-output.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { ask } from '../knowledge/ask.ts'
+import type { Learning, Learnt } from './learning.ts'
+import { listPage, textIn } from './list-page.ts'
+import { metadataOnly, objectPath, pageOf, pathOf, tableOnly } from './questions.ts'
+
+export interface FormsLearning extends Learning {
+  readonly snapshot: Snapshot
+  /** Objects that are served as they are stored. */
+  readonly examples: readonly KeyValue[]
+  readonly hasTypedItems: boolean
+}
+
+/** A field selector that selects no object. */
+const nobody = 'metadata.name%3Dwatchglass--no-such-object'
+/** A server may ignore the limit of the list that probes for a watch cache, so the range must be small. */
+const cacheProbeMax = 200
+
+export async function learnForms(
+  learning: FormsLearning,
+): Promise<Pick<Learnt & { type: 'learnt' }, 'learned' | 'isWatchCached'>> {
+  const { resource, hasTypedItems } = learning
+  const [emptyItems, emptyRows, emptyMetadata, table, isYaml, emptyObject, isWatchCached] =
+    await Promise.all([
+      emptyList(learning, undefined),
+      emptyList(learning, tableOnly),
+      emptyList(learning, metadataOnly),
+      tableOf(learning),
+      isYamlOurs(learning),
+      bookmarkOf(learning),
+      hasWatchCache(learning),
+    ])
+  const learned: LearnedOutput = {
+    generation: resource.learned.generation + 1,
+    hasTypedItems,
+    emptyItems,
+    emptyRows,
+    emptyMetadata,
+    table: emptyRows === undefined ? undefined : table,
+    isYaml,
+    emptyObject,
+    isWatchCacheKnown: isWatchCached !== undefined,
+  }
+  return { learned, isWatchCached: isWatchCached ?? true }
+}
+
+async function emptyList(
+  { upstream, resource, signal }: FormsLearning,
+  accept: string | undefined,
+): Promise<'[]' | 'null' | undefined> {
+  const path = `${pathOf(resource)}?limit=1&fieldSelector=${nobody}`
+  const { page } = await pageOf(upstream, { path, accept, signal }).catch(() => ({
+    page: undefined,
+  }))
+  return page?.emptyList
+}
+
+/** Undefined if the server's Table differs from ours. */
+async function tableOf(learning: FormsLearning): Promise<LearnedTable | undefined> {
+  const { resource, clock } = learning
+  const table = resource.learned.table ?? { columns: undefined }
+  const encoder = encoderWith(learning, { table })
+  let columnsJson: string | undefined
+  for (const entry of learning.examples.slice(0, 3)) {
+    const fromMs = clock.wallMs()
+    const answer = await objectAs(learning, entry, tableOnly)
+    const page = answer && listPage('the Table', answer)
+    if (page?.items[0] === undefined || page.columnsJson === undefined) return undefined
+    const theirs = textIn(page.items[0])
+    // Ages change while the answer is in flight.
+    const moments = [fromMs, clock.wallMs()]
+    const isOurs = moments.some(now => {
+      const row = { encoding: 'json', rendering: 'Table', includeObject: 'Metadata', now } as const
+      return written(encoder, entry, { ...row, renderingVersion: 'v1' }) === theirs
+    })
+    if (!isOurs) return undefined
+    columnsJson = page.columnsJson
+  }
+  if (columnsJson === undefined) return undefined
+  const isShapedLikeOurs = namesOf(columnsJson).length === namesOf(encoder.table.columnsJson).length
+  return isShapedLikeOurs ? { ...table, columnsJson } : undefined
+}
+
+function namesOf(columnsJson: string): readonly string[] {
+  return (JSON.parse(columnsJson) as { name: string }[]).map(({ name }) => name)
+}
+
+async function isYamlOurs(learning: FormsLearning): Promise<boolean> {
+  const [entry] = learning.examples
+  if (entry === undefined) return false
+  const theirs = await objectAs(learning, entry, 'application/yaml')
+  const shown = { encoding: 'yaml', rendering: 'object', renderingVersion: 'v1' } as const
+  const ours = written(encoderWith(learning, {}), entry, {
+    ...shown,
+    includeObject: 'None',
+    now: 0,
+  })
+  return theirs !== undefined && Buffer.from(theirs).toString() === ours
+}
+
+function encoderWith(
+  { resource, schema, hasTypedItems }: FormsLearning,
+  more: Partial<LearnedOutput>,
+): ObjectEncoder {
+  return new ObjectEncoder(
+    { ...resource, schema, learned: { ...resource.learned, hasTypedItems, ...more } },
+    undefined,
+  )
+}
+
+function written(encoder: ObjectEncoder, entry: KeyValue, shown: Shown): string | undefined {
+  const out = new ByteWriter()
+  const problem = encoder.append(out, entry, { shown, revision: entry.modRevision, place: 'alone' })
+  if (problem instanceof NotExact) return undefined
+  return Buffer.from(out.bytes.subarray(0, out.length)).toString()
+}
+
+/** One object in some form. */
+async function objectAs(
+  { upstream, resource, signal }: FormsLearning,
+  entry: KeyValue,
+  accept: string,
+): Promise<Uint8Array | undefined> {
+  const path = objectPath(resource, nameOfKey(resource.storage.prefix, entry))
+  const { code, body } = await ask(upstream, { path, accept, signal })
+  return code === 200 ? body : undefined
+}
+
+function nameOfKey(prefix: string, { key }: KeyValue): { namespace: string; name: string } {
+  const parts = textFromKey(key).slice(prefix.length).split('/')
+  return { name: parts.pop() ?? '', namespace: parts.join('/') }
+}
+
+/** An object without content, from the initial-events bookmark of a watch that selects nothing. */
+async function bookmarkOf(learning: FormsLearning): Promise<EmptyObject | undefined> {
+  const { upstream, resource, signal } = learning
+  const path =
+    `${pathOf(resource)}?watch=true&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true` +
+    `&resourceVersionMatch=NotOlderThan&fieldSelector=${nobody}`
+  const { code, body } = await ask(upstream, { path, signal })
+  if (code !== 200) return undefined
+  const [line = ''] = Buffer.from(body).toString().split('\n')
+  const match =
+    /^\{"type":"BOOKMARK","object":(\{.*?"metadata":\{"resourceVersion":")\d+("[^}]*?),"annotations":\{"k8s.io\/initial-events-end":"true"\}(.*)\}$/.exec(
+      line,
+    )
+  const [, beforeRevision, beforeAnnotations, behind] = match ?? []
+  if (beforeRevision === undefined || beforeAnnotations === undefined || behind === undefined) {
+    return undefined
+  }
+  return { beforeRevision, beforeAnnotations, behind }
+}
+
+/** A server with a watch cache ignores the limit of a list at resourceVersion=0; one without obeys it. */
+async function hasWatchCache(learning: FormsLearning): Promise<boolean | undefined> {
+  const { upstream, resource, signal } = learning
+  const scope = smallScope(learning)
+  if (scope === undefined) return undefined
+  const path = `${objectPath(resource, { namespace: scope, name: '' })}?limit=1&resourceVersion=0`
+  const { page } = await pageOf(upstream, { path, signal }).catch(() => ({ page: undefined }))
+  if (page === undefined || page.items.length === 0) return undefined
+  return page.items.length > 1
+}
+
+/** A namespace with some objects, but not many; '' stands for all namespaces. Undefined if there is none. */
+function smallScope({ snapshot, resource, examples }: FormsLearning): string | undefined {
+  const { prefix } = resource.storage
+  const isSmall = (scope: string): boolean => {
+    const count = snapshot.count(prefixRange(keyFromText(`${prefix}${scope}`)))
+    return count >= 2 && count <= cacheProbeMax
+  }
+  if (isSmall('')) return ''
+  if (!resource.isNamespaced) return undefined
+  const namespaces = new Set(examples.map(entry => nameOfKey(prefix, entry).namespace))
+  return [...namespaces].find(namespace => isSmall(`${namespace}/`))
+}

@@ -1,0 +1,39 @@
+/** What learning how a server writes needs, and what comes out of it: the types that learn.ts and learn-forms.ts share. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Schema } from '../../codec/schema/schema.ts'
+import type { LearnedOutput } from '../learned/learned-output.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+
+export interface Learning {
+  readonly upstream: Pick<Upstream, 'call'>
+  readonly resource: Resource & {
+    readonly storage: ResourceStorage
+    readonly learned: LearnedOutput
+  }
+  /** The mirror's contents at a revision. */
+  readonly at: (revision: Revision) => Promise<Snapshot>
+  readonly schema: Schema
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+export type Learnt =
+  | {
+      readonly type: 'learnt'
+      readonly listKind: string
+      readonly warnings: readonly string[]
+      readonly isWatchCached: boolean
+      /** Undefined where the server has no Go types of its objects. */
+      readonly learned: LearnedOutput | undefined
+    }
+  /** Neither side has an object. */
+  | { readonly type: 'empty' }
+  /** One side has an object that the other does not have. */
+  | { readonly type: 'differs'; readonly what: string }
+  /** It cannot be answered from the stored objects. */
+  | { readonly type: 'passes'; readonly reason: PassReason; readonly why: string }

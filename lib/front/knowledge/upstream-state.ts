@@ -1,0 +1,50 @@
+/** What decides how the upstream writes its objects, beside its version: its feature gates, and its OpenAPI types. When one of them
+ *  changes, its answers have to be compared again. */
+
+import { createHash } from 'node:crypto'
+import { objectOf, textOf } from '../../base/untyped.ts'
+import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import { ask, documentOf } from './ask.ts'
+
+export class UpstreamState {
+  readonly #upstream: Pick<Upstream, 'call'>
+  /** A hash of the feature gates in `/metrics`, which are ten kilobytes and are compared for each resource; empty if we may not read it. */
+  #gates = ''
+  /** By group version. */
+  #openApi: ReadonlyMap<string, string> = new Map()
+
+  constructor(upstream: Pick<Upstream, 'call'>) {
+    this.#upstream = upstream
+  }
+
+  /** Reads the gates, which only a restart changes: /metrics of a busy server has some megabytes. */
+  async readGates(signal: AbortSignal): Promise<void> {
+    const { code, body } = await ask(this.#upstream, { path: '/metrics', accept: '*/*', signal })
+    if (code !== 200) return
+    const lines = Buffer.from(body).toString().split('\n')
+    const gates = lines.filter(line => line.startsWith('kubernetes_feature_enabled{'))
+    this.#gates = createHash('sha256').update(gates.join('\n')).digest('base64')
+  }
+
+  /** Reads the hashes of the OpenAPI documents: one for each group version, in a document of some kilobytes. */
+  async readOpenApi(signal: AbortSignal): Promise<void> {
+    const path = '/openapi/v3'
+    const answer = await ask(this.#upstream, { path, signal })
+    // Without an answer, or without such a document, there are no hashes.
+    if (answer.code === 403 || answer.code === 404) return
+    const paths = objectOf(objectOf(documentOf(path, answer))['paths'])
+    this.#openApi = new Map(
+      Object.entries(paths).map(([name, document]) => [
+        name,
+        textOf(objectOf(document)['serverRelativeURL']),
+      ]),
+    )
+  }
+
+  /** A text that changes when the upstream may write a resource in another way. */
+  stateOf({ group, version }: Resource): string {
+    const root = group === '' ? 'api' : 'apis'
+    return `${this.#openApi.get(`${root}/${groupVersionText(group, version)}`)}\n${this.#gates}`
+  }
+}

@@ -1,0 +1,142 @@
+/** The keyspaces for which a check has shown that the upstream stores its objects where the mirror reads them (storage-check.ts). Each
+ *  keyspace is checked at start, when a resource gets its first object, and then periodically, because the upstream may be restarted
+ *  with other flags. */
+
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Key } from '../../base/keys.ts'
+import type { LogFields, Logger } from '../../base/logger.ts'
+import type { Random } from '../../base/random.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { type DueTask, DueTasks } from '../upstream/due-tasks.ts'
+import type { StorageFinding } from './storage-check.ts'
+
+/** The values are those of the metric `watchglass_upstream_keyspaces`. */
+export type StorageState = StorageFinding | 'unknown'
+
+export interface VerifiedStorageOptions {
+  readonly clock: Clock
+  readonly random: Random
+  readonly logger: Logger
+  /** Every keyspace that should be checked now, with a resource that the upstream lists and that is stored there. */
+  readonly wanted: () => ReadonlyMap<Key, Resource>
+  readonly checkStorage: (resource: Resource, signal: AbortSignal) => Promise<StorageFinding>
+}
+
+/** Checks that run at the same time: each costs the upstream a small list. */
+const underWayMax = 4
+/** A check that was not answered, or has found a difference, is repeated with growing pauses. */
+const retryFirstMs = 500
+const retryMaxMs = 60_000
+/** A keyspace that was found the same is checked again after this time. */
+const againMs = 600_000
+
+interface Entry extends DueTask {
+  readonly keyspace: Key
+  resource: Resource
+  state: StorageState
+  attempts: number
+}
+
+export class VerifiedStorage {
+  readonly #options: VerifiedStorageOptions
+  readonly #entries = new Map<Key, Entry>()
+  readonly #checks: DueTasks<Entry>
+
+  constructor(options: VerifiedStorageOptions) {
+    this.#options = options
+    const { clock, random } = options
+    this.#checks = new DueTasks({
+      clock,
+      random,
+      underWayMax,
+      tasks: () =>
+        [...options.wanted()].map(([keyspace, resource]) => this.#entry(keyspace, resource)),
+      work: (entry, signal) => this.#check(entry, signal),
+    })
+  }
+
+  stateOf(keyspace: Key): StorageState {
+    return this.#entries.get(keyspace)?.state ?? 'unknown'
+  }
+
+  /** How many keyspaces are in each state. */
+  counts(): Record<StorageState, number> {
+    const counts: Record<StorageState, number> = { proven: 0, empty: 0, differs: 0, unknown: 0 }
+    for (const keyspace of this.#options.wanted().keys()) counts[this.stateOf(keyspace)]++
+    return counts
+  }
+
+  /** A keyspace has changed: one that was empty can be checked now. */
+  changed(keyspace: Key): void {
+    const entry = this.#entries.get(keyspace)
+    if (entry?.state !== 'empty' || entry.attempts === 0) return
+    entry.attempts = 0
+    entry.dueMs = this.#options.clock.monotonicMs()
+    this.#checks.look()
+  }
+
+  /** There may be more keyspaces to check than before. */
+  look(): void {
+    this.#checks.look()
+  }
+
+  stop(): void {
+    this.#checks.stop()
+  }
+
+  #entry(keyspace: Key, resource: Resource): Entry {
+    const known = this.#entries.get(keyspace)
+    if (known !== undefined) {
+      known.resource = resource
+      return known
+    }
+    const entry: Entry = {
+      keyspace,
+      resource,
+      state: 'unknown',
+      attempts: 0,
+      dueMs: 0,
+      isUnderWay: false,
+    }
+    this.#entries.set(keyspace, entry)
+    return entry
+  }
+
+  async #check(entry: Entry, signal: AbortSignal): Promise<number> {
+    let finding: StorageFinding | undefined
+    try {
+      finding = await this.#options.checkStorage(entry.resource, signal)
+    } catch (error) {
+      // A check that was not answered changes nothing.
+      const { message: reason } = CacheError.from(error, 'upstream_failed')
+      if (entry.attempts === 0 && !signal.aborted) {
+        this.#options.logger.warn(
+          'the storage of a resource could not be checked against the upstream',
+          { ...fieldsOf(entry), reason },
+        )
+      }
+    }
+    entry.attempts++
+    if (finding !== undefined) this.#note(entry, finding)
+    if (entry.state === 'proven' && finding === 'proven') return againMs
+    return Math.min(retryMaxMs, retryFirstMs * 2 ** Math.min(entry.attempts - 1, 10))
+  }
+
+  #note(entry: Entry, finding: StorageFinding): void {
+    const { logger } = this.#options
+    if (finding === 'proven') entry.attempts = 0
+    if (finding === entry.state) return
+    if (finding === 'differs') {
+      logger.warn(
+        'the upstream has other objects than the mirror: requests for this resource go to the upstream',
+        fieldsOf(entry),
+      )
+    } else logger.debug('checked storage against the upstream', { ...fieldsOf(entry), finding })
+    entry.state = finding
+  }
+}
+
+function fieldsOf({ keyspace, resource: { resource, group } }: Entry): LogFields {
+  return { resource, group, keyspace }
+}

@@ -1,0 +1,110 @@
+/** The gate for objects while servers of different minor versions answer: it lets those be shown that all of these minors write in the same
+ *  bytes. What differs in the data may differ on few objects only, such as those that have a new field, so each object is written as each
+ *  minor writes it. */
+
+import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { type Gate, type ShownPlace, VersionsDiffer } from '../../codec/served/gate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { bookmarkFrame } from '../../codec/output/frames.ts'
+import { listBody } from '../../codec/output/list-body.ts'
+import { joined } from '../../codec/output/object-body.ts'
+import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { scaleBody } from '../../kube/scale.ts'
+
+export interface MinorsGateOptions {
+  /** Differs for different sets of minors. */
+  readonly name: string
+  readonly resource: Resource
+  /** Of each minor. */
+  readonly encoders: readonly ObjectEncoder[]
+  readonly shown: Shown
+}
+
+export class MinorsGate implements Gate {
+  readonly name: string
+  readonly #resource: Resource
+  readonly #encoders: readonly ObjectEncoder[]
+  readonly #shown: Shown
+  readonly #first = new ByteWriter()
+  readonly #other = new ByteWriter()
+
+  constructor({ name, resource, encoders, shown }: MinorsGateOptions) {
+    this.name = name
+    this.#resource = resource
+    this.#encoders = encoders
+    this.#shown = { ...shown, gate: undefined }
+  }
+
+  /** True if what is around the objects is alike, too: the kind of a list, the columns of a Table. */
+  get areListsAlike(): boolean {
+    if (this.#shown.subresource !== undefined) return true
+    return areEqual(
+      this.#encoders.map(encoder =>
+        joined(
+          listBody(encoder, {
+            shown: this.#shown,
+            isPretty: false,
+            meta: { resourceVersion: '1' },
+            runs: [],
+          }),
+        ),
+      ),
+    )
+  }
+
+  /** True if the objects of bookmarks are alike: empty ones of the resource's kind. */
+  get areBookmarksAlike(): boolean {
+    return [true, false].every(endsInitialEvents =>
+      areEqual(
+        this.#encoders.map(encoder =>
+          bookmarkFrame(
+            encoder,
+            { revision: 1, endsInitialEvents },
+            { shown: this.#shown, hasColumns: true },
+          ),
+        ),
+      ),
+    )
+  }
+
+  objection(entry: KeyValue, place: ShownPlace): NotExact | undefined {
+    const [first, ...others] = this.#encoders
+    if (first === undefined) return undefined
+    const ours = this.#write(this.#first, first, { entry, place })
+    // What cannot be shown at all has a problem of its own.
+    if (ours instanceof NotExact) return undefined
+    const areAlike = others.every(encoder => {
+      const theirs = this.#write(this.#other, encoder, { entry, place })
+      return !(theirs instanceof NotExact) && ours.equals(theirs)
+    })
+    return areAlike ? undefined : differently
+  }
+
+  #write(
+    out: ByteWriter,
+    encoder: ObjectEncoder,
+    { entry, place }: { readonly entry: KeyValue; readonly place: ShownPlace },
+  ): Buffer | NotExact {
+    const shown = this.#shown
+    if (shown.subresource === 'scale') {
+      const body = scaleBody(this.#resource, { isPretty: false }, { encoder, shown, entry })
+      return body instanceof NotExact ? body : Buffer.from(body)
+    }
+    out.clear()
+    const problem = encoder.append(out, entry, { shown, revision: entry.modRevision, place })
+    return problem ?? Buffer.from(out.bytes.buffer, out.bytes.byteOffset, out.length)
+  }
+}
+
+/** Nothing is shown in a form whose lists differ. */
+export const nothingAlike: Gate = { name: 'differs', objection: () => differently }
+
+const differently = new VersionsDiffer()
+
+function areEqual(all: readonly (Uint8Array | NotExact)[]): boolean {
+  const [first, ...others] = all
+  if (first === undefined || first instanceof NotExact) return false
+  return others.every(one => !(one instanceof NotExact) && Buffer.from(first).equals(one))
+}

@@ -1,0 +1,47 @@
+/** What passing requests on needs. */
+
+import type { Gate } from '../../codec/served/gate.ts'
+import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { MixedMinors } from '../minors/mixed-minors.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import type { Exchange } from '../../http/server/exchange.ts'
+import type { InexactEvents } from '../../http/watch/inexact.ts'
+import type { HeldEvents } from '../held-events.ts'
+import type { Slots } from '../../http/limits/slots.ts'
+import type { Upstream, UpstreamIdentity } from '../upstream/upstream.ts'
+
+/** How the upstream is told about a caller. */
+export interface PassedCredentials {
+  /** Names in lower case. They replace the client's `Authorization` header. */
+  readonly headers: Readonly<Record<string, string | string[]>>
+  readonly as: UpstreamIdentity
+}
+
+export interface PassMetrics {
+  /** Called when a request has passed. */
+  passed(reason: PassReason): void
+}
+
+export interface ProxyOptions {
+  readonly upstream: Upstream
+  /** The current policy of decisions. */
+  readonly policy: () => DecisionPolicy
+  /** Undefined: requests pass with the caller's own credentials, unchanged. */
+  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  /** Identity headers beside X-Remote-*, which never pass. */
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** Events that cannot be shown exactly. */
+  readonly inexact: InexactEvents
+  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all objects may be shown. */
+  readonly gateOf?: ((resource: Resource, shown: Shown) => Gate | PassReason) | undefined
+  /** True if there is data of the version that serves the resource, so that more than objects can be answered here. Undefined: always. */
+  readonly isCovered?: ((resource: Resource) => boolean) | undefined
+  /** What servers of different minor versions answer differently; undefined while all are of one. */
+  readonly mixed?: (() => MixedMinors | undefined) | undefined
+  /** Events that wait until they were compared. */
+  readonly held: HeldEvents
+  /** Limits reads that the mirror should have answered. */
+  readonly slots: Slots
+  readonly metrics: PassMetrics
+}

@@ -1,0 +1,194 @@
+/** Passes requests to the upstream and streams its responses back. Nothing is stored. */
+
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import { longSubresources, type RequestTarget, requestInfo } from '../../kube/request/request.ts'
+import { badRequest, tooManyRequests } from '../../kube/status.ts'
+import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
+import { withDecryptedToken } from './decrypted-token.ts'
+import { passReasonOf } from '../../kube/pass-instead.ts'
+import type { ProxyOptions } from './proxy-options.ts'
+import { Relay } from './relay.ts'
+import type { RequestContext } from '../../http/exchange/request-context.ts'
+import type { PassedKind } from '../../http/limits/fairness.ts'
+import { holdPassed, nameForPass, type PassShares } from '../../http/limits/fair-share.ts'
+import type { Slots } from '../../http/limits/slots.ts'
+import { beginBody } from './request-body.ts'
+import { passTunnel, wantsTunnel } from './tunnel.ts'
+import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
+
+/** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not overload the upstream. */
+const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
+  'not-ready',
+  'suspect',
+  'progress-untrusted',
+  'revision-not-kept',
+])
+
+/** What passing a request needs. */
+export interface PassServices extends PassShares {
+  readonly clock: Clock
+  readonly proxy?: ProxyOptions | undefined
+  readonly tokenEncryption?: TokenEncryption | undefined
+}
+
+/** Answers from the mirror, or passes the request if the mirror cannot answer it. */
+export function answerOrPass(
+  context: RequestContext,
+  services: PassServices,
+  answer: () => void | Promise<void>,
+): void | Promise<void> {
+  const pass = (error: unknown): Promise<void> => {
+    const reason = passReasonOf(error)
+    const isTooLate = context.reply.code !== 0
+    if (reason === undefined || isTooLate) throw error
+    return passOn(context, services, reason)
+  }
+  context.reply.origin = 'mirror'
+  try {
+    return answer()?.catch(pass)
+  } catch (error) {
+    return pass(error)
+  }
+}
+
+/** Passes the request to the upstream. Resolves when the response has ended. */
+export async function passOn(
+  context: RequestContext,
+  services: PassServices,
+  reason: PassReason,
+): Promise<void> {
+  const { exchange, reply } = context
+  const { proxy, clock } = services
+  if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
+  context.facts = { ...context.facts, source: 'upstream' }
+  reply.origin = `pass; reason=${reason}`
+  proxy.metrics.passed(reason)
+  const free = limitedReasons.has(reason) ? takeSlot(proxy.slots) : (): void => {}
+  let leave = (): void => {}
+  try {
+    if (exchange.takeover !== undefined && exchange.hasBody) {
+      throw badRequest('a request that upgrades its connection must not have a body')
+    }
+    const kind = kindOf(context)
+    let share = holdPassed(context, kind, services)
+    leave = share.leave
+    const naming = nameForPass(context, services)
+    if (naming !== undefined) {
+      await naming
+      // It has counted as the token's, and is the user's now.
+      leave()
+      share = holdPassed(context, kind, services)
+      leave = share.leave
+    }
+    const request = await requestOf(context, proxy, { ...services, user: share.user })
+    const passing = { upstream: proxy.upstream, clock }
+    if (kind === 'upgrade') await passTunnel(context, passing, request)
+    else await forward(context, passing, { request, onStarted: free })
+  } finally {
+    leave()
+    free()
+  }
+}
+
+function kindOf({ exchange, target }: RequestContext): PassedKind {
+  if (wantsTunnel(exchange)) return 'upgrade'
+  return isLongRunning(exchange.method, target) ? 'long' : 'short'
+}
+
+function takeSlot(slots: Slots): () => void {
+  const free = slots.take()
+  if (free === undefined) {
+    throw tooManyRequests(`${slots.max} reads are with the upstream that the mirror lacks`, 1)
+  }
+  return free
+}
+
+async function requestOf(
+  context: RequestContext,
+  { passed, isIdentityHeader, upstream }: ProxyOptions,
+  { tokenEncryption, clock, user }: PassServices & { readonly user: string },
+): Promise<ForwardRequest> {
+  const { exchange, target } = context
+  const { method, peer, rawHeaders, hasBody } = exchange
+  const credentials = passed?.(exchange)
+  const as = credentials?.as ?? 'caller'
+  const own = as === 'ourselves' ? await upstream.credentials() : {}
+  const isIdentity = (name: string): boolean =>
+    isRemoteHeader(name) || isIdentityHeader?.(name) === true
+  const headers = requestHeaders(
+    {
+      rawHeaders,
+      method,
+      hasBody,
+      host: exchange.headers.host ?? '',
+      address: peer.address,
+      isSecure: peer.isSecure,
+    },
+    {
+      isIdentityHeader: isIdentity,
+      // If we vouch for the user, the client's own credentials are dropped.
+      replaced: credentials === undefined ? [] : ['authorization'],
+      added: { ...credentials?.headers, ...own },
+    },
+  )
+  return {
+    method,
+    path: withDecryptedToken(context, tokenEncryption),
+    headers,
+    // Nothing of the upstream's is taken before there is something to send.
+    body: hasBody ? await beginBody(exchange, isIdentity, clock) : undefined,
+    user,
+    isLongRunning: isLongRunning(method, target),
+    as,
+    isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
+  }
+}
+
+/** kube-apiserver's own rule for requests without a time limit. */
+function isLongRunning(method: string, { path, query }: RequestTarget): boolean {
+  const info = requestInfo(method, path)
+  if (info === undefined) return false
+  const isWatch = info.verb === 'watch' || (info.verb === 'get' && query.flag('watch'))
+  return isWatch || info.verb === 'proxy' || longSubresources.has(info.subresource)
+}
+
+interface Forwarded {
+  readonly request: ForwardRequest
+  /** The answer has begun. */
+  readonly onStarted: () => void
+}
+
+function forward(
+  { exchange, reply }: RequestContext,
+  { upstream, clock }: { readonly upstream: Upstream; readonly clock: Clock },
+  { request, onStarted }: Forwarded,
+): Promise<void> {
+  const { method } = request
+  const { canHaveTrailers } = exchange
+  return new Promise((resolve, reject) => {
+    let ignoreClose = (): void => {}
+    const relay = new Relay(exchange, clock, {
+      started(code, headers) {
+        onStarted()
+        // A request without credentials authenticates nobody, even if its path is open to everyone.
+        if (code !== 401 && request.isIdentified) exchange.accept()
+        const passed = answerHeaders(code, headers, { method, canHaveTrailers })
+        exchange.respond(code, reply.passed(code, passed))
+      },
+      over: failure => {
+        ignoreClose()
+        if (failure === undefined) resolve()
+        else reject(failure)
+      },
+    })
+    const control = upstream.forward(request, relay)
+    relay.control = control
+    ignoreClose = exchange.onClose(() => {
+      control.abort()
+      relay.over(undefined)
+    })
+  })
+}

@@ -1,0 +1,260 @@
+/** The parts of a service that exist only with an upstream. */
+
+import { minors } from '../codec/schema/schema.ts'
+import type { Clock } from '../base/clock.ts'
+import type { HealthCheck } from '../base/health-check.ts'
+import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
+import type { Logger } from '../base/logger.ts'
+import { AnsweringVersions } from './answering-versions.ts'
+import { InexactEvents } from '../http/watch/inexact.ts'
+import type { PassedCredentials, PassMetrics, ProxyOptions } from './proxy/proxy-options.ts'
+import { ReadSwitch } from './read-switch.ts'
+import { Comparison, type ComparisonOptions } from './proxy/comparison.ts'
+import { Slots } from '../http/limits/slots.ts'
+import { HeldEvents } from './held-events.ts'
+import type { Exchange } from '../http/server/exchange.ts'
+import { type AggregatedOptions, AggregatedResources } from './aggregated/aggregated-resources.ts'
+import type { EtcdKeys } from './aggregated/locate.ts'
+import type { BalancedUpstream, ServerStanding } from './upstream/balanced-upstream.ts'
+import { contentsAt, heldIn } from '../mirror/contents.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
+import type { UpstreamFacts } from '../ops/metrics/upstream-counts.ts'
+import { systemRandom } from '../ops/system.ts'
+import type { Batch } from '../store/event.ts'
+import type { Follower } from '../upkeep/followers.ts'
+import type { LiveRegistry } from '../upkeep/live-registry.ts'
+import type { Resource } from '../kube/resources/resource.ts'
+import { declaredIn } from './aggregated/aggregated-resource.ts'
+import { Evidence } from './evidence/evidence.ts'
+import { type ReportOptions, ResourceReport } from './knowledge/report.ts'
+import type { PaceLimits } from './evidence/pace.ts'
+import { UpstreamKnowledge } from './knowledge/knowledge.ts'
+
+export interface UpstreamOptions {
+  /** Started and stopped with the service. */
+  readonly servers: BalancedUpstream
+  /** Minor versions, beside our own, whose built-in resources are answered here. */
+  readonly compatibleMinors?: ReadonlySet<number> | undefined
+  /** How callers are shown to the upstream; by their own credentials if it is left out. */
+  readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
+  readonly isIdentityHeader?: ((name: string) => boolean) | undefined
+  /** The share of reads that are compared with the upstream: 0 to 1. */
+  readonly compareShare?: number | undefined
+  /** What it may cost the upstream to compare its answers with ours. */
+  readonly evidencePace?: PaceLimits | undefined
+  /** Resources that the upstream lists are served also without a definition. */
+  readonly discoversResources?: boolean | undefined
+}
+
+export interface UpstreamParts {
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly metrics: PassMetrics & ComparisonOptions['metrics']
+  readonly registry: Pick<LiveRegistry, 'state' | 'setAggregated' | 'setSchema' | 'onRedefined'>
+  readonly mirrors: Mirrors
+  /** Has the watchers of a keyspace go on that wait for an event to be compared. */
+  readonly resumeHeld: (keyspace: Key) => void
+  /** Whether a keyspace is kept, and answered from; all are if it is left out. */
+  readonly isKept?: ((keyspace: Key) => boolean) | undefined
+  readonly etcd: EtcdKeys
+  /** `/registry` */
+  readonly prefix: string
+  /** What operators declare of an aggregated server. */
+  readonly declared: readonly Resource[]
+}
+
+function comparisonOf(
+  { compareShare: share = 0 }: UpstreamOptions,
+  metrics: ComparisonOptions['metrics'],
+): Comparison | undefined {
+  if (share === 0) return undefined
+  return new Comparison({ share, random: systemRandom, metrics })
+}
+
+/** Reads that the mirror cannot answer and that pass to the upstream at the same time (lib/ARCHITECTURE.md). */
+const elsewhereMax = 8
+
+export class UpstreamSide implements Follower {
+  readonly proxy: ProxyOptions
+  readonly comparison: Comparison | undefined
+  readonly readSwitch: ReadSwitch
+  readonly knowledge: UpstreamKnowledge
+  readonly evidence: Evidence
+  /** What is answered here, for people. */
+  readonly report: ResourceReport
+  readonly #servers: BalancedUpstream
+
+  constructor(options: UpstreamOptions, parts: UpstreamParts) {
+    const { servers, compatibleMinors = new Set(), passed, isIdentityHeader } = options
+    const { clock, logger, metrics, registry, mirrors, isKept = () => true } = parts
+    this.#servers = servers
+    this.readSwitch = new ReadSwitch(logger)
+    const isServed = (keyspace: Key): boolean =>
+      mirrors.has(keyspace) && mirrors.keyspace(keyspace).isServed
+    const at = contentsAt(mirrors)
+    const common = { upstream: servers, clock, random: systemRandom, logger, isServed, at }
+    const aggregated = aggregatedOf(common, parts)
+    const versions: AnsweringVersions = new AnsweringVersions({
+      registry,
+      knowledge: () => this.knowledge,
+      evidence: () => this.evidence,
+      onChange: () => this.proxy.inexact.forgetAll(),
+    })
+    const knowledge = new UpstreamKnowledge({
+      ...common,
+      registry: () => registry.state.registry,
+      hasDataOf: minor => minors().includes(`1.${minor}`),
+      onVersions: answering => versions.take(answering),
+      mixed: () => versions.mixed,
+      compatibleMinors,
+      isMirrored: keyspace => mirrors.has(keyspace),
+      aggregated,
+      discoversResources: options.discoversResources === true,
+      declared: named => declaredIn(parts.declared, named) !== undefined,
+    })
+    this.knowledge = knowledge
+    registry.onRedefined(() => knowledge.redefined())
+    const held = new HeldEvents({ clock, resume: parts.resumeHeld })
+    const evidence = new Evidence({
+      upstreamOf: version => knowledge.upstreamOf(version),
+      alikeGateOf: (resource, shown) => versions.alikeGateOf(resource, shown),
+      clock,
+      logger,
+      pace: options.evidencePace,
+      wanted: () => knowledge.comparable(),
+      held: keyspace => heldIn(mirrors, keyspace),
+      encoderOf: resource => registry.state.encoderOf(resource),
+      onConcluded: keyspace => held.concluded(keyspace),
+    })
+    this.evidence = evidence
+    servers.onAnswersAgain(() => {
+      knowledge.upstreamIsBack()
+      evidence.look()
+    })
+    const isExcluded = ({ storage }: Resource): boolean =>
+      storage !== undefined && !isKept(keyFromText(storage.prefix))
+    this.report = reportOf({ knowledge, evidence, aggregated, isExcluded, versions }, parts)
+    const policy = policyOf(this.readSwitch, isExcluded, knowledge)
+    this.comparison = comparisonOf(options, metrics)
+    this.proxy = {
+      upstream: servers,
+      policy: () => policy,
+      passed,
+      isIdentityHeader,
+      inexact: new InexactEvents(),
+      gateOf: (resource, shown) => versions.gateOf(resource, shown),
+      mixed: () => versions.mixed,
+      isCovered: ({ learned }) => learned !== undefined || knowledge.isVersionCovered,
+      held,
+      slots: new Slots(elsewhereMax),
+      metrics,
+    }
+  }
+
+  applied(keyspace: Key, batch: Batch): void {
+    this.knowledge.changed(keyspace)
+    this.evidence.applied(keyspace, batch)
+  }
+
+  stateChanged(): void {
+    this.knowledge.served()
+  }
+
+  start(): void {
+    this.#servers.start()
+    this.knowledge.start()
+    this.evidence.start()
+    this.report.start()
+  }
+
+  async stop(): Promise<void> {
+    this.knowledge.stop()
+    this.evidence.stop()
+    this.report.stop()
+    await this.#servers.stop()
+  }
+
+  /** For metrics. */
+  facts(): UpstreamFacts {
+    const { isVersionCovered, storageStates } = this.knowledge
+    return {
+      isUp: this.#servers.problem() === undefined,
+      isSwitchedOff: this.readSwitch.isSwitchedOff,
+      isVersionCovered,
+      storageStates,
+      evidence: this.evidence.figures,
+      underWay: this.#servers.underWay,
+    }
+  }
+
+  /** The servers, for people. */
+  servers(): readonly ServerStanding[] {
+    return this.#servers.standings()
+  }
+
+  /** For /readyz: without an upstream that answers, requests that pass would fail. */
+  get checks(): readonly HealthCheck[] {
+    return [
+      { name: 'upstream', problem: () => this.#servers.problem() },
+      {
+        name: 'upstream-discovery',
+        problem: () => (this.knowledge.isKnown ? undefined : 'discovery or version is not known'),
+      },
+    ]
+  }
+}
+
+function policyOf(
+  readSwitch: ReadSwitch,
+  isExcluded: (resource: Resource) => boolean,
+  { objection }: UpstreamKnowledge,
+): ReturnType<ProxyOptions['policy']> {
+  return {
+    hasUpstream: true,
+    get isSwitchedOff() {
+      return readSwitch.isSwitchedOff
+    },
+    isExcluded,
+    objection,
+  }
+}
+
+/** What is known of the resources of a server that is no kube-apiserver. */
+function aggregatedOf(
+  common: Pick<AggregatedOptions, 'upstream' | 'clock' | 'random' | 'logger' | 'isServed' | 'at'>,
+  parts: UpstreamParts,
+): AggregatedResources {
+  const { registry, mirrors, isKept = () => true } = parts
+  const aggregated = new AggregatedResources({
+    ...common,
+    etcd: parts.etcd,
+    schema: () => registry.state.registry.schema,
+    root: parts.prefix,
+    declared: named => declaredIn(parts.declared, named),
+    covers: keyspace => isKept(keyspace) && mirrors.covers(prefixRange(keyspace)),
+    onChanged: () => registry.setAggregated(aggregated.resources),
+  })
+  return aggregated
+}
+
+function reportOf(
+  { knowledge, evidence, versions, ...rest }: ReportParts,
+  { registry, clock, logger }: UpstreamParts,
+): ResourceReport {
+  return new ResourceReport({
+    ...rest,
+    resources: () => registry.state.registry.resources,
+    listed: () => knowledge.listed,
+    objection: knowledge.objection,
+    differences: () => evidence.differences(),
+    mixedRows: resource => versions.differences(resource),
+    clock,
+    logger,
+  })
+}
+
+interface ReportParts extends Pick<ReportOptions, 'aggregated' | 'isExcluded'> {
+  readonly versions: AnsweringVersions
+  readonly knowledge: UpstreamKnowledge
+  readonly evidence: Evidence
+}

@@ -1,0 +1,78 @@
+/** Failures between us and the upstream, with the Status that the client gets. */
+
+import { CacheError, type ErrorCode } from '../../base/errors.ts'
+import { type Status, StatusError } from '../../kube/status.ts'
+
+/** How a request failed:
+ *  - `unreachable`: no connection could be made, so the upstream has not seen the request
+ *  - `late`: the response did not begin, or did not continue, in time
+ *  - `broken`: the connection was closed, or the response was not valid HTTP
+ *  - `busy`: the limit of requests in flight is reached */
+export type UpstreamFault = 'unreachable' | 'late' | 'broken' | 'busy'
+
+/** A failure with the Status that the client gets. */
+export class UpstreamFailure extends StatusError {
+  readonly fault: UpstreamFault
+
+  /** `message` has no address: clients must not learn where the upstream is. `cause` has it, for the log. */
+  constructor(fault: UpstreamFault, message: string, cause?: unknown) {
+    const { code, status } = statusOf[fault]
+    super(code, { ...status, message })
+    this.fault = fault
+    this.cause = cause
+  }
+}
+
+const retryAfterSeconds = 1
+
+const statusOf: Readonly<
+  Record<UpstreamFault, { readonly code: ErrorCode; readonly status: Omit<Status, 'message'> }>
+> = {
+  unreachable: {
+    code: 'upstream_failed',
+    status: { code: 503, reason: 'ServiceUnavailable', details: { retryAfterSeconds } },
+  },
+  late: { code: 'upstream_failed', status: { code: 504, reason: 'Timeout', details: {} } },
+  broken: { code: 'upstream_failed', status: { code: 502, reason: 'ServiceUnavailable' } },
+  busy: {
+    code: 'overloaded',
+    status: { code: 429, reason: 'TooManyRequests', details: { retryAfterSeconds } },
+  },
+}
+
+/** Classifies an error of the HTTP client, by its code and never by its text. */
+export function upstreamFailure(thrown: unknown, wasSent: boolean): CacheError {
+  if (thrown instanceof CacheError) return thrown
+  const code = codeOf(thrown)
+  if (!wasSent) {
+    return new UpstreamFailure('unreachable', 'the upstream cannot be reached', thrown)
+  }
+  return lateCodes.has(code)
+    ? new UpstreamFailure('late', 'the upstream did not answer in time', thrown)
+    : new UpstreamFailure('broken', 'the upstream closed the connection', thrown)
+}
+
+const lateCodes: ReadonlySet<string> = new Set([
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'ETIMEDOUT',
+])
+
+/** The code of an error, such as `ECONNREFUSED`; empty if there is none. For the log: it has nothing that a client sent. */
+export function codeOf(thrown: unknown): string {
+  const code = (thrown as { readonly code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : ''
+}
+
+/** A failure for the log: what it came from, which clients are not told, and what to look at. */
+export function reasonFor(error: unknown): string {
+  const { message, cause } = CacheError.from(error, 'upstream_failed')
+  if (!(cause instanceof Error) || cause.message === '') return message
+  const hint = /certificate/.test(cause.message)
+    ? ': --upstream-ca has not the authority of its certificate'
+    : /wrong version number|packet length too long/.test(cause.message)
+      ? ': is its address http://?'
+      : ''
+  const reason = cause.message.replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
+  return `${message}: ${reason}${hint}`
+}

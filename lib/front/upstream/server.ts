@@ -1,0 +1,213 @@
+/** One server of the upstream: its connections, in separate pools by the identity that they show and by how long requests use them.
+ *
+ *  A connection with our certificate never carries a request with a client's own credentials, because servers check certificates first
+ *  and would take the client for us. Long-running requests have separate connections, so that a thousand watches do not delay a get (a
+ *  pool searches its connections one by one). HTTP/1.1 with one request at a time on each connection: we write the framing of every
+ *  request ourselves, and a broken response affects no other request. */
+
+import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
+import type * as Undici from 'undici'
+import { Bag } from '../../base/bag.ts'
+import type { Clock } from '../../base/clock.ts'
+import { ConnectionError } from '../connections/connection.ts'
+import { ConnectionPool } from '../connections/connection-pool.ts'
+import { openSocket } from '../connections/socket.ts'
+import type { UpstreamIdentity } from './upstream.ts'
+
+/** Contents of PEM files. */
+export interface UpstreamTls {
+  readonly ca?: Buffer | undefined
+  /** Used for our own requests only. */
+  readonly own?: ClientCertificate | undefined
+  /** Used for requests whose callers were authenticated here. */
+  readonly frontProxy?: ClientCertificate | undefined
+}
+
+export interface ClientCertificate {
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** Timeouts of the upstream. */
+export interface UpstreamTimeouts {
+  readonly connectMs: number
+  /** Until a response begins, and between two pieces of it; not for long-running requests. */
+  readonly answerMs: number
+  /** For one of our own calls, from its beginning to its end. */
+  readonly callMs: number
+}
+
+/** kube-apiserver ends requests itself after a minute. */
+export const defaultUpstreamTimeouts: UpstreamTimeouts = {
+  connectMs: 5_000,
+  answerMs: 75_000,
+  callMs: 10_000,
+}
+
+/** Connections for short requests. Beyond it requests wait. */
+const connectionsMax = 256
+/** Of these for each user: more than any client has under way, and a quarter of what there is. */
+const perUserMax = 64
+/** Shorter than the 90 s and more after which API servers close idle connections, so that requests rarely use a closing one. */
+const idleMs = 30_000
+/** The limit that our own server has for its clients. */
+const headersMaxBytes = 64 * 1024
+/** TCP keep-alive probes begin after this time without traffic: watches may be quiet for an hour. */
+const vanishedAfterMs = 30_000
+
+export interface UpstreamServerOptions {
+  readonly url: URL
+  readonly tls?: UpstreamTls | undefined
+  readonly timeouts?: UpstreamTimeouts | undefined
+  readonly clock: Clock
+}
+
+/** How long a request uses its connection. */
+export type Use = 'short' | 'long'
+
+export class UpstreamServer {
+  readonly url: URL
+  /** The known problem of the server; undefined if there is none. */
+  problem: string | undefined = undefined
+  /** Requests under way. */
+  load = 0
+  #tls: UpstreamTls
+  readonly #timeouts: UpstreamTimeouts
+  readonly #clock: Clock
+  readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
+  #lines = new Bag<Undici.Client>()
+  /** Of certificates before, with requests that are not over. */
+  #retired: ConnectionPool[] = []
+  readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
+    short: new Map(),
+    long: new Map(),
+  }
+
+  constructor({ url, tls = {}, timeouts = defaultUpstreamTimeouts, clock }: UpstreamServerOptions) {
+    this.url = url
+    this.#tls = tls
+    this.#timeouts = timeouts
+    this.#clock = clock
+  }
+
+  /** For calls of our own. */
+  pool(as: UpstreamIdentity): Undici.Dispatcher {
+    const pool = this.#pools.get(as) ?? this.#createPool(as)
+    this.#pools.set(as, pool)
+    return pool
+  }
+
+  /** A single connection for calls as ourselves. The caller closes it; a renewal of certificates closes it, too. */
+  openLine(): { readonly client: Undici.Client; readonly close: () => void } {
+    const { Client } = loadUndici()
+    const options = { pipelining: 1, ...this.#clientOptions('ourselves') }
+    const client = new Client(this.url.origin, options)
+    // Said by the caller: a client that never had a connection says nothing when it ends.
+    const forget = this.#lines.add(client)
+    const close = (): void => {
+      forget()
+      void client.destroy()
+    }
+    return { client, close }
+  }
+
+  /** The connections for an identity and a use, for requests that pass. */
+  connections(as: UpstreamIdentity, use: Use): ConnectionPool {
+    const known = this.#connections[use].get(as)
+    if (known !== undefined) return known
+    const { connectMs, answerMs } = this.#timeouts
+    const connections = new ConnectionPool({
+      url: this.url,
+      tls: this.#credentials(as),
+      clock: this.#clock,
+      connectionsMax: use === 'short' ? connectionsMax : Infinity,
+      perUserMax: use === 'short' ? perUserMax : Infinity,
+      connectMs,
+      answerMs: use === 'short' ? answerMs : 0,
+      idleMs,
+    })
+    this.#connections[use].set(as, connections)
+    return connections
+  }
+
+  /** Opens a separate connection for an upgrade. */
+  connect(as: UpstreamIdentity, onConnected: () => void): Socket {
+    const { url } = this
+    const { connectMs } = this.#timeouts
+    const socket = openSocket({ url, tls: this.#credentials(as) }, () => {
+      cancel()
+      onConnected()
+    })
+    const cancel = this.#clock.setTimer(connectMs, () =>
+      socket.destroy(new ConnectionError('ETIMEDOUT', 'no connection in time')),
+    )
+    socket.once('close', cancel)
+    return socket
+  }
+
+  /** Uses other certificates from now on. A server that checks the date of a certificate with each request would refuse those of old
+   *  connections, so these end with what is under way on them. */
+  renew(tls: UpstreamTls): void {
+    this.#tls = tls
+    for (const pool of this.#pools.values()) void pool.close()
+    this.#pools.clear()
+    for (const line of this.#lines) void line.close()
+    this.#lines = new Bag()
+    this.#retired = this.#retired.filter(({ isEmpty }) => !isEmpty)
+    for (const connections of Object.values(this.#connections)) {
+      for (const one of connections.values()) {
+        one.retire()
+        this.#retired.push(one)
+      }
+      connections.clear()
+    }
+  }
+
+  /** Closes every connection. */
+  async close(): Promise<void> {
+    for (const one of this.#retired) one.close()
+    for (const connections of Object.values(this.#connections)) {
+      for (const one of connections.values()) one.close()
+    }
+    await Promise.all([...this.#pools.values(), ...this.#lines].map(one => one.destroy()))
+    this.#pools.clear()
+    this.#lines = new Bag()
+  }
+
+  #createPool(as: UpstreamIdentity): Undici.Pool {
+    const { Pool } = loadUndici()
+    return new Pool(this.url.origin, {
+      connections: connectionsMax,
+      pipelining: 1,
+      ...this.#clientOptions(as),
+    })
+  }
+
+  #clientOptions(as: UpstreamIdentity): Undici.Client.Options {
+    const { connectMs, answerMs } = this.#timeouts
+    return {
+      keepAliveTimeout: idleMs,
+      maxHeaderSize: headersMaxBytes,
+      headersTimeout: answerMs,
+      bodyTimeout: answerMs,
+      connect: {
+        ...this.#credentials(as),
+        timeout: connectMs,
+        keepAlive: true,
+        keepAliveInitialDelay: vanishedAfterMs,
+      },
+    }
+  }
+
+  #credentials(as: UpstreamIdentity): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+    const { ca, own, frontProxy } = this.#tls
+    const certificate = as === 'ourselves' ? own : as === 'front-proxy' ? frontProxy : undefined
+    return { ...(ca === undefined ? {} : { ca }), ...certificate }
+  }
+}
+
+/** Loaded by the first call of our own: it takes a tenth of a second, which a process without an upstream does not need to spend. */
+function loadUndici(): typeof Undici {
+  return createRequire(import.meta.url)('undici') as typeof Undici
+}

@@ -1,0 +1,47 @@
+/** Our own token for the upstream, from a file that is replaced while we run: tokens of service accounts are valid for an hour. */
+
+import { readFile } from 'node:fs/promises'
+import type { Clock } from '../../base/clock.ts'
+import { CacheError } from '../../base/errors.ts'
+
+/** The file is read again after this time: kubelet replaces a token when a fifth of its lifetime is left. */
+const rereadAfterMs = 1_000
+
+export class TokenFile {
+  readonly #file: string
+  readonly #clock: Clock
+  #token = ''
+  #readAtMs = Number.NEGATIVE_INFINITY
+  #reading: Promise<string> | undefined
+
+  constructor(file: string, clock: Clock) {
+    this.#file = file
+    this.#clock = clock
+  }
+
+  /** The current token. While the file cannot be read, the last one is used; fails with `invalid_request` if there never was one. */
+  token(): Promise<string> {
+    if (this.#clock.monotonicMs() - this.#readAtMs < rereadAfterMs) {
+      return Promise.resolve(this.#token)
+    }
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  async #read(): Promise<string> {
+    const text = await readFile(this.#file, 'utf8').catch((error: unknown) => {
+      if (this.#token !== '') return this.#token
+      const { message } = CacheError.from(error, 'invalid_request')
+      throw new CacheError('invalid_request', `--upstream-token-file cannot be read: ${message}`)
+    })
+    const token = text.trim()
+    if (!/^[\x21-\x7e]+$/.test(token)) {
+      throw new CacheError('invalid_request', `--upstream-token-file ${this.#file} holds no token`)
+    }
+    this.#token = token
+    this.#readAtMs = this.#clock.monotonicMs()
+    return token
+  }
+}

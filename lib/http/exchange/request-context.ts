@@ -1,0 +1,94 @@
+/** One request: what it asks for, what the caller is allowed, and where the response goes. Services are passed to each stage, and are not
+ *  part of it. */
+
+import { CacheError } from '../../base/errors.ts'
+import type { RequestTarget } from '../../kube/request/request.ts'
+import type { ApiState } from '../../kube/api-state.ts'
+import type { Grant } from '../auth/authorizer.ts'
+import type { RequestFaults } from '../../cluster/faults/faults.ts'
+import type { Exchange } from '../server/exchange.ts'
+import type { Reply } from './reply.ts'
+
+/** What metrics and the audit log say about a request. Nothing in it is text that a client sent, except names of known resources. */
+export interface RequestFacts {
+  readonly verb: string
+  readonly group: string
+  readonly version: string
+  readonly resource: string
+  /** Who answered: the mirror, etcd itself, this program (discovery, its own paths), the upstream, or a refusal. */
+  readonly source: 'mirror' | 'etcd' | 'own' | 'refused' | 'upstream'
+  readonly hasLabelSelector: boolean
+  readonly hasFieldSelector: boolean
+}
+
+/** What is known of a request when it arrives. */
+export interface IncomingRequest {
+  /** The state of the API when the request arrived. */
+  readonly state: ApiState
+  readonly exchange: Exchange
+  readonly target: RequestTarget
+  readonly reply: Reply
+  /** It asks for a watch: by its path, or by its query. */
+  readonly isWatch: boolean
+  /** When it arrived. */
+  readonly startMs: number
+  /** For metrics; filled in as it becomes known. */
+  readonly facts: RequestFacts
+  /** What goes wrong with it on purpose. */
+  readonly faults?: RequestFaults | undefined
+}
+
+/** Shared: creating an error for each request costs as much as a small response. */
+const clientLeft = new CacheError('closed', 'the client has left')
+
+export class RequestContext implements IncomingRequest {
+  readonly state: ApiState
+  readonly exchange: Exchange
+  readonly target: RequestTarget
+  readonly reply: Reply
+  readonly isWatch: boolean
+  readonly startMs: number
+  readonly faults: RequestFaults | undefined
+  facts: RequestFacts
+  /** What authorization has granted; undefined before, and without authorization. */
+  grant: Grant | undefined = undefined
+  /** How long it waited for an answer about its caller, for contents that are fresh enough, and for its turn. */
+  reviewMs = 0
+  etcdMs = 0
+  turnMs = 0
+  #left: AbortController | undefined = undefined
+  #ignoreClose: (() => void) | undefined = undefined
+
+  constructor(incoming: IncomingRequest) {
+    const { state, exchange, target, reply, isWatch, startMs, facts, faults } = incoming
+    this.state = state
+    this.exchange = exchange
+    this.target = target
+    this.reply = reply
+    this.isWatch = isWatch
+    this.startMs = startMs
+    this.facts = facts
+    this.faults = faults
+  }
+
+  /** Aborted when the client leaves. Created when first used: most requests end before anything waits with it, and creating it
+   *  costs as much as writing a small object. */
+  get signal(): AbortSignal {
+    if (this.#left === undefined) {
+      const left = new AbortController()
+      this.#left = left
+      this.#ignoreClose = this.exchange.onClose(() => left.abort(clientLeft))
+    }
+    return this.#left.signal
+  }
+
+  /** The client has left, or has its whole answer. */
+  get isOver(): boolean {
+    return this.exchange.isClosed
+  }
+
+  /** The signal is not needed any more. */
+  release(): void {
+    this.#ignoreClose?.()
+  }
+}

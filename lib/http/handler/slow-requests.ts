@@ -1,0 +1,69 @@
+/** Logs requests that took long, with where their time went. What a user waits for is seldom what is slow: a list may wait for etcd, for an
+ *  answer about its caller, for its turn, or for its client to read. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
+import { traceIdOf } from '../audit/trace.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+
+/** A request that takes longer is slow. */
+const slowMs = 1_000
+/** So many are logged in a minute: when everything is slow, the log must not be slow too. */
+const loggedMax = 60
+const windowMs = 60_000
+
+export class SlowRequests {
+  readonly #clock: Clock
+  readonly #logger: Logger
+  #windowEndsMs = 0
+  #logged = 0
+  #unlogged = 0
+
+  constructor(clock: Clock, logger: Logger) {
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  /** Takes a request that is over, or a watch that has begun. What passes is the upstream's to explain. */
+  ended(context: RequestContext, code: number, tookMs: number): void {
+    const { facts } = context
+    if (tookMs < slowMs || facts.source === 'upstream') return
+    if (!this.#mayLog()) return
+    const { reviewMs, etcdMs, turnMs, reply, exchange } = context
+    const socketMs = exchange.socketMs ?? 0
+    const rest = tookMs - reviewMs - etcdMs - turnMs - socketMs
+    this.#logger.warn('a request was slow', {
+      verb: facts.verb,
+      group: facts.group,
+      resource: facts.resource,
+      code,
+      source: facts.source,
+      tookMs: Math.round(tookMs),
+      reviewMs: Math.round(reviewMs),
+      etcdMs: Math.round(etcdMs),
+      turnMs: Math.round(turnMs),
+      encodeMs: Math.round(Math.max(0, rest)),
+      socketMs: Math.round(socketMs),
+      auditId: reply.auditId,
+      traceId: traceIdOf(exchange.headers),
+    })
+  }
+
+  #mayLog(): boolean {
+    const nowMs = this.#clock.monotonicMs()
+    if (nowMs >= this.#windowEndsMs) {
+      if (this.#unlogged > 0) {
+        this.#logger.warn('more requests were slow than are logged', { count: this.#unlogged })
+      }
+      this.#windowEndsMs = nowMs + windowMs
+      this.#logged = 0
+      this.#unlogged = 0
+    }
+    if (this.#logged < loggedMax) {
+      this.#logged++
+      return true
+    }
+    this.#unlogged++
+    return false
+  }
+}

@@ -1,0 +1,166 @@
+/** Writes lists, whatever they are read from: the contents, the first part of the body, the response.
+ *
+ *  An object that cannot be shown exactly ends a list. As long as nothing was sent, the answer is a Status; for this reason the first
+ *  part of every list is made before it is sent. Later the connection is cut, so that no client takes the list for complete. */
+
+import type { Clock } from '../../base/clock.ts'
+import { Slice } from '../../base/slice.ts'
+import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
+import type { NotExact } from '../../codec/not-exact.ts'
+import { listBody } from '../../codec/output/list-body.ts'
+import type { ListMeta } from '../../codec/output/list-meta.ts'
+import type { Run } from '../../codec/output/segments.ts'
+import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { notShown } from '../../kube/pass-instead.ts'
+import { holdFor } from '../limits/fair-share.ts'
+import type { Pieces } from '../exchange/respond.ts'
+import type { ApiOptions } from '../handler/api.ts'
+import { problemIn } from '../watch/inexact.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+
+/** What a list is written from. */
+export interface ListContents {
+  readonly meta: ListMeta
+  /** Iterated once for each body that is made. */
+  readonly runs: Iterable<Run>
+  /** The items are the mirror's: their encoded segments are kept with them. */
+  readonly isMirrored: boolean
+  /** How many there are, where that is known. */
+  readonly items?: number | undefined
+  /** Waits for more items, after an empty run; undefined if all are at hand. */
+  readonly more?: (() => Promise<void>) | undefined
+  /** Stops reading: no more items are needed. */
+  readonly end?: (() => Promise<void>) | undefined
+}
+
+export type ListServices = Pick<ApiOptions, 'segments' | 'sharedSegments' | 'proxy' | 'fairness'>
+
+/** What is shown of objects, and how. */
+export interface ShownAs {
+  readonly encoder: ObjectEncoder
+  readonly shown: Shown
+}
+
+/** A list to be written. */
+export interface ListAnswer extends ShownAs {
+  readonly resource: Resource
+  readonly mediaType: MediaType
+  readonly contents: ListContents
+  /** The work on it yields on this clock between slices. */
+  readonly pace: Clock
+}
+
+type Body = ReturnType<typeof listBody>
+
+/** A list whose first part is made. */
+export interface ListBeginning {
+  readonly pieces: readonly Uint8Array[]
+  readonly bytes: number
+  readonly isWhole: boolean
+  readonly problem: NotExact | undefined
+  /** The rest of the body, which is not made yet. */
+  readonly rest: Body
+}
+
+/** This much of a list is made before any of it is sent. */
+const beginningMaxBytes = 1024 * 1024
+/** A list up to this size is sent in one write, with its length. */
+const writtenAtOnceMaxBytes = 256 * 1024
+
+/** Makes the first part of a list. */
+export async function beginList(
+  context: RequestContext,
+  list: ListAnswer,
+  services: ListServices,
+): Promise<ListBeginning> {
+  const { more } = list.contents
+  const rest = bodyOf(context, list, services)
+  const pieces: Uint8Array[] = []
+  let bytes = 0
+  const slice = new Slice(list.pace)
+  while (bytes < beginningMaxBytes && !context.isOver) {
+    const next = rest.next()
+    if (next.done === true) return { pieces, bytes, isWhole: true, problem: next.value, rest }
+    if (next.value.length > 0) pieces.push(next.value)
+    else await more?.()
+    bytes += next.value.length
+    if (slice.isOver) await slice.next()
+  }
+  return { pieces, bytes, isWhole: false, problem: undefined, rest }
+}
+
+/** Answers with a list that was begun. */
+export async function sendList(
+  context: RequestContext,
+  list: ListAnswer,
+  beginning: ListBeginning,
+  services: ListServices,
+): Promise<void> {
+  const { reply } = context
+  const { resource, mediaType, pace } = list
+  const { pieces, bytes, isWhole, rest } = beginning
+  // With an upstream, one object that cannot be shown exactly passes the whole list.
+  const isSentAsMade = isWhole || services.proxy === undefined
+  const problem = isSentAsMade ? beginning.problem : await problemIn(context, rest, pace)
+  if (context.isOver) return
+  if (problem !== undefined) throw notShown(resource, problem)
+  holdFor(context, services.fairness, { bytes, kind: 'list' })
+  const response = reply.response(200, contentType(mediaType.encoding))
+  if (isWhole && bytes <= writtenAtOnceMaxBytes) await reply.body(response, ...pieces)
+  else if (isSentAsMade) await reply.pieces(response, continued(list, pieces, rest), pace)
+  else await reply.pieces(response, continued(list, [], bodyOf(context, list, services)), pace)
+}
+
+function bodyOf(
+  { reply }: RequestContext,
+  { contents, encoder, shown, mediaType }: ListAnswer,
+  { segments, sharedSegments }: ListServices,
+): Body {
+  const { meta, runs, isMirrored, items } = contents
+  return listBody(encoder, {
+    shown,
+    isPretty: mediaType.isPretty,
+    meta,
+    runs,
+    items,
+    segments: isMirrored ? segments : undefined,
+    shared: isMirrored ? sharedSegments : undefined,
+    isZipped: reply.takesGzip,
+  })
+}
+
+/** The pieces that are made already, then the rest. */
+function continued(
+  { resource, contents: { more } }: ListAnswer,
+  pieces: readonly Uint8Array[],
+  rest: Body,
+): Pieces {
+  return more === undefined
+    ? made(resource, pieces, rest)
+    : arriving({ resource, more }, pieces, rest)
+}
+
+function* made(
+  resource: Resource,
+  pieces: readonly Uint8Array[],
+  rest: Body,
+): Generator<Uint8Array, void, undefined> {
+  yield* pieces
+  for (let next = rest.next(); ; next = rest.next()) {
+    if (next.done !== true) yield next.value
+    else if (next.value !== undefined) throw notShown(resource, next.value)
+    else return
+  }
+}
+
+async function* arriving(
+  { resource, more }: { readonly resource: Resource; readonly more: () => Promise<void> },
+  pieces: readonly Uint8Array[],
+  rest: Body,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for (const piece of made(resource, pieces, rest)) {
+    if (piece.length > 0) yield piece
+    else await more()
+  }
+}

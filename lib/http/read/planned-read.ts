@@ -1,0 +1,133 @@
+/** A planned read as the mirror is asked for it: the keys, how fresh, and how old on purpose; and the contents that it gets. */
+
+import type { Freshness } from '../../base/freshness.ts'
+import { type Key, type KeyRange, singleKey } from '../../base/keys.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { MediaType } from '../../codec/negotiate/negotiate.ts'
+import { readFailure } from '../../kube/read-failure.ts'
+import type { ReadPlan, WatchPlan } from '../../kube/read-plan.ts'
+import type { Contents, ReadRequest } from '../../kube/reads.ts'
+import { refuseWatch } from '../watch/answer-watch.ts'
+import type { ApiOptions } from '../handler/api.ts'
+import { withDeadline } from '../exchange/deadline.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+
+/** How old the contents are to be, on purpose, of a read that accepts old ones. */
+export function staleMsOf(plan: ReadPlan, { faults }: RequestContext): number | undefined {
+  if (faults === undefined || plan.type === 'watch') return undefined
+  const { type } = plan.freshness
+  return type === 'any' || type === 'not-older-than' ? faults.take('stale')?.ageMs : undefined
+}
+
+/** The keys that a plan reads. */
+export class PlannedRead implements ReadRequest {
+  readonly keyspace: Key
+  readonly range: KeyRange
+  readonly freshness: Freshness
+  readonly staleMs: number | undefined
+  readonly #reader: { readonly signal: AbortSignal }
+
+  constructor(plan: ReadPlan, reader: { readonly signal: AbortSignal }, staleMs?: number) {
+    this.keyspace = plan.keyspace
+    this.range = rangeOf(plan)
+    this.freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
+    this.staleMs = staleMs
+    this.#reader = reader
+  }
+
+  get signal(): AbortSignal {
+    return this.#reader.signal
+  }
+}
+
+export function rangeOf(plan: ReadPlan): KeyRange {
+  return plan.type === 'get' ? singleKey(plan.key) : plan.range
+}
+
+/** A watch from a revision accepts contents of any freshness. */
+function freshnessOfStart({ start }: WatchPlan): Freshness {
+  return start.type === 'after' ? { type: 'any' } : start.freshness
+}
+
+export interface Wanted {
+  readonly plan: ReadPlan
+  readonly timeoutMs: number | undefined
+}
+
+export interface WantedBy extends Wanted {
+  readonly mediaType: MediaType
+}
+
+type ContentsServices = Pick<ApiOptions, 'reads' | 'tokenEncryption' | 'clock'>
+
+/** `answered` if a watch has been told already: its start has expired, or is to come. */
+export type Found = Contents | 'timed out' | 'answered'
+
+/** The contents to answer from: at once, or how long they took is noted. */
+export function findContents(
+  context: RequestContext,
+  wanted: WantedBy,
+  services: ContentsServices,
+): Found | Promise<Found> {
+  const tell = (error: unknown): Found => {
+    if (wanted.plan.type !== 'watch' || !isToldInStream(error)) throw error
+    refuseWatch(context, wanted.mediaType, error)
+    return 'answered'
+  }
+  let found: ReturnType<typeof contentsFor>
+  try {
+    found = contentsFor(context, wanted, services)
+  } catch (error) {
+    return tell(error)
+  }
+  if (!(found instanceof Promise)) return found
+  const { clock } = services
+  const startMs = clock.monotonicMs()
+  return found.catch(tell).finally(() => {
+    context.etcdMs = clock.monotonicMs() - startMs
+  })
+}
+
+/** Newer contents for a list that has waited for an index. Undefined if it need not wait, or names its revision. */
+export async function indexedContents(
+  context: RequestContext,
+  wanted: WantedBy,
+  services: ContentsServices & Pick<ApiOptions, 'onList'>,
+): Promise<Found | undefined> {
+  const { plan } = wanted
+  if (plan.type !== 'list') return undefined
+  const indexing = services.onList(plan, context.state, context.grant?.user())
+  if (indexing === undefined || plan.freshness.type === 'exact') return undefined
+  await indexing
+  return context.isOver ? 'answered' : findContents(context, wanted, services)
+}
+
+function isToldInStream(error: unknown): error is CacheError {
+  return (
+    error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
+  )
+}
+
+/** Waits for contents that are as fresh as the plan requires; or returns where else to read them. */
+export function contentsFor(
+  context: RequestContext,
+  { plan, timeoutMs }: Wanted,
+  { reads, tokenEncryption, clock }: ContentsServices,
+): Contents | 'timed out' | Promise<Contents | 'timed out'> {
+  const staleMs = staleMsOf(plan, context)
+  const fail = (error: unknown): never => {
+    throw readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)
+  }
+  // The mirror has its own timeout, far below that of requests.
+  if (timeoutMs !== undefined) {
+    return withDeadline(context, { clock, timeoutMs }, async signal =>
+      reads.read(new PlannedRead(plan, { signal }, staleMs)),
+    ).catch(fail)
+  }
+  try {
+    const contents = reads.read(new PlannedRead(plan, context, staleMs))
+    return contents instanceof Promise ? contents.catch(fail) : contents
+  } catch (error) {
+    return fail(error)
+  }
+}

@@ -1,0 +1,116 @@
+/** Encoded objects that all face threads share: the side of the main thread, and that of a face thread. */
+
+import type { Clock } from '../../base/clock.ts'
+import { repeat } from '../../base/timers.ts'
+import { SegmentLedger } from './ledger.ts'
+import type { ToLedger, ToShelf } from './messages.ts'
+import { createPlaceOf } from './shared-segment.ts'
+import { SegmentShelf } from './shelf.ts'
+import {
+  type OtherThreads,
+  type Stretch,
+  Stretches,
+  type StretchMessage,
+  StretchRouter,
+} from './stretches.ts'
+import { SegmentUsage } from './usage.ts'
+import type { FaceThread, ThreadWork } from '../process/face-thread.ts'
+import { ReleasedMemory } from '../../ops/released-memory.ts'
+
+/** What is encoded and kept, by all threads together: enough for the encoded objects of some hundred thousand pods. */
+export const segmentsMaxBytes: number = 1024 * 1024 * 1024
+/** Whole lists and pages are shared. The rest is for what each thread keeps for itself: single objects, selections, Tables, what is compressed. */
+const sharedShare = 3 / 4
+
+const periodMs = 1_000
+/** Five minutes, as for what a thread keeps for itself (lib/upkeep/segment-keeper.ts). */
+const periodsKept = 300
+/** Of a few tens of kilobytes. To find the oldest takes a look at all, which takes a millisecond. */
+const slots = 32_768
+
+/** What a face thread is given at its start. */
+export interface SharedUsage {
+  readonly memory: SharedArrayBuffer
+  readonly maxBytes: number
+}
+
+export class SharedSegmentsOfProcess {
+  readonly ledger: SegmentLedger
+  readonly #router = new StretchRouter()
+
+  constructor() {
+    const released = new ReleasedMemory()
+    this.ledger = new SegmentLedger({
+      maxBytes: segmentsMaxBytes * sharedShare,
+      slots,
+      periodsKept,
+      onReleased: bytes => released.add(bytes),
+    })
+  }
+
+  get usage(): SharedUsage {
+    const { memory, maxBytes } = this.ledger.usage
+    return { memory, maxBytes }
+  }
+
+  /** Lets go of what is not used. Call the returned function to stop. */
+  start(clock: Clock): () => void {
+    return repeat(clock, periodMs, () => this.ledger.nextPeriod())
+  }
+
+  /** A thread has begun. */
+  attach(tell: (news: unknown) => void): ThreadWork {
+    const tellShelf = (message: ToShelf): void => tell(message)
+    const detach = this.ledger.attach(tellShelf)
+    const route = this.#router.attach(tell)
+    return {
+      take: news => {
+        const message = news as ToLedger | StretchMessage
+        if (message.type === 'made') this.ledger.take(message, tellShelf)
+        else route.take(message)
+      },
+      end: () => {
+        detach()
+        route.end()
+      },
+    }
+  }
+}
+
+/** What a face thread may keep for itself. */
+export function ownSegmentsMaxBytes(count: number, shares: boolean): number {
+  return Math.floor((segmentsMaxBytes * (shares ? 1 - sharedShare : 1)) / count)
+}
+
+/** What a face thread shares with the others. */
+export interface SharedByThread {
+  readonly shelf: SegmentShelf
+  readonly stretches: Stretches
+  readonly otherThreads: OtherThreads
+}
+
+/** In a face thread. */
+export function shareSegments(
+  thread: FaceThread,
+  { memory, maxBytes }: SharedUsage,
+): SharedByThread {
+  const released = new ReleasedMemory()
+  const shelf = new SegmentShelf({
+    placeOf: createPlaceOf(bytes => thread.slabOf(bytes)),
+    usage: new SegmentUsage(memory, maxBytes),
+    tell: message => thread.tell({ type: 'work', news: message }),
+    soon: task => void setImmediate(task),
+    onReleased: bytes => released.add(bytes),
+  })
+  const stretches = new Stretches(message => thread.tell({ type: 'work', news: message }))
+  thread.onWork(news => {
+    const message = news as ToShelf | StretchMessage
+    if (message.type === 'stretch' || message.type === 'stretch-done') stretches.take(message)
+    else shelf.take(message)
+  })
+  const otherThreads = {
+    count: thread.data.count - 1,
+    ask: (stretch: Stretch): Promise<void> => stretches.ask(stretch),
+  }
+  return { shelf, stretches, otherThreads }
+}

@@ -1,0 +1,324 @@
+/** Face threads: what the main thread has in the place of a listener, and what a face thread has in the place of mirrors. */
+
+import { type Clock, sleep } from '../base/clock.ts'
+import type { Traffic } from '../http/page/page-source.ts'
+import {
+  type SharedByThread,
+  SharedSegmentsOfProcess,
+  type SharedUsage,
+  shareSegments,
+} from './encodings/shared-segments.ts'
+import type { ThreadShown } from './thread-shown.ts'
+import type { HealthCheck } from '../base/health-check.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import type { DeskAnswer, DeskQuestion, ReviewDesk } from '../http/auth/review-desk.ts'
+import type { Faults, SharedFaults } from '../cluster/faults/faults.ts'
+import type { CreateTally } from '../http/limits/fairness.ts'
+import { createLimits, giveBack, joinLimits, type ProcessLimits } from './limits/process-limits.ts'
+import type { Listen } from '../http/server/server.ts'
+import { defaultLimits } from '../mirror/limits.ts'
+import type { MirrorSet } from '../mirror/mirror-set.ts'
+import type { KeyspaceOf } from '../mirror/mirrored-keyspace.ts'
+import type { Mirrors } from '../mirror/mirrors.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import { sumOfMetrics } from '../ops/metrics/sum.ts'
+import { systemRandom } from '../ops/system.ts'
+import { shareSlabs } from '../store/slab.ts'
+import type { Droppable, MemoryKeeperOptions } from '../upkeep/memory-keeper.ts'
+import type { FaceMirrorsOptions } from './face-mirrors.ts'
+import { Keeper } from './keeper.ts'
+import type { FaceThread } from './process/face-thread.ts'
+import { sharePort } from './process/listening.ts'
+import { ThreadPool } from './process/pool.ts'
+import type { DroppedFigure } from './process/thread-messages.ts'
+
+export interface ThreadsOptions {
+  readonly count: number
+  /** What a thread runs, and the options that it is given. */
+  readonly script: URL
+  readonly options: unknown
+}
+
+/** What a face thread is given. */
+export interface ThreadProgram {
+  readonly options: unknown
+  readonly shared: ProcessLimits
+  /** Undefined where each thread keeps what it encodes for itself. */
+  readonly segments: SharedUsage | undefined
+  /** Undefined where there are to be none. */
+  readonly faults: SharedFaults | undefined
+}
+
+/** What a face thread asks the main thread. */
+type ThreadQuestion =
+  | { readonly type: 'metrics' }
+  | { readonly type: 'traffic' }
+  | { readonly type: 'review'; readonly question: DeskQuestion }
+
+/** For a process with face threads: to be called before the first value is stored. */
+export function prepareThreads(options: ThreadsOptions): ThreadsOptions {
+  shareSlabs()
+  return options
+}
+
+/** In a face thread: where its contents come from, and what else it knows of the process. */
+export interface CopiesOptions {
+  readonly createMirrors: (
+    parts: Pick<FaceMirrorsOptions, 'clock' | 'limits' | 'metrics' | 'sink' | 'history'>,
+  ) => Mirrors
+  /** How many threads there are. */
+  readonly count: number
+  /** Of the limits that all threads share. */
+  readonly createTally: CreateTally
+  /** The metrics of the whole process. */
+  readonly allMetrics: () => Promise<string>
+  /** What the page shows of the whole process. */
+  readonly traffic: () => Promise<Traffic>
+  /** What the upstream says of a caller, asked once for all threads. */
+  readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
+  /** Whether so much more memory may be taken. */
+  readonly fits: (bytes: number) => boolean
+  /** What all threads have encoded, and encode for each other; undefined where each keeps its own. */
+  readonly segments: SharedByThread | undefined
+  /** Checks of the main thread. */
+  readonly checks: readonly HealthCheck[]
+}
+
+/** The options of a face thread that make it one of this process. */
+export function copiesOf(
+  thread: FaceThread,
+  parts: Pick<CopiesOptions, 'fits' | 'checks'>,
+): CopiesOptions {
+  const { number, count } = thread.data
+  const program = thread.data.program as ThreadProgram
+  const ask = (question: ThreadQuestion): Promise<unknown> => thread.ask(question)
+  return {
+    count,
+    createTally: joinLimits(program.shared, number - 1),
+    segments: program.segments && shareSegments(thread, program.segments),
+    createMirrors: parts => thread.createMirrors(parts),
+    allMetrics: () => ask({ type: 'metrics' }) as Promise<string>,
+    traffic: () => ask({ type: 'traffic' }) as Promise<Traffic>,
+    askDesk: question => ask({ type: 'review', question }) as Promise<DeskAnswer>,
+    ...parts,
+  }
+}
+
+/** What accepts connections: a listener, or threads that each have one. */
+export interface Front {
+  readonly port: number
+  /** Requests under way. */
+  readonly exchanges: number
+  /** Answers tell clients to connect anew from now on. */
+  leave(): void
+  drain(): Promise<void>
+  close(): void
+}
+
+export interface ThreadsParts {
+  readonly mirrors: MirrorSet
+  readonly clients: readonly Client[]
+  readonly keyspaceOf: KeyspaceOf
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** Threads encode objects in the same way, and share them. */
+  readonly sharesSegments: boolean
+}
+
+/** A thread that is stuck for longer gets new rules when it goes on. */
+const faultsMaxMs = 2_000
+
+/** What the main thread knows for its threads. */
+export interface ProcessParts {
+  readonly checks: () => readonly HealthCheck[]
+  /** Undefined where anyone may read. */
+  readonly desk: ReviewDesk | undefined
+  readonly faults: Faults | undefined
+}
+
+export class Threads implements Front {
+  readonly keeper: Keeper
+  readonly #limits: ProcessLimits
+  readonly #options: ThreadsOptions
+  readonly #parts: ThreadsParts
+  readonly #segments: SharedSegmentsOfProcess | undefined
+  #stopSegments: () => void = () => {}
+  #pool: ThreadPool | undefined = undefined
+  #onStarted: () => void = () => {}
+  #traffic: () => Promise<Traffic> = () => Promise.reject(new Error('nothing is shown yet'))
+  /** Resolves when every thread has everything that is mirrored. */
+  readonly ready: Promise<void>
+
+  constructor(options: ThreadsOptions, parts: ThreadsParts) {
+    const { mirrors, clients, keyspaceOf, clock, sharesSegments } = parts
+    this.#segments = sharesSegments ? new SharedSegmentsOfProcess() : undefined
+    this.#options = options
+    this.#parts = parts
+    this.#limits = createLimits(options.count, systemRandom)
+    this.keeper = new Keeper({
+      mirrors,
+      clients,
+      keyspaceOf,
+      clock,
+      readWaitMaxMs: defaultLimits.readWaitMaxMs,
+    })
+    this.kept = {
+      segments: this.#keptSegments(),
+      indexes: this.#kept('indexBytes'),
+      copies: {
+        count: options.count,
+        trimHistory: (keyspace, bytes) => {
+          this.#pool?.tell({ type: 'trim-history', keyspace, bytes })
+        },
+        hasRoom: bytes => this.#pool?.tell({ type: 'room-for', bytes: this.#shareOf(bytes) }),
+      },
+    }
+    const started = new Promise<void>(resolve => (this.#onStarted = resolve))
+    this.ready = started.then(() => this.#pool?.ready)
+  }
+
+  /** Resolves when all threads listen. */
+  async start({ host, port }: Listen, { checks, desk, faults }: ProcessParts): Promise<void> {
+    const { clock, logger } = this.#parts
+    const { count, script, options } = this.#options
+    const program = (): ThreadProgram => {
+      const segments = this.#segments?.usage
+      return { options, shared: this.#limits, segments, faults: faults?.shared }
+    }
+    this.#stopSegments = this.#segments?.start(clock) ?? this.#stopSegments
+    this.#pool = await ThreadPool.start({
+      count,
+      script,
+      program,
+      keeper: this.keeper,
+      port: await sharePort(host, port),
+      clock,
+      random: systemRandom,
+      logger,
+      answer: question => this.#answer(question as ThreadQuestion, desk),
+      attach: this.#segments && (tell => this.#segments!.attach(tell)),
+      onDeath: number => giveBack(this.#limits, number - 1),
+      problems: () =>
+        Object.fromEntries(checks().map(({ name, problem }) => [name, problem() ?? ''])),
+    })
+    this.#onStarted()
+  }
+
+  /** What threads have of the mirror, and what they keep and can make again: for the memory budget. */
+  readonly kept: KeptByThreads
+
+  /** The process is ready as long as one thread accepts connections. */
+  readonly check: HealthCheck = {
+    name: 'threads',
+    problem: () =>
+      this.#pool !== undefined && this.#pool.listening === 0 ? 'no face thread listens' : undefined,
+  }
+
+  get port(): number {
+    return this.#pool?.port ?? 0
+  }
+
+  /** They are counted by the threads. */
+  get exchanges(): number {
+    return 0
+  }
+
+  get openWatches(): number {
+    return this.#pool?.figures.openWatches ?? 0
+  }
+
+  /** The metrics of the process. */
+  async allMetrics(): Promise<string> {
+    const texts = (await this.#pool?.metrics()) ?? []
+    return sumOfMetrics([await this.#parts.metrics.text(), ...texts])
+  }
+
+  /** What each thread has said for the page. */
+  get shown(): readonly ThreadShown[] {
+    return (this.#pool?.shown ?? []) as ThreadShown[]
+  }
+
+  /** What threads are told that ask for the traffic of the process. */
+  onTraffic(traffic: () => Promise<Traffic>): void {
+    this.#traffic = traffic
+  }
+
+  /** All reads pass to the upstream, or not. */
+  passThrough(isOn: boolean): void {
+    this.#pool?.passThrough(isOn)
+  }
+
+  /** Resolves when all threads have the rules; those that start meanwhile begin with them. */
+  async passFaults(faults: Faults): Promise<void> {
+    const pool = this.#pool
+    if (pool === undefined) return
+    pool.tell({ type: 'faults', faults: faults.shared })
+    const { clock } = this.#parts
+    const untilMs = clock.monotonicMs() + faultsMaxMs
+    // This thread has them, too.
+    while (faults.takers <= pool.listening && clock.monotonicMs() < untilMs) await sleep(clock, 2)
+  }
+
+  async #answer(question: ThreadQuestion, desk: ReviewDesk | undefined): Promise<unknown> {
+    if (question.type === 'metrics') return this.allMetrics()
+    if (question.type === 'traffic') return this.#traffic()
+    const answer = await desk?.answer(question.question)
+    const { type, question: asked } = question.question
+    // All threads count what the user takes under one name from now on.
+    if (type === 'identity' && answer?.answer !== undefined && 'user' in answer.answer) {
+      this.#pool?.tell({ type: 'named', key: asked.key, user: answer.answer.user })
+    }
+    return answer
+  }
+
+  leave(): void {
+    this.#pool?.tell({ type: 'leave' })
+  }
+
+  async drain(): Promise<void> {
+    this.#stopSegments()
+    await this.#pool?.stop()
+  }
+
+  /** Threads end their requests by themselves, and none lasts longer than they allow. */
+  close(): void {}
+
+  /** What all threads have encoded and keep together. */
+  get sharedSegments(): { readonly bytes: number; readonly count: number } | undefined {
+    return this.#segments?.ledger
+  }
+
+  /** What threads share goes first: it is most of it. */
+  #keptSegments(): Droppable {
+    const own = this.#kept('segmentBytes')
+    const ledger = this.#segments?.ledger
+    if (ledger === undefined) return own
+    return {
+      get bytes() {
+        return own.bytes + ledger.bytes
+      },
+      dropTo(left) {
+        ledger.dropTo(Math.max(0, left - own.bytes))
+        if (own.bytes + ledger.bytes > left) own.dropTo(Math.max(0, left - ledger.bytes))
+      },
+    }
+  }
+
+  #kept(figure: DroppedFigure): Droppable {
+    const bytes = (): number => this.#pool?.figures[figure] ?? 0
+    return {
+      get bytes() {
+        return bytes()
+      },
+      dropTo: left => this.#pool?.dropTo(figure, left),
+    }
+  }
+
+  #shareOf(bytes: number): number {
+    return Math.floor(bytes / this.#options.count)
+  }
+}
+
+type KeptByThreads = Required<Pick<MemoryKeeperOptions, 'segments' | 'indexes' | 'copies'>>

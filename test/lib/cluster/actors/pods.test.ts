@@ -1,0 +1,51 @@
+import t from 'tap'
+import { type Key, keyFromText } from '../../../../lib/base/keys.ts'
+import type { ActorApi } from '../../../../lib/cluster/actors/actor-api.ts'
+import type { NodeFact } from '../../../../lib/cluster/actors/facts.ts'
+import { Places } from '../../../../lib/cluster/actors/places.ts'
+import { Pods } from '../../../../lib/cluster/actors/pods.ts'
+import { FakeClock, settle } from '../../../support/fake-clock.ts'
+
+function nodeCalled(name: string): NodeFact {
+  const rest = { key: keyFromText(name), revision: 1, uid: name, namespace: '', createdMs: 0 }
+  const state = { isDeleting: false, isReady: true, isUnschedulable: false, heartbeatMs: 0 }
+  return { ...rest, ...state, name, owner: undefined, address: '', labels: {}, taints: [] }
+}
+
+/** Pods that wait for a node, of which each is bound when the test says so. */
+function waitingPods(bind: (node: string) => Promise<void>): Pods {
+  const places = new Places()
+  for (const name of ['node-1', 'node-2', 'node-3']) places.nodeChanged(nodeCalled(name))
+  const api = {
+    draw: (least: number) => least,
+    read: (key: Key) => {
+      const metadata = { name: String(key), uid: String(key) }
+      const object = { metadata, spec: { containers: [] } }
+      return Promise.resolve({ place: { name: String(key) }, object, revision: 1 })
+    },
+    bind: (_: object, node: string) => bind(node),
+  }
+  const clock = new FakeClock()
+  return new Pods({ api: api as unknown as ActorApi, places, clock, lookAt: () => {} })
+}
+
+t.test('pods that are given nodes at the same time do not all get the same', async t => {
+  const nodes: string[] = []
+  const pods = waitingPods(async node => {
+    nodes.push(node)
+    while (nodes.length < 3) await settle()
+  })
+  await Promise.all(['a', 'b', 'c'].map(name => pods.work(keyFromText(name))))
+  t.same(nodes.sort(), ['node-1', 'node-2', 'node-3'])
+})
+
+t.test('a node that a pod did not get is free for others', async t => {
+  const nodes: string[] = []
+  const pods = waitingPods(node => {
+    nodes.push(node)
+    return nodes.length === 1 ? Promise.reject(new Error('conflict')) : Promise.resolve()
+  })
+  await t.rejects(pods.work(keyFromText('a')), /conflict/)
+  await pods.work(keyFromText('b'))
+  t.same(nodes, ['node-1', 'node-1'])
+})

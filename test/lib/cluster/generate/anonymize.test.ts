@@ -1,0 +1,140 @@
+import { createHmac } from 'node:crypto'
+import t from 'tap'
+import { keyFromText, textFromKey } from '../../../../lib/base/keys.ts'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
+import { jsonFromProtobuf, protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
+import { Anonymizer } from '../../../../lib/cluster/generate/anonymize.ts'
+import { Pseudonyms } from '../../../../lib/cluster/generate/pseudonyms.ts'
+
+const digest = (text: string): Uint8Array => createHmac('sha256', 'test').update(text).digest()
+
+function renamed(anonymizer: Anonymizer, object: object): Record<string, never> {
+  const json = Buffer.from(JSON.stringify(object))
+  const stored = protobufFromJson(json)
+  const value = anonymizer.value(stored instanceof NotExact ? json : stored)
+  if (value instanceof NotExact) throw new Error(value.reason)
+  const text = stored instanceof NotExact ? value : jsonFromProtobuf(value)
+  if (text instanceof NotExact) throw new Error(text.reason)
+  return JSON.parse(Buffer.from(text).toString()) as Record<string, never>
+}
+
+const pod = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: {
+    name: 'payments-7d9f',
+    namespace: 'acme-billing',
+    uid: '0d4f3a64-8c7b-4e21-9a55-3f1f5a0b7c11',
+    creationTimestamp: '2026-01-02T03:04:05Z',
+    labels: { app: 'payments', 'team.acme.example/owner': 'Gordon' },
+    annotations: { note: 'call 0123 Gordon' },
+    ownerReferences: [
+      {
+        apiVersion: 'apps/v1',
+        kind: 'ReplicaSet',
+        name: 'payments',
+        uid: '0d4f3a64-8c7b-4e21-9a55-3f1f5a0b7c12',
+      },
+    ],
+  },
+  spec: {
+    nodeName: 'acme-node-3',
+    containers: [
+      {
+        name: 'payments',
+        image: 'registry.acme.example/payments:v1',
+        args: ['--password', 'Secret12'],
+        env: [{ name: 'PIN', value: '12' }],
+        resources: { requests: { cpu: '250m', memory: '64Mi' } },
+      },
+    ],
+    restartPolicy: 'Always',
+  },
+  status: {
+    phase: 'Running',
+    podIP: '192.168.7.9',
+    conditions: [{ type: 'Ready', status: 'True' }],
+  },
+}
+
+t.test(
+  'names and texts become pseudonyms that fit each other; kinds, sizes and times stay',
+  async t => {
+    const anonymizer = new Anonymizer(schemaOf(), digest)
+    const got = renamed(anonymizer, pod) as unknown as typeof pod
+    const text = JSON.stringify(got)
+    for (const word of [
+      'payments',
+      'acme',
+      'billing',
+      'Gordon',
+      'Secret12',
+      '192.168',
+      'PIN',
+      '0d4f3a64',
+    ]) {
+      t.notOk(text.includes(word), word)
+    }
+    t.match(got, {
+      kind: 'Pod',
+      metadata: { creationTimestamp: pod.metadata.creationTimestamp },
+      spec: {
+        containers: [{ resources: pod.spec.containers[0]?.resources }],
+        restartPolicy: 'Always',
+      },
+      status: { phase: 'Running', podIP: /^10\./, conditions: pod.status.conditions },
+    })
+    const [container] = got.spec.containers
+    t.equal(container?.name, got.metadata.labels.app)
+    t.equal(got.metadata.ownerReferences[0]?.name, container?.name)
+    t.not(container?.env[0]?.value, '12')
+    t.match(got.metadata.uid, /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
+    const key = textFromKey(
+      anonymizer.key(keyFromText('/registry/pods/acme-billing/payments-7d9f')),
+    )
+    t.equal(key, `/registry/pods/${got.metadata.namespace}/${got.metadata.name}`)
+  },
+)
+
+t.test('nothing of a secret stays, and of a custom resource only its form', async t => {
+  const anonymizer = new Anonymizer(schemaOf(), digest)
+  const data = { 'tls.key': Buffer.from('a very private key').toString('base64') }
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a' }, data, type: 'Opaque' }
+  const got = renamed(anonymizer, secret) as unknown as typeof secret
+  t.equal(got.data['tls.key']?.length, data['tls.key'].length)
+  t.not(got.data['tls.key'], data['tls.key'])
+  t.equal(got.type, 'Opaque')
+  const custom = {
+    apiVersion: 'db.acme.example/v1alpha1',
+    kind: 'Database',
+    metadata: { name: 'orders' },
+    spec: { owner: 'Gordon', size: 3, password: 'Hunter', phase: 'Ready' },
+  }
+  const database = renamed(anonymizer, custom) as unknown as typeof custom
+  t.match(database, {
+    kind: 'Database',
+    apiVersion: /\/v1alpha1$/,
+    spec: { size: 3, phase: 'Ready' },
+  })
+  t.notMatch(JSON.stringify(database), /acme|orders|Gordon|Hunter/)
+})
+
+t.test('no two words get one pseudonym', async t => {
+  const pseudonyms = new Pseudonyms(digest, new Set(['abd']))
+  const words = Array.from({ length: 3000 }, (_, i) => (i + 36 ** 2 * 10).toString(36))
+  const taken = new Set(words.map(word => pseudonyms.text(word)))
+  t.equal(taken.size, words.length)
+  t.equal(
+    pseudonyms.text('größe Straße 日本語ですよ'),
+    pseudonyms.text('größe Straße 日本語ですよ'),
+  )
+  t.notMatch(pseudonyms.text('größe 日本語ですよ'), /gr|日/)
+})
+
+t.test('what is not an object of Kubernetes is refused', async t => {
+  const anonymizer = new Anonymizer(schemaOf(), digest)
+  for (const text of ['k8s:enc:aescbc:v1:key1:xx', '[]', '{"a":1}', '']) {
+    t.type(anonymizer.value(Buffer.from(text)), NotExact, text)
+  }
+})

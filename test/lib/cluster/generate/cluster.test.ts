@@ -1,0 +1,137 @@
+import t from 'tap'
+import { textFromKey } from '../../../../lib/base/keys.ts'
+import { createRandom } from '../../../../lib/base/random.ts'
+import { NotExact } from '../../../../lib/codec/not-exact.ts'
+import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
+import { Cluster, type GeneratedChange } from '../../../../lib/cluster/generate/cluster.ts'
+import { parsePlan } from '../../../../lib/cluster/generate/plan.ts'
+
+/** As much of an object as the tests look at. */
+interface Seen {
+  readonly kind: string
+  readonly metadata: {
+    readonly name: string
+    readonly namespace?: string
+    readonly uid: string
+    readonly labels?: Record<string, string>
+    readonly ownerReferences?: readonly { kind: string; name: string; uid: string }[]
+  }
+  readonly spec?: { readonly nodeName?: string; readonly selector?: Record<string, string> }
+  readonly endpoints?: readonly { readonly targetRef: { readonly name: string } }[]
+}
+
+function textOf(stored: Uint8Array): string {
+  const json = jsonFromProtobuf(stored)
+  if (json instanceof NotExact) throw new Error(json.reason)
+  return Buffer.from(json).toString()
+}
+
+const nowMs = 1_750_000_000_000
+
+function clusterOf(plan: string, seed = 1): Cluster {
+  return new Cluster({
+    plan: parsePlan(plan),
+    random: createRandom(seed),
+    nowMs,
+    prefix: '/registry',
+  })
+}
+
+/** The state that the changes leave, by key. */
+function apply(state: Map<string, Seen>, changes: Iterable<GeneratedChange>): Map<string, Seen> {
+  for (const change of changes) {
+    const key = textFromKey(change.key)
+    if (change.type === 'delete') {
+      if (!state.delete(key)) throw new Error(`${key} is deleted but was not there`)
+    } else {
+      state.set(key, JSON.parse(textOf(change.value)) as Seen)
+    }
+  }
+  return state
+}
+
+function ofKind(state: Map<string, Seen>, kind: string): Seen[] {
+  return [...state.values()].filter(object => object.kind === kind)
+}
+
+t.test(
+  'there are as many objects of each kind as planned, each under a key of its own',
+  async t => {
+    const changes = [...clusterOf('pods=300,nodes=10,services=7,events=20,secrets=4').objects()]
+    const state = apply(new Map(), changes)
+    t.equal(state.size, changes.length)
+    const counts = {
+      Pod: 300,
+      Node: 10,
+      Lease: 10,
+      Service: 7,
+      Event: 20,
+      Secret: 4,
+      Deployment: 25,
+      ReplicaSet: 25,
+    }
+    for (const [kind, count] of Object.entries(counts)) {
+      t.equal(ofKind(state, kind).length, count, kind)
+    }
+    for (const [key, { metadata }] of state) t.ok(key.endsWith(`/${metadata.name}`), key)
+  },
+)
+
+t.test('the same seed makes the same bytes', async t => {
+  const bytes = (seed: number): string =>
+    [...clusterOf('pods=50', seed).objects()]
+      .map(change => (change.type === 'put' ? textOf(change.value) : ''))
+      .join('\n')
+  t.equal(bytes(3), bytes(3))
+  t.not(bytes(3), bytes(4))
+})
+
+t.test('owners, nodes and endpoints exist, before and after churn', async t => {
+  const cluster = clusterOf('pods=300,nodes=10,services=20')
+  const state = apply(new Map(), cluster.objects())
+  checkRelations(t, state)
+  for (let i = 0; i < 1_200; i++) apply(state, cluster.step(nowMs + i * 1_000))
+  checkRelations(t, state)
+  t.equal(ofKind(state, 'Pod').length, 300)
+})
+
+function checkRelations(
+  t: { strictSame(a: unknown, b: unknown, message: string): void },
+  state: Map<string, Seen>,
+): void {
+  const uids = new Set([...state.values()].map(({ metadata }) => metadata.uid))
+  const nodes = new Set(ofKind(state, 'Node').map(({ metadata }) => metadata.name))
+  const pods = new Map(
+    ofKind(state, 'Pod').map(pod => [`${pod.metadata.namespace}/${pod.metadata.name}`, pod]),
+  )
+  const orphans = [...state.values()].filter(({ metadata }) =>
+    metadata.ownerReferences?.some(owner => !uids.has(owner.uid)),
+  )
+  t.strictSame(orphans, [], 'every owner exists')
+  const lost = [...pods.values()].filter(
+    ({ spec }) => spec?.nodeName !== undefined && !nodes.has(spec.nodeName),
+  )
+  t.strictSame(lost, [], 'every node of a pod exists')
+  const dangling = ofKind(state, 'EndpointSlice').flatMap(({ metadata, endpoints = [] }) =>
+    endpoints.filter(({ targetRef }) => !pods.has(`${metadata.namespace}/${targetRef.name}`)),
+  )
+  t.strictSame(dangling, [], 'every endpoint is a pod')
+}
+
+t.test('churn does not grow the cluster without end', async t => {
+  const cluster = clusterOf('pods=40,nodes=3,deployments=4,events=0')
+  const keys = new Set<string>()
+  const note = (change: GeneratedChange): unknown =>
+    change.type === 'put' ? keys.add(change.key) : keys.delete(change.key)
+  for (const change of cluster.objects()) note(change)
+  for (let i = 0; i < 30_000; i++) cluster.step(nowMs + i * 1_000).forEach(note)
+  const count = (folder: string): number => [...keys].filter(key => key.includes(folder)).length
+  t.equal(count('/events/'), 1_000)
+  t.ok(count('/replicasets/') <= 4 + 40)
+  t.equal(count('/pods/'), 40)
+})
+
+t.test('a cluster without pods still renews its leases, and an empty one does nothing', async t => {
+  t.equal(clusterOf('nodes=2').step(nowMs).length, 1)
+  t.equal(clusterOf('configmaps=2').step(nowMs).length, 0)
+})

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import t from 'tap'
+import { createRandom } from '../../../../lib/base/random.ts'
+import { parsePlan } from '../../../../lib/cluster/generate/plan.ts'
+import { podObject, storedPod } from '../../../../lib/cluster/generate/pods.ts'
+import { storedBytes } from '../../../../lib/cluster/generate/stored.ts'
+import { Topology } from '../../../../lib/cluster/generate/topology.ts'
+
+t.test(
+  'a stamped pod has the bytes that encoding it gives, whatever happens to its template',
+  async t => {
+    const topology = new Topology(
+      parsePlan('pods=3000,nodes=20'),
+      createRandom(5),
+      1_790_000_000_000,
+    )
+    for (let round = 0; round < 3; round++) {
+      for (const workload of topology.workloads) {
+        for (const pod of workload.pods) {
+          assert.deepEqual(Buffer.from(storedPod(pod)), Buffer.from(storedBytes(podObject(pod))))
+          pod.updatedMs += 17_000
+        }
+        if (round === 0) topology.rollOut(workload)
+        topology.addPod(workload, 1_790_000_100_000)
+      }
+    }
+    t.pass()
+  },
+)
+
+t.test('pods are about as large as real ones', async t => {
+  const topology = new Topology(parsePlan('pods=1000'), createRandom(1), 1_790_000_000_000)
+  const sizes = topology.workloads.flatMap(({ pods }) => pods.map(pod => storedPod(pod).length))
+  const mean = sizes.reduce((sum, size) => sum + size, 0) / sizes.length
+  t.ok(mean > 2_000 && mean < 4_500, `${mean} bytes`)
+})

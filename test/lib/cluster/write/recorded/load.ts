@@ -1,0 +1,18 @@
+/** The recorded writes of this folder. */
+
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import { type JsonObject, parseTree } from '../../../../../lib/codec/json/tree.ts'
+
+export function recorded(name: 'ownership' | 'patches'): string[] {
+  const file = `test/lib/cluster/write/recorded/${name}.jsonl.gz`
+  return gunzipSync(readFileSync(file)).toString().trim().split('\n')
+}
+
+/** JSON as an object's tree. */
+export function treeOf(value: unknown): JsonObject {
+  const bytes = Buffer.from(typeof value === 'string' ? value : JSON.stringify(value))
+  const tree = parseTree(bytes, 0, bytes.length)
+  if (!(tree instanceof Map)) throw new Error(`not an object: ${bytes.toString()}`)
+  return tree
+}

@@ -1,0 +1,16 @@
+import t from 'tap'
+import { reasonFor, UpstreamFailure } from '../../../../lib/front/upstream/failure.ts'
+
+t.test('the log is told what a failure came from, and what to look at', async t => {
+  const reasonOf = (cause?: Error): string =>
+    reasonFor(new UpstreamFailure('broken', 'the upstream closed the connection', cause))
+  t.equal(reasonOf(), 'the upstream closed the connection')
+  t.equal(
+    reasonOf(new Error('unable to verify the first certificate')),
+    'the upstream closed the connection: unable to verify the first certificate: --upstream-ca has not the authority of its certificate',
+  )
+  t.equal(
+    reasonOf(new Error('80:error:0A:SSL routines:ssl3_get_record:wrong version number:x.c:354:')),
+    'the upstream closed the connection: wrong version number: is its address http://?',
+  )
+})
