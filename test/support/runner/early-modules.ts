@@ -14,7 +14,7 @@ process.emitWarning = emitWarning
 /** What is going to be loaded, in short. */
 function modules(): string[] {
   if (program.endsWith('/commands/face-thread.js')) {
-    return ['compose/threads', 'commands/plan/serve-plan']
+    return ['threads/threads', 'commands/plan/serve-plan']
   }
   if (command !== 'serve') return []
   const text = args.join(' ')
@@ -22,9 +22,9 @@ function modules(): string[] {
   return [
     'commands/serve',
     ...(has(/--etcd[= ]http/) ? ['etcd/grpc/client'] : ['commands/embedded-etcd']),
-    ...(has(/--upstream/) ? ['compose/upstream-side'] : []),
-    ...(has(/--upstream|--read-only/) ? [] : ['compose/write-side']),
-    ...(has(/--threads/) ? ['compose/threads'] : []),
+    ...(has(/--upstream/) ? ['front/upstream-side'] : []),
+    ...(has(/--upstream|--read-only/) ? [] : ['cluster/write-side']),
+    ...(has(/--threads/) ? ['threads/threads'] : []),
     ...(has(/--generate/) ? ['commands/generate'] : []),
   ]
 }
