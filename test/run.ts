@@ -9,6 +9,7 @@ import { execFileSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
+import { MachineWatch } from './support/patience.ts'
 import { nodeOfVersion } from './support/runner/other-node.ts'
 import { alone, jobsOf } from './support/runner/plan.ts'
 import { type FileResult, type Job, runJobs } from './support/runner/run-files.ts'
@@ -21,6 +22,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: 'boolean' }, wire: { type: 'boolean' } },
 })
+const machine = new MachineWatch('.cache/patience')
 const results: FileResult[] = []
 const startMs = performance.now()
 
@@ -29,7 +31,9 @@ await runJobs(chosenJobs(), {
   atOnce: availableParallelism() + 2,
   onFile: result => results.push(result),
   write: text => process.stdout.write(text),
+  machine,
 })
+machine.stop()
 showBudgets()
 const sum = (key: 'passed' | 'failed'): number => results.reduce((sum, each) => sum + each[key], 0)
 process.stdout.write(`${sum('passed')} passed, ${sum('failed')} failed\n`)

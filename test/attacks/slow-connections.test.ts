@@ -10,6 +10,7 @@ import { sendWhole } from '../../lib/http/exchange/respond.ts'
 import { Server } from '../../lib/http/server/server.ts'
 import { systemClock } from '../../lib/ops/system.ts'
 import { connect, exchange, type Face, openSession, protocols } from '../support/attacks/faces.ts'
+import { patient } from '../support/patience.ts'
 
 const shortMs = 300
 
@@ -38,7 +39,7 @@ async function answer(one: Exchange): Promise<void> {
 /** Resolves with true when the connection is closed, and with false if it stays open for long. */
 async function isClosed(socket: net.Socket): Promise<boolean> {
   socket.resume()
-  const late = AbortSignal.timeout(shortMs * 20)
+  const late = AbortSignal.timeout(patient(shortMs * 20))
   return once(socket, 'close', { signal: late }).then(
     () => true,
     () => false,
@@ -59,7 +60,7 @@ for (const protocol of protocols) {
     await once(session, 'connect')
     const ended = Promise.race([
       once(session, 'close').then(() => true),
-      new Promise(resolve => setTimeout(resolve, shortMs * 20, false)),
+      new Promise(resolve => setTimeout(resolve, patient(shortMs * 20), false)),
     ])
     const closed = await Promise.all([
       isClosed(raw),

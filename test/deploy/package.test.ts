@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { patient } from '../support/patience.ts'
 
 const run = promisify(execFile)
 
@@ -29,7 +30,7 @@ async function pack(folder: string): Promise<Packed> {
  *  cache. */
 async function npm(folder: string, ...args: string[]): Promise<void> {
   const quiet = ['--prefer-offline', '--no-audit', '--no-fund', '--loglevel', 'error']
-  await run('npm', [...args, ...quiet], { cwd: folder, timeout: 120_000 })
+  await run('npm', [...args, ...quiet], { cwd: folder, timeout: patient(120_000) })
 }
 
 /** Makes the list of packages in the image, by the image's own command, where nothing but the program and what it needs is installed.
@@ -101,7 +102,7 @@ t.test(
     const { stdout } = await run('npx', ['--offline', 'watchglass', '--version'], {
       cwd: home,
       env: { ...process.env, npm_config_prefix: prefix },
-      timeout: 120_000,
+      timeout: patient(120_000),
     })
     t.equal(stdout, `watchglass ${version}\n`, 'npx watchglass')
 

@@ -22,12 +22,13 @@ import {
 } from './controller/gadgets.ts'
 import { effort } from '../support/effort.ts'
 import { startProgram } from '../support/program/program.ts'
+import { patient } from '../support/patience.ts'
 
 const seed = Number(process.env['CONTROLLER_SEED'] ?? Math.floor(Math.random() * 1e9))
 const objects = 300 * effort
 const namespaces = ['default', 'red', 'green']
 /** More than a busy machine takes; whoever does not converge by then never does. */
-const patienceMs = 120_000 * effort
+const patienceMs = patient(120_000 * effort)
 
 /** Only requests of the candidates fail: the test's own say what is true. */
 const faults = [

@@ -15,6 +15,7 @@ import { type Answer, WardleServer } from '../support/aggregated/wardle-server.t
 import { type EtcdMember, startEtcd } from '../support/etcd/etcd-cluster.ts'
 import { findEtcd } from '../support/etcd/real-etcd.ts'
 import { programFlags } from '../support/program/program-flags.ts'
+import { patient } from '../support/patience.ts'
 
 const certs = 'test/support/certs'
 const pem = (name: string): Buffer => readFileSync(`${certs}/${name}`)
@@ -36,7 +37,7 @@ interface Sidecar {
 
 const etcd = await findEtcd('3.5')
 
-t.setTimeout(60_000)
+t.setTimeout(patient(60_000))
 
 t.test('reads come from the mirror, the rest from the server', { skip: etcd.skip }, async t => {
   const { ask, server, rights, member } = await startSidecar(t)

@@ -14,6 +14,7 @@ import { WatchingClient } from './watches/client.ts'
 import { randomSelector, WatchedWorld } from './watches/world.ts'
 import { effort } from '../support/effort.ts'
 import { moment } from '../support/http/moment.ts'
+import { patient } from '../support/patience.ts'
 
 const etcd = await findEtcd('3.5')
 const seed = Number(process.env['WATCHES_SEED'] ?? Math.floor(Math.random() * 2 ** 32))
@@ -24,7 +25,7 @@ const writes = 400 * effort
 /** Half of the watchers are kept nearer than this to what is written. */
 const nearRevisions = 100
 
-t.setTimeout(120_000)
+t.setTimeout(patient(120_000))
 
 t.test('watches keep all of their promises', { skip: etcd.skip }, async t => {
   t.comment(`WATCHES_SEED=${seed}`)

@@ -17,12 +17,13 @@ import {
 } from '@kubernetes/client-node'
 import { type Gadget, group, isDone, keyOf, plural, version } from './gadgets.ts'
 import { WorkQueue } from './work-queue.ts'
+import { patient } from '../../support/patience.ts'
 
 const workers = 8
 const pageLimit = 400
 const restartMs = 50
 /** The client's fetch never ends when a connection is cut within a body whose length was told, and so each request has a timeout. */
-const timeoutMs = 5_000
+const timeoutMs = patient(5_000)
 
 export class Controller {
   readonly #api: CustomObjectsApi

@@ -11,6 +11,7 @@ import { replayWatches } from '../watch-replay.ts'
 import { differenceOf } from '../replay.ts'
 import { readRecording, type Variant, variants } from './recording.ts'
 import { learnt, startWorld, type World } from './world.ts'
+import { patient } from '../../support/patience.ts'
 
 /** Of the server's first moments, and of reads by users whom the sidecar would have to know: see test/e2e/sidecar.test.ts. */
 const otherAreas = new Set(['starting', 'write', 'aggregator'])
@@ -101,7 +102,7 @@ function originOf({ headers }: HttpAnswer): string {
   return String(headers['x-watchglass'])
 }
 
-t.setTimeout(120_000)
+t.setTimeout(patient(120_000))
 
 t.test('what is stored is answered from the mirror, and the rest by the server', async t => {
   const recording = readRecording('default')

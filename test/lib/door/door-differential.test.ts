@@ -7,13 +7,14 @@ import t from 'tap'
 import { findEtcd } from '../../support/etcd/real-etcd.ts'
 import { effort } from '../../support/effort.ts'
 import { Differential, startDoorPair } from '../etcd/engine/differential.ts'
+import { patient } from '../../support/patience.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_122)
 const calls = Number(process.env['CALLS'] ?? 1_200 * effort)
 
 const etcd = await findEtcd('3.5')
 t.test('random calls get the same answers through a door', { skip: etcd.skip }, async t => {
-  t.setTimeout(600_000)
+  t.setTimeout(patient(600_000))
   const pair = await startDoorPair(t, etcd)
   const run = new Differential(pair, { seed, calls, withTies: true })
   await run.run()

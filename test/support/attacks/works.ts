@@ -7,8 +7,9 @@ import type { Test } from 'tap'
 import { configMap } from '../upstream/proxied.ts'
 import { admin, type Door, maps } from './door.ts'
 import { ask, exchange, openSession, type Version, versions } from './faces.ts'
+import { patient } from '../patience.ts'
 
-/** So soon everything is answered, unless the machine is very busy. */
+/** So soon everything is answered: whoever waits for a time limit of ours waits longer. */
 const atOnceMs = 10_000
 /** Of the memory that was in use before, so much more may be after: a fifth. */
 const memoryShare = 1.2
@@ -99,7 +100,7 @@ export async function worksAtOnce(t: Test, door: Door, when: string): Promise<vo
   const said = await exchange(door, `${head}\r\n\r\nhello`, text => text.endsWith('hello'))
   t.match(said, /^HTTP\/1\.1 101 .*hello$/s, `${when}: an upgrade`)
   const tookMs = performance.now() - startMs
-  t.ok(tookMs < atOnceMs, `${when}: at once, in ${Math.round(tookMs)} ms`)
+  t.ok(tookMs < patient(atOnceMs), `${when}: at once, in ${Math.round(tookMs)} ms`)
 }
 
 /** Resolves when a watch tells of an object; false if it ends before. */

@@ -15,6 +15,7 @@ import { createInterface } from 'node:readline'
 import { randomBytes } from 'node:crypto'
 import { freePort } from '../program/ports.ts'
 import type { Program } from './real-etcd.ts'
+import { patient } from '../patience.ts'
 
 export interface EtcdOptions {
   /** 1 by default. */
@@ -255,10 +256,13 @@ function isRunning(processId: number): boolean {
 
 function isHealthy(port: number): Promise<boolean> {
   return new Promise(resolve => {
-    const request = get({ host: '127.0.0.1', port, path: '/health', timeout: 5000 }, response => {
-      response.resume()
-      resolve(response.statusCode === 200)
-    })
+    const request = get(
+      { host: '127.0.0.1', port, path: '/health', timeout: patient(5000) },
+      response => {
+        response.resume()
+        resolve(response.statusCode === 200)
+      },
+    )
     request.on('timeout', () => request.destroy())
     request.on('error', () => resolve(false))
   })

@@ -14,6 +14,7 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { CacheError } from '../../../lib/base/errors.ts'
 import { type DebianPackage, unpackedPackage } from './debian-packages.ts'
+import { patient } from '../patience.ts'
 
 const run = promisify(execFile)
 
@@ -140,7 +141,7 @@ function onPath(name: string): string[] {
 }
 
 async function versionOf(binary: string, wanted: Wanted): Promise<string> {
-  const { stdout } = await run(binary, wanted.versionArguments, { timeout: 20_000 })
+  const { stdout } = await run(binary, wanted.versionArguments, { timeout: patient(20_000) })
   const version = /\d+\.\d+\.\d+/.exec(stdout)?.[0]
   if (version === undefined) throw new Error(`${binary} does not say its version`)
   return version

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { patience } from '../patience.ts'
 import { commandOf } from './plan.ts'
 import { type FileResult, runJobs } from './run-files.ts'
 
@@ -22,6 +23,7 @@ async function run(
   await runJobs([{ files, command: commandOf(process.execPath, files) }], {
     atOnce: 1,
     onFile: result => results.push(result),
+    machine: { patience: patience() },
     write: text => {
       shown += text
     },
@@ -66,20 +68,43 @@ t.test('what nobody catches is a failure, also after the last test', async t => 
     t.strictSame(counts, [[1, 1]], fault)
     t.match(shown, /too late|nobody asked/)
   }
-  const { counts } = await run(t, passing, passing + late)
-  t.ok(
-    counts.some(([, failed]) => failed > 0),
-    'in a process with others, too',
-  )
+  for (const files of [
+    [passing, passing + late],
+    [passing + late, `t.test('slow', async () => new Promise(done => setTimeout(done, 500)))\n`],
+  ]) {
+    const { counts } = await run(t, ...files)
+    t.ok(
+      counts.some(([, failed]) => failed > 0),
+      'in a process with others, too',
+    )
+  }
 })
 
-t.test('a process that ends early fails its file, and those that it did not run', async t => {
+t.test('a file that ends its process fails, and takes no other with it', async t => {
   const { counts, shown } = await run(t, passing, `${passing}process.exit(3)\n`, passing)
-  t.strictSame(
-    counts.map(([, failed]) => failed > 0),
-    [false, true, true],
-  )
-  t.match(shown, /not run: the process had ended/)
+  t.strictSame(counts, [
+    [1, 0],
+    [0, 1],
+    [1, 0],
+  ])
+  t.match(shown, /again by itself/)
+})
+
+t.test('a file whose process was ended by another is run again, and counted once', async t => {
+  const mark = join('dist', `mark-${process.pid}`)
+  t.teardown(() => rmSync(mark, { force: true }))
+  const onlyOnce = `import { existsSync, writeFileSync } from 'node:fs'
+    if (!existsSync('${mark}')) {
+      writeFileSync('${mark}', '')
+      process.exit(3)
+    }\n`
+  const { counts, shown } = await run(t, passing, onlyOnce + passing, passing)
+  t.strictSame(counts, [
+    [1, 0],
+    [1, 0],
+    [1, 0],
+  ])
+  t.match(shown, /a process has ended at/)
 })
 
 t.test('a file that cannot be loaded is a failure', async t => {

@@ -1,8 +1,15 @@
-/** Runs test files in processes of their own, or several in one, and counts their tests: the points at the first level of what tap
- *  prints. Every file gets a line; what failed is shown in full, with the command that runs it again. */
+/** Runs test files in processes of their own, or several in one, and counts their tests: the points at
+ *  the first level of what tap prints. Every file gets a line; what failed is shown in full, with the
+ *  command that runs it again.
+ *
+ *  A process that ends too early takes no other file with it: the file that was running is run again by
+ *  itself, and is counted once. If it then passes, one of those before it has left something behind:
+ *  these are run by themselves, too, and the one that fails has failed. */
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { patienceVariable } from '../patience.ts'
+import { alone } from './plan.ts'
 
 /** What one process runs. */
 export interface Job {
@@ -17,16 +24,10 @@ export interface FileResult {
   readonly seconds: number
 }
 
-/** A process that prints nothing for so long is ended, and its file has failed. */
+/** A process that prints nothing for so long on a quiet machine is ended. */
 const silentMaxMs = 300_000
 /** One that has printed its last line ends within this time, or it has left something open. */
 const endMaxMs = 20_000
-
-/** Node 22 and newer keep compiled code between processes, which Node 20 does not know. */
-const ownEnvironment = {
-  TAP_TIMEOUT: String(silentMaxMs / 1000),
-  NODE_COMPILE_CACHE: '.cache/compiled',
-}
 
 export interface RunOptions {
   /** How many processes run at a time. */
@@ -34,6 +35,8 @@ export interface RunOptions {
   readonly onFile: (result: FileResult) => void
   /** Takes what people are shown. */
   readonly write: (text: string) => void
+  /** How many times slower the machine is than a quiet one, and the file that tells the tests. */
+  readonly machine: { readonly patience: number; readonly file?: string | undefined }
 }
 
 /** Runs `jobs` in their order. */
@@ -41,32 +44,93 @@ export async function runJobs(jobs: readonly Job[], options: RunOptions): Promis
   const waiting = [...jobs]
   async function work(): Promise<void> {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      await runJob(job, options)
+      const { finished, interrupted, remaining, isUnclaimed } = await runJob(job, options)
+      const failed = interrupted === undefined ? 0 : await runAlone(job, interrupted, options)
+      if (isUnclaimed && failed === 0) await findCulprit(job, finished, options)
+      if (remaining.length > 0) waiting.unshift(part(job, remaining))
     }
   }
   await Promise.all(Array.from({ length: options.atOnce }, work))
 }
 
-async function runJob(job: Job, options: RunOptions): Promise<void> {
+/** One of these files has ended the process after its own end: whichever fails by itself. */
+async function findCulprit(job: Job, files: readonly string[], options: RunOptions): Promise<void> {
+  for (const file of files) {
+    const onFile = ({ failed, seconds }: FileResult): void => {
+      // Its tests were counted when it shared the process.
+      if (failed > 0) options.onFile({ file, passed: 0, failed, seconds })
+    }
+    await runAlone(job, file, { ...options, onFile })
+  }
+}
+
+/** Returns how many of its tests have failed. */
+async function runAlone(job: Job, file: string, options: RunOptions): Promise<number> {
+  let failed = 0
+  const onFile = (result: FileResult): void => {
+    failed += result.failed
+    options.onFile(result)
+  }
+  options.write(`# again by itself: ${file}\n`)
+  await runJob(alone(file, job.command[0] ?? process.execPath), { ...options, onFile })
+  return failed
+}
+
+function part(job: Job, files: readonly string[]): Job {
+  const [first = ''] = files
+  if (files.length === 1) return alone(first, job.command[0] ?? process.execPath)
+  const command = job.command.filter(word => files.includes(word) || !job.files.includes(word))
+  return { files, command }
+}
+
+/** What became of the files of a job. */
+interface JobEnd {
+  readonly finished: readonly string[]
+  /** The file that was running when the process ended, if it shared it with others. */
+  readonly interrupted?: string | undefined
+  readonly remaining: readonly string[]
+  /** It ended, or something failed, and no file is known to have done it. */
+  readonly isUnclaimed: boolean
+}
+
+async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
+  const { machine } = options
   const [program = '', ...args] = job.command
+  const patientMs = (ms: number): number => ms * machine.patience
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...ownEnvironment },
+    env: {
+      ...process.env,
+      ...(machine.file === undefined ? {} : { [patienceVariable]: machine.file }),
+      TAP_TIMEOUT: String(Math.ceil(patientMs(silentMaxMs) / 1000)),
+      // Node 22 and newer keep compiled code between processes, which Node 20 does not know.
+      NODE_COMPILE_CACHE: '.cache/compiled',
+    },
   })
   const report = new JobReport(job, options)
   let end: string | undefined
-  function stop(reason: string): void {
-    end = reason
-    child.kill('SIGKILL')
+  let timer: NodeJS.Timeout | undefined
+  /** What the process is waited for, and whether that was too long: the machine may have become slower meanwhile. */
+  function wait(ms: number, reason: string): void {
+    clearTimeout(timer)
+    const sinceMs = performance.now()
+    const look = (): void => {
+      const leftMs = patientMs(ms) - (performance.now() - sinceMs)
+      if (leftMs > 0) {
+        timer = setTimeout(look, leftMs)
+        return
+      }
+      end = reason
+      child.kill('SIGKILL')
+    }
+    timer = setTimeout(look, patientMs(ms))
   }
-  let timer = setTimeout(stop, silentMaxMs, 'it has printed nothing for 300 s')
+  const silence = `it has printed nothing for ${silentMaxMs / 1000} s of a quiet machine`
+  wait(silentMaxMs, silence)
   function onLine(line: string): void {
     report.take(line)
-    clearTimeout(timer)
-    const [waitMs, reason] = line.startsWith('# time=')
-      ? [endMaxMs, 'its tests have ended, but something keeps the process running']
-      : [silentMaxMs, 'it has printed nothing for 300 s']
-    timer = setTimeout(stop, waitMs, reason)
+    if (!line.startsWith('# time=')) wait(silentMaxMs, silence)
+    else wait(endMaxMs, 'its tests have ended, but something keeps the process running')
   }
   createInterface({ input: child.stdout }).on('line', onLine)
   createInterface({ input: child.stderr }).on('line', line => report.takeError(line))
@@ -75,7 +139,7 @@ async function runJob(job: Job, options: RunOptions): Promise<void> {
     child.on('close', (code, signal) => resolve(code ?? signal ?? 1))
   })
   clearTimeout(timer)
-  report.close(code === 0 ? undefined : (end ?? `it ended with ${code}`))
+  return report.close(code === 0 ? undefined : (end ?? `it ended with ${code}`))
 }
 
 /** The lines of one process, taken apart by file. */
@@ -116,28 +180,41 @@ class JobReport {
   }
 
   /** The process has ended; with `failure`, not as it should. */
-  close(failure: string | undefined): void {
-    if (failure !== undefined && this.#failedInAll + this.#failed === 0) {
-      this.#failed++
-      this.#lines.push(`not ok - ${failure}`)
-    }
-    if (this.#next < this.#job.files.length) {
-      // What an earlier file has failed is no word on the one that was running.
-      if (this.#job.files.length > 1 && this.#failed === 0) this.#failed++
+  close(failure: string | undefined): JobEnd {
+    const { files } = this.#job
+    const finished = files.slice(0, this.#next)
+    const [running] = files.slice(this.#next)
+    if (files.length === 1) {
+      if (failure !== undefined && this.#failed === 0) {
+        this.#failed++
+        this.#lines.push(`not ok - ${failure}`)
+      }
       this.#endFile()
-    } else if (this.#failed > 0) this.#endFile(this.#job.files.at(-1))
-    for (const file of this.#job.files.slice(this.#next)) {
-      this.#lines.push('not ok - not run: the process had ended')
-      this.#failed++
-      this.#endFile(file)
+      return { finished: files, remaining: [], isUnclaimed: false }
     }
+    if (running === undefined) {
+      const hasFailed = this.#failedInAll > 0
+      const isUnclaimed = this.#failed > 0 || (failure !== undefined && !hasFailed)
+      this.#flush()
+      return { finished, remaining: [], isUnclaimed }
+    }
+    this.#options.write(`# a process has ended at ${running}: ${failure ?? 'early'}\n`)
+    this.#flush()
+    const remaining = files.slice(this.#next + 1)
+    return { finished, interrupted: running, remaining, isUnclaimed: true }
+  }
+
+  /** Shows what was printed for no file. */
+  #flush(): void {
+    for (const line of this.#lines) this.#options.write(`    ${line}\n`)
+    this.#lines = []
   }
 
   #endFile(file: string = this.#job.files[this.#next] ?? ''): void {
     const seconds = (performance.now() - this.#startedAt) / 1000
     const result = { file, passed: this.#passed, failed: this.#failed, seconds }
     const { write, onFile } = this.#options
-    for (const line of this.#lines) write(`    ${line}\n`)
+    this.#flush()
     const state = result.failed === 0 ? 'ok' : 'not ok'
     write(`${state} - ${file} (${result.passed} tests, ${seconds.toFixed(1)} s)\n`)
     if (result.failed > 0 && file.endsWith('.js')) {
@@ -145,7 +222,6 @@ class JobReport {
     }
     onFile(result)
     this.#next++
-    this.#lines = []
     this.#failedInAll += this.#failed
     this.#passed = 0
     this.#failed = 0

@@ -23,11 +23,12 @@ import t, { type Test } from 'tap'
 import { findEtcd, type Program } from '../../../support/etcd/real-etcd.ts'
 import { Differential, type RunOptions, startPair } from './differential.ts'
 import { effort } from '../../../support/effort.ts'
+import { patient } from '../../../support/patience.ts'
 
 const seed = Number(process.env['SEED'] ?? 20_261_121)
 
 async function compare(t: Test, etcd: Program, options: Omit<RunOptions, 'seed'>): Promise<void> {
-  t.setTimeout(300_000)
+  t.setTimeout(patient(300_000))
   const run = new Differential(await startPair(t, etcd), { seed, ...options })
   await run.run()
   t.comment(`etcd ${etcd.version}, seed ${seed}: ${options.calls} calls, ${run.events} events`)

@@ -7,6 +7,7 @@ import { findEtcd, findEtcdctl } from '../../../support/etcd/real-etcd.ts'
 import { startEtcd } from '../../../support/etcd/etcd-cluster.ts'
 import { startTestDoor } from '../../../support/etcd/test-door.ts'
 import { startEngine } from './differential.ts'
+import { patient } from '../../../support/patience.ts'
 
 const etcd = await findEtcd('3.5')
 const etcdctl = await findEtcdctl()
@@ -93,7 +94,7 @@ async function printed(address: string): Promise<string[]> {
 let wanted: Promise<string[]> | undefined
 
 async function compare(t: Test, address: string): Promise<void> {
-  t.setTimeout(300_000)
+  t.setTimeout(patient(300_000))
   wanted ??= startEtcd(t, etcd).then(({ endpoints }) => printed(addressOf(endpoints)))
   const [found, texts] = await Promise.all([printed(address), wanted])
   for (const [i, { args }] of commands.entries()) t.equal(found[i], texts[i], `etcdctl ${args}`)
@@ -180,7 +181,7 @@ const brief = { ...process.env, GOGC: 'off', GOMAXPROCS: '1' }
 
 function runToEnd(args: readonly string[], input: string | undefined): Promise<string> {
   return new Promise(resolve => {
-    const options = { timeout: 30_000, env: brief }
+    const options = { timeout: patient(30_000), env: brief }
     const child = execFile(etcdctl.binary, args, options, (error, stdout, stderr) => {
       resolve(`${stdout}${stderr}exit code ${error === null ? 0 : String(error.code)}`)
     })
@@ -192,7 +193,7 @@ function runToEnd(args: readonly string[], input: string | undefined): Promise<s
 async function runForLines(args: readonly string[], count: number): Promise<string> {
   const child = spawn(etcdctl.binary, args, { stdio: ['ignore', 'pipe', 'ignore'], env: brief })
   const lines: string[] = []
-  const timer = setTimeout(() => child.kill(), 20_000)
+  const timer = setTimeout(() => child.kill(), patient(20_000))
   for await (const line of createInterface({ input: child.stdout })) {
     lines.push(line)
     if (lines.length === count) break

@@ -6,6 +6,7 @@ import type { ClientDuplexStream } from '@grpc/grpc-js'
 import { type Random, randomInt, randomItem } from '../../../../lib/base/random.ts'
 import { type Message, type RawEtcd, withoutIds } from '../../../support/etcd/raw-etcd.ts'
 import type { Pair } from './differential.ts'
+import { patient } from '../../../support/patience.ts'
 
 const broadcastId = '-1'
 
@@ -197,7 +198,7 @@ class Side {
     const deadline = setTimeout(() => {
       isLate = true
       this.#wake?.()
-    }, 5000)
+    }, patient(5000))
     await this.#until(() => isLate || this.noticeCount >= count)
     clearTimeout(deadline)
   }

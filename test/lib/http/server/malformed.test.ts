@@ -10,8 +10,9 @@ import { HistoryWriter } from '../../../golden/replay.ts'
 import { exchanges } from '../../../golden/load.ts'
 import { ask, caughtUp, type HttpAnswer, startServed } from '../../../support/http/served.ts'
 import { effort } from '../../../support/effort.ts'
+import { patient } from '../../../support/patience.ts'
 
-t.setTimeout(240_000)
+t.setTimeout(patient(240_000))
 
 const requests = 2_400 * effort
 const inFlight = 128
