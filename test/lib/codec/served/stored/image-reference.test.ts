@@ -15,3 +15,31 @@ t.test('what has another tag, a digest, or is no reference is not', async t => {
   }
   t.notOk(isLatestImage('x'.repeat(256)), 'a name that is too long')
 })
+
+t.test('a reference of any length is read, whatever a client has sent', async t => {
+  t.notOk(isLatestImage('x'.repeat(10_000)), 'a name that is too long')
+  t.notOk(isLatestImage(`${'x'.repeat(10_000)}:latest`))
+  t.notOk(isLatestImage(`a:${'1'.repeat(10_000)}`), 'a tag that is too long')
+  t.notOk(isLatestImage(`a@sha256:${'1'.repeat(10_000)}`), 'a digest that is too long')
+  t.notOk(isLatestImage('/'.repeat(100_000)))
+  t.notOk(isLatestImage(`${'a-'.repeat(500_000)}.b/c`), 'no host')
+  const host = `${'a.b-c.'.repeat(100_000)}io`
+  t.ok(isLatestImage(`${host}/a`), 'a host may have any length')
+  t.ok(isLatestImage(`${host}:5000/a/b:latest`))
+  t.notOk(isLatestImage(`${host}:5000/a/b:1`))
+  t.notOk(isLatestImage(`${host}:port/a/b`))
+  t.notOk(isLatestImage(`-${host}/a`))
+})
+
+t.test('long references mean what short ones of the same form mean', async t => {
+  const rests = ['a', 'a:latest', 'a:1', 'A', 'a/b:x y', 'a@sha256:abc', 'a__b/c', 'a___b', '']
+  const hosts = ['x', 'x-', '-x', 'X', 'x_y', 'x..y', '']
+  for (const rest of rests) {
+    for (const host of hosts) {
+      const short = `q.${host}.io/${rest}`
+      const long = `${'q.'.repeat(1_000)}${host}.io/${rest}`
+      // A host with an underscore is a path, which may not be so long.
+      if (host !== 'x_y') t.equal(isLatestImage(long), isLatestImage(short), short)
+    }
+  }
+})
