@@ -39,16 +39,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Imports of wings by the core, from before there were wings. */
 const stillUpward = new Set<string>([
   'lib/cluster/write-side.ts imports ../compose/service-options.ts',
-  'lib/kube/api-state.ts imports ../front/learned/learned-kind.ts',
   'lib/threads/threads.ts imports ../cluster/faults/faults.ts',
   'lib/upkeep/stretch-encoder.ts imports ../threads/encodings/stretches.ts',
-  'lib/codec/fields/selectable.ts imports ../../front/learned/learned-kind.ts',
-  'lib/codec/output/frames.ts imports ../../front/learned/learned-output.ts',
-  'lib/codec/output/list-body.ts imports ../../front/learned/empty-list.ts',
-  'lib/codec/output/output-kind.ts imports ../../front/learned/learned-output.ts',
-  'lib/codec/served/object-encoder.ts imports ../../front/learned/learned-kind.ts',
-  'lib/codec/served/object-view.ts imports ../../front/learned/learned-kind.ts',
-  'lib/codec/table/table.ts imports ../../front/learned/learned-output.ts',
   'lib/http/admin/admin.ts imports ../../cluster/faults/fault-switch.ts',
   'lib/http/admin/admin.ts imports ../../front/read-switch.ts',
   'lib/http/auth/caller.ts imports ../../front/upstream/upstream.ts',
@@ -69,7 +61,6 @@ const stillUpward = new Set<string>([
   'lib/http/read/ahead.ts imports ../../threads/encodings/stretches.ts',
   'lib/http/read/read.ts imports ../../front/evidence/uncovered-reads.ts',
   'lib/http/watch/answer-watch.ts imports ../../cluster/faults/faulty-watch.ts',
-  'lib/kube/resources/resource.ts imports ../../front/learned/learned-output.ts',
   'lib/http/page/sections/resources.ts imports ../../../front/knowledge/report.ts',
 ])
 

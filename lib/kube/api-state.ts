@@ -8,7 +8,6 @@ import { customKindOf } from '../codec/served/custom/custom-definition.ts'
 import { CustomKind } from '../codec/served/custom/custom.ts'
 import { type SelectableReader } from '../codec/fields/selectable.ts'
 import { ObjectEncoder } from '../codec/served/object-encoder.ts'
-import { learnedKindOf } from '../front/learned/learned-kind.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { Discovery } from './documents/discovery.ts'
 import type { MakeReader } from './selectors/filter.ts'
@@ -70,7 +69,7 @@ export class ApiState {
     const apiVersion = groupVersionText(storage.group, storage.version)
     const stored = { apiVersion, kind: storage.kind }
     const { schema } = this.registry
-    const learned = resource.learned && learnedKindOf({ ...resource, storage }, resource.learned)
+    const learned = resource.learned?.objectsOf({ ...resource, storage })
     const kind = { schema, version, stored, custom, learned }
     return createSelectableReader(kind, fields, needsLabels)
   }

@@ -6,7 +6,7 @@
 import type { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
-import type { LearnedKind } from '../../front/learned/learned-kind.ts'
+import type { LearnedObjects } from '../output/learned-output.ts'
 import type { StoredValue } from '../served/view.ts'
 
 /** A field that selectors may name: the value of the first of `paths` that is not empty, else `fallback`. Paths are dotted names in
@@ -28,7 +28,7 @@ export interface SelectableKind {
   /** How custom resources are read; undefined for all others. */
   readonly custom: CustomKind | undefined
   /** How the objects of aggregated servers are read. */
-  readonly learned?: LearnedKind | undefined
+  readonly learned?: LearnedObjects | undefined
 }
 
 /** Reads one object at a time. */

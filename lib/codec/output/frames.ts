@@ -8,7 +8,7 @@ import { type ObjectEncoder, type Shown, openRow } from '../served/object-encode
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
 import { hasZeroTimes, schemaOf } from '../schema/schema.ts'
-import type { LearnedOutput } from '../../front/learned/learned-output.ts'
+import type { LearnedOutput } from './learned-output.ts'
 import { apiVersionOf } from './output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
 

@@ -1,7 +1,7 @@
 /** What outputs need to know of a resource in one version. lib/kube knows much more, and passes its resources as these. */
 
 import type { Schema } from '../schema/schema.ts'
-import type { LearnedOutput } from '../../front/learned/learned-output.ts'
+import type { LearnedOutput } from './learned-output.ts'
 import type { CustomColumn } from '../table/printers/custom.ts'
 
 export interface OutputKind {

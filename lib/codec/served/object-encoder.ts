@@ -6,7 +6,6 @@ import { ByteWriter } from '../output/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
 import type { Gate } from './gate.ts'
 import type { CustomKind } from './custom/custom.ts'
-import { learnedKindOf } from '../../front/learned/learned-kind.ts'
 import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import {
   appendPartialJson,
@@ -83,7 +82,7 @@ export class ObjectEncoder {
   /** `custom` reads the objects of a custom resource, and of no other. */
   constructor(kind: OutputKind, custom: CustomKind | undefined) {
     this.kind = kind
-    const learned = kind.learned && learnedKindOf(kind, kind.learned)
+    const learned = kind.learned?.objectsOf(kind)
     const isUntyped = custom !== undefined || learned !== undefined
     this.#served = {
       schema: kind.schema,

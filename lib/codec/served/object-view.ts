@@ -4,7 +4,7 @@
 import type { ByteWriter } from '../output/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
-import type { LearnedKind } from '../../front/learned/learned-kind.ts'
+import type { LearnedObjects } from '../output/learned-output.ts'
 import { isNormalised, normaliseStored } from './stored/normalise.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'
@@ -23,7 +23,7 @@ export interface ViewedKind {
   /** How to read custom resources; undefined for built-in kinds and for those of aggregated servers. */
   readonly custom: CustomKind | undefined
   /** How the objects of aggregated servers are served. */
-  readonly learned?: LearnedKind | undefined
+  readonly learned?: LearnedObjects | undefined
 }
 
 export interface ObjectOptions {

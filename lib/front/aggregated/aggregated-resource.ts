@@ -1,7 +1,8 @@
 /** Makes `Resource` values for the resources of an aggregated server. */
 
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
-import type { LearnedOutput } from '../learned/learned-output.ts'
+import type { LearnedOutput } from '../../codec/output/learned-output.ts'
+import { learnedOutput } from '../learned/learned-kind.ts'
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
 import { metadataFields } from '../../kube/selectors/selectable-fields.ts'
@@ -40,7 +41,7 @@ export function declaredIn(
 
 /** What is assumed before anything was learnt. */
 export function nothingLearned(columns: readonly CustomColumn[] | undefined): LearnedOutput {
-  return {
+  return learnedOutput({
     generation: 0,
     hasTypedItems: false,
     emptyItems: undefined,
@@ -50,7 +51,7 @@ export function nothingLearned(columns: readonly CustomColumn[] | undefined): Le
     isYaml: false,
     emptyObject: undefined,
     isWatchCacheKnown: false,
-  }
+  })
 }
 
 /** A resource whose storage is known. `learned` is undefined if the server has no Go types of its objects. */

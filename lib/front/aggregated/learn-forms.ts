@@ -5,7 +5,8 @@ import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { ObjectEncoder, type Shown } from '../../codec/served/object-encoder.ts'
-import type { EmptyObject, LearnedOutput, LearnedTable } from '../learned/learned-output.ts'
+import type { EmptyObject, LearnedOutput, LearnedTable } from '../../codec/output/learned-output.ts'
+import { learnedOutput } from '../learned/learned-kind.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
 import { ask } from '../knowledge/ask.ts'
@@ -39,7 +40,7 @@ export async function learnForms(
       bookmarkOf(learning),
       hasWatchCache(learning),
     ])
-  const learned: LearnedOutput = {
+  const learned = learnedOutput({
     generation: resource.learned.generation + 1,
     hasTypedItems,
     emptyItems,
@@ -49,7 +50,7 @@ export async function learnForms(
     isYaml,
     emptyObject,
     isWatchCacheKnown: isWatchCached !== undefined,
-  }
+  })
   return { learned, isWatchCached: isWatchCached ?? true }
 }
 
@@ -112,7 +113,11 @@ function encoderWith(
   more: Partial<LearnedOutput>,
 ): ObjectEncoder {
   return new ObjectEncoder(
-    { ...resource, schema, learned: { ...resource.learned, hasTypedItems, ...more } },
+    {
+      ...resource,
+      schema,
+      learned: learnedOutput({ ...resource.learned, hasTypedItems, ...more }),
+    },
     undefined,
   )
 }

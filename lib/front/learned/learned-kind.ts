@@ -3,12 +3,17 @@
  *  compares with the server's answers, decides whether the server leaves the rest unchanged. */
 
 import type { ByteWriter } from '../../codec/output/byte-writer.ts'
-import { apiVersionOf, type OutputKind } from '../../codec/output/output-kind.ts'
+import { apiVersionOf } from '../../codec/output/output-kind.ts'
 import { appendDeclared } from '../../codec/json/declared.ts'
 import { JsonMembers } from '../../codec/json/members.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { StoredValue } from '../../codec/served/view.ts'
-import type { LearnedOutput } from './learned-output.ts'
+import type {
+  LearnedNames,
+  LearnedObjects,
+  LearnedOptions,
+  LearnedOutput,
+} from '../../codec/output/learned-output.ts'
 import { isTypedMetadata } from './typed-metadata.ts'
 
 export interface LearnedKindParts {
@@ -20,15 +25,9 @@ export interface LearnedKindParts {
   readonly hasTypedItems: boolean
 }
 
-export interface LearnedOptions {
-  /** Becomes `metadata.resourceVersion`; digits. */
-  readonly resourceVersion: string
-  readonly isItem: boolean
-}
-
 const oddMetadata = new NotExact('metadata is not as Go writes it')
 
-export class LearnedKind {
+export class LearnedKind implements LearnedObjects {
   readonly #parts: LearnedKindParts
   readonly #members = new JsonMembers()
 
@@ -36,7 +35,6 @@ export class LearnedKind {
     this.#parts = parts
   }
 
-  /** Appends the object, without a newline; or says why that cannot be done exactly, and appends nothing. */
   append(
     out: ByteWriter,
     value: StoredValue,
@@ -52,7 +50,6 @@ export class LearnedKind {
     })
   }
 
-  /** Why the object's labels and names may be served as others than those that are stored. */
   checkMetadata(value: StoredValue): NotExact | undefined {
     const members = this.#members
     members.reset(value.bytes, value.start, value.end)
@@ -67,15 +64,15 @@ export class LearnedKind {
   }
 }
 
-/** The kind as the server writes it, by what was learnt. */
-export function learnedKindOf(
-  kind: Omit<OutputKind, 'schema'>,
-  learned: LearnedOutput,
-): LearnedKind {
-  return new LearnedKind({
-    apiVersion: apiVersionOf(kind),
-    storedApiVersion: apiVersionOf(kind.storage),
-    kind: kind.kind,
-    hasTypedItems: learned.hasTypedItems,
-  })
+/** What was learnt, with the writer that follows from it. */
+export function learnedOutput(learnt: Omit<LearnedOutput, 'objectsOf'>): LearnedOutput {
+  const { hasTypedItems } = learnt
+  const objectsOf = (kind: LearnedNames): LearnedKind =>
+    new LearnedKind({
+      apiVersion: apiVersionOf(kind),
+      storedApiVersion: apiVersionOf(kind.storage),
+      kind: kind.kind,
+      hasTypedItems,
+    })
+  return { ...learnt, objectsOf }
 }

@@ -3,7 +3,7 @@
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Subresource } from '../../codec/schema/schema.ts'
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
-import type { LearnedOutput } from '../../front/learned/learned-output.ts'
+import type { LearnedOutput } from '../../codec/output/learned-output.ts'
 
 /** The default of kube-apiserver's --etcd-prefix. */
 export const defaultEtcdPrefix = '/registry'

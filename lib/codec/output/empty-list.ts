@@ -1,8 +1,8 @@
 /** How a server writes a list without items. Go writes null for a list that was never made, and [] for one that was. */
 
-import { NotExact } from '../../codec/not-exact.ts'
-import type { MediaType } from '../../codec/negotiate/negotiate.ts'
-import type { OutputKind } from '../../codec/output/output-kind.ts'
+import { NotExact } from '../not-exact.ts'
+import type { MediaType } from '../negotiate/negotiate.ts'
+import type { OutputKind } from './output-kind.ts'
 import type { EmptyList } from './learned-output.ts'
 
 /** A list of no items, or of no rows. Undefined if it is not known how the server writes it. */

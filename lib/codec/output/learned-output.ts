@@ -1,6 +1,10 @@
-/** What was learnt of how an aggregated server writes a resource in one version. */
+/** How an aggregated server writes a resource in one version, as far as that was learnt. The type is all that the core knows of it:
+ *  what stands before an upstream makes the values (lib/front/learned/). */
 
-import type { CustomColumn } from '../../codec/table/printers/custom.ts'
+import type { NotExact } from '../not-exact.ts'
+import type { StoredValue } from '../served/view.ts'
+import type { CustomColumn } from '../table/printers/custom.ts'
+import type { ByteWriter } from './byte-writer.ts'
 
 export interface LearnedOutput {
   /** Rises whenever the server's output is learnt again: results from before are not valid any more. */
@@ -19,6 +23,31 @@ export interface LearnedOutput {
   readonly isYaml: boolean
   /** An object without content, as in bookmarks. Undefined if it is not known. */
   readonly emptyObject: EmptyObject | undefined
+  /** The writer of the kind's objects. */
+  readonly objectsOf: (kind: LearnedNames) => LearnedObjects
+}
+
+/** The names of a kind, as it is served and as it is stored. */
+export interface LearnedNames {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly storage: { readonly group: string; readonly version: string }
+}
+
+/** Writes stored objects as the server does. */
+export interface LearnedObjects {
+  /** Appends the object, without a newline; or says why that cannot be done exactly, and appends nothing. */
+  append(out: ByteWriter, value: StoredValue, options: LearnedOptions): NotExact | undefined
+  /** Why the object's labels and names may be served as others than those that are stored. */
+  checkMetadata(value: StoredValue): NotExact | undefined
+}
+
+export interface LearnedOptions {
+  /** Becomes `metadata.resourceVersion`; digits. */
+  readonly resourceVersion: string
+  /** An item of a list: those of most servers do not say what they are. */
+  readonly isItem: boolean
 }
 
 /** The parts of `{"kind":"Flunder",...,"metadata":{"resourceVersion":"7","annotations":{...}},"spec":{}}`. */
