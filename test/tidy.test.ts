@@ -39,9 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Imports of wings by the core, from before there were wings. */
 const stillUpward = new Set<string>([
   'lib/cluster/write-side.ts imports ../compose/service-options.ts',
-  'lib/threads/threads.ts imports ../cluster/faults/faults.ts',
   'lib/upkeep/stretch-encoder.ts imports ../threads/encodings/stretches.ts',
-  'lib/http/admin/admin.ts imports ../../cluster/faults/fault-switch.ts',
   'lib/http/admin/admin.ts imports ../../front/read-switch.ts',
   'lib/http/auth/caller.ts imports ../../front/upstream/upstream.ts',
   'lib/http/auth/reviews.ts imports ../../front/upstream/upstream.ts',
@@ -57,7 +55,6 @@ const stillUpward = new Set<string>([
   'lib/http/handler/handler.ts imports ../../front/proxy/proxy.ts',
   'lib/http/page/page-source.ts imports ../../front/upstream/balanced-upstream.ts',
   'lib/http/page/page-source.ts imports ../../front/knowledge/report.ts',
-  'lib/http/page/page-source.ts imports ../../cluster/faults/faults.ts',
   'lib/http/read/ahead.ts imports ../../threads/encodings/stretches.ts',
   'lib/http/read/read.ts imports ../../front/evidence/uncovered-reads.ts',
   'lib/http/watch/answer-watch.ts imports ../../cluster/faults/faulty-watch.ts',
@@ -94,6 +91,26 @@ t.test('imports between the folders of lib/ point down only', async t => {
   }
   t.strictSame(upward, [])
 })
+
+t.test('outside of a wing its code is a type, or loaded by lib/compose/sides.ts', async t => {
+  const isAbove = (file: string): boolean => /^lib\/(?:compose|commands)\//.test(file)
+  // It runs in a face thread, and nowhere else.
+  const ofWing = 'lib/commands/face-thread.ts'
+  const strays = sources.filter(isAbove).flatMap(file =>
+    loadedBy(file)
+      .filter(target => wings.includes(folderOf(normalize(join(dirname(file), target)))))
+      .filter(() => file !== 'lib/compose/sides.ts' && file !== ofWing)
+      .map(target => `${file} loads ${target}`),
+  )
+  t.strictSame(strays, [])
+})
+
+/** What a file imports beside types, at once or later. */
+function loadedBy(file: string): string[] {
+  const text = readFileSync(file, 'utf8').replace(/(?:^|\n)import type [^'"]*from '[^']+'/g, '')
+  const found = text.matchAll(/(?:from|import\() ?'(\.[^']+)'/g)
+  return [...found].map(([, target = '']) => target)
+}
 
 t.test('lib/ARCHITECTURE.md has the same table of rooms', async t => {
   const sets: Record<string, readonly string[]> = { 'the core': theCore, 'the wings': wings }
@@ -287,9 +304,9 @@ function namesImportedBy(file: string): string[] {
   )
 }
 
-/** What generated code calls by name. */
+/** What generated code calls by name, and the entrances of wings. */
 function modulesImportedWhole(file: string): string[] {
-  const found = readFileSync(file, 'utf8').matchAll(/import \* as \w+ from '(\.[^']+)'/g)
+  const found = readFileSync(file, 'utf8').matchAll(/import (?:type )?\* as \w+ from '(\.[^']+)'/g)
   return [...found].map(([, target = '']) => normalize(join(dirname(file), target)))
 }
 

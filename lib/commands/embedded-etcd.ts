@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { type Logger } from '../base/logger.ts'
+import { wings } from '../compose/sides.ts'
 import type { EtcdListen } from '../config/etcd-listen.ts'
 import type { Client } from '../etcd/client.ts'
 import { EngineClient } from '../etcd/engine/client.ts'
@@ -69,7 +70,7 @@ async function serveEngine(
   { address, tlsFiles: files }: EtcdListen,
   { clock, logger }: EmbeddedEtcdOptions,
 ): Promise<EtcdServer> {
-  const { startEtcdServer } = await import('../door/server.ts')
+  const { startEtcdServer } = await wings.etcdServer()
   const tls = files && (await readTls(files))
   const server = await startEtcdServer({ engine, listen: address, tls })
   const stopFollowing = followTls({

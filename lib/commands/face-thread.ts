@@ -14,8 +14,6 @@ import { FaceThread } from '../threads/process/face-thread.ts'
 import type { ThreadData } from '../threads/process/thread-messages.ts'
 import { Accepts, type SharedListen } from '../http/server/accepts.ts'
 import type { FaultsOptions } from '../cluster/faults/fault-control.ts'
-import type { SharedFaults } from '../cluster/faults/faults.ts'
-import { parseFaultRule } from '../cluster/faults/rule.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { startPlan } from './plan/serve-plan.ts'
 
@@ -57,7 +55,7 @@ async function run(thread: FaceThread): Promise<void> {
     },
     copies: copiesOf(thread, { checks: checks.all, fits: bytes => bytes <= roomBytes }),
     ...ofMainThread,
-    faults: faults && faultsFrom(faults, plan.options.faults),
+    faults: plan.options.faults && { ...plan.options.faults, ...faultsOf(faults) },
     segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined),
   })
   thread.onOrder(order => {
@@ -85,7 +83,7 @@ async function run(thread: FaceThread): Promise<void> {
         service.named(order.key, order.user)
         return
       case 'faults':
-        service.faults?.take(order.faults)
+        void service.faults?.take(order.faults)
         return
       case 'leave':
         service.leave()
@@ -116,9 +114,9 @@ function othersOf(thread: FaceThread, { others }: EtcdPlan): ServiceOptions['oth
   }))
 }
 
-/** Of the main thread, which may have replaced those of the command line. */
-function faultsFrom({ texts, memory }: SharedFaults, given?: FaultsOptions): FaultsOptions {
-  return { rules: texts.map(parseFaultRule), memory, seed: given?.seed ?? 0 }
+/** The rules of the main thread, which may have replaced those of the command line. */
+function faultsOf(shared: ThreadProgram['faults']): Pick<FaultsOptions, 'rules' | 'memory'> {
+  return { rules: shared?.texts ?? [], memory: shared?.memory }
 }
 
 /** `drops`: how many orders to drop something were followed. */

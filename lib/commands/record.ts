@@ -2,7 +2,8 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import { schemaOf } from '../codec/schema/schema.ts'
-import { Anonymizer } from '../cluster/generate/anonymize.ts'
+import type { Anonymizer } from '../cluster/generate/anonymize.ts'
+import { wings } from '../compose/sides.ts'
 import { AnonymousTarget } from './anonymous-target.ts'
 import { CacheError } from '../base/errors.ts'
 import { allKeys, keyFromText, prefixRange } from '../base/keys.ts'
@@ -23,7 +24,7 @@ export async function record({ values, logger, signal }: CommandContext): Promis
   }
   const prefix = values.text('prefix')
   const from = revisionFromText(values.text('revision'))
-  const anonymizer = values.switch('anonymize') ? createAnonymizer() : undefined
+  const anonymizer = values.switch('anonymize') ? await createAnonymizer() : undefined
   const client = new GrpcClient(etcdConnection(values))
   const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
   let writer: RecordingWriter | undefined
@@ -60,7 +61,8 @@ export async function record({ values, logger, signal }: CommandContext): Promis
 }
 
 /** The pseudonyms follow from a secret that is forgotten with the process: nobody can try names until one fits. */
-function createAnonymizer(): Anonymizer {
+async function createAnonymizer(): Promise<Anonymizer> {
+  const { Anonymizer } = await wings.anonymizer()
   const secret = randomBytes(32)
   return new Anonymizer(schemaOf(), text => createHmac('sha256', secret).update(text).digest())
 }

@@ -5,7 +5,7 @@ import { schemaOf } from '../codec/schema/schema.ts'
 import type { OptionValues } from '../config/option-values.ts'
 import type { Client } from '../etcd/client.ts'
 import { parseSpeed, Replay, type ReplaySpeed } from '../etcd/recording/replay.ts'
-import { moveTimes } from '../cluster/generate/move-times.ts'
+import { wings } from '../compose/sides.ts'
 import { systemClock } from '../ops/system.ts'
 import type { CommandContext } from './context.ts'
 
@@ -34,6 +34,7 @@ export async function startReplay(
   client: Client,
   { logger, signal }: Pick<CommandContext, 'logger' | 'signal'>,
 ): Promise<() => void> {
+  const { moveTimes } = await wings.movedTimes()
   const stopping = new AbortController()
   const replay = new Replay({
     ...plan,

@@ -20,7 +20,7 @@ import type { EmbeddedEtcd } from './embedded-etcd.ts'
 import type { ThreadsOptions } from '../threads/threads.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
-import { clusterOf, fill, rateOf, startChurnOf } from './generate.ts'
+import { wings } from '../compose/sides.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
 import { adminListenOf } from './plan/upstream.ts'
 
@@ -59,7 +59,7 @@ export async function serve(context: CommandContext): Promise<number> {
 async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
   const count = threadsOf(values, availableParallelism())
   if (count === 1) return undefined
-  const { prepareThreads } = await import('../threads/threads.ts')
+  const { prepareThreads } = await wings.threads()
   const options: ThreadOptions = { values: values.entries }
   return prepareThreads({ count, script: new URL('./face-thread.js', import.meta.url), options })
 }
@@ -140,11 +140,14 @@ async function serveEtcdOnly(context: CommandContext, listen: EtcdListen): Promi
 async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Promise<() => void> {
   const { values, logger } = context
   const plan = values.text('generate')
-  const rate = rateOf(values)
   if (plan === undefined) {
-    if (rate !== undefined) throw invalid('--churn changes generated objects: add --generate')
+    if (values.text('churn') !== undefined) {
+      throw invalid('--churn changes generated objects: add --generate')
+    }
     return () => {}
   }
+  const { clusterOf, fill, rateOf, startChurnOf } = await wings.generator()
+  const rate = rateOf(values)
   const cluster = clusterOf(values, plan)
   const client = embedded.createClient()
   await fill(client, cluster, context)

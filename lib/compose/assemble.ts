@@ -32,7 +32,7 @@ import { MirrorReads } from '../upkeep/mirror-reads.ts'
 import { KeyFolders } from '../etcd/key-folders.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
-import type { FaultControl } from '../cluster/faults/fault-control.ts'
+import type { ServiceFaults } from './faults.ts'
 import { createPage } from './page.ts'
 import type { WriteSide } from '../cluster/write-side.ts'
 import type { PageSource } from '../http/page/page-source.ts'
@@ -47,11 +47,10 @@ import {
 } from './service-parts.ts'
 import type { ServiceOptions } from './service-options.ts'
 import type { Sides } from './sides.ts'
-import { SegmentKeeper } from '../upkeep/segment-keeper.ts'
+import { SegmentKeeper, segmentsMaxBytes } from '../upkeep/segment-keeper.ts'
 import { encodeStretch } from '../upkeep/stretch-encoder.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { WarmUp, type WarmUpOptions } from '../upkeep/warm-up.ts'
-import { segmentsMaxBytes } from '../threads/encodings/shared-segments.ts'
 import type { Threads } from '../threads/threads.ts'
 import type { UpstreamSide } from '../front/upstream-side.ts'
 
@@ -66,7 +65,7 @@ export interface ServiceParts {
   readonly upstreamSide: UpstreamSide | undefined
   readonly memory: MemoryKeeper | undefined
   readonly writeSide: WriteSide | undefined
-  readonly faults: FaultControl | undefined
+  readonly faults: ServiceFaults | undefined
   readonly health: ServiceHealth
   readonly page: PageSource
   readonly recent: Recent
@@ -145,7 +144,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   registry.onRedefined(keyspaces => indexes.forget(keyspaces))
   registry.onRedefined(keyspaces => watches.endAll(keyspaces))
   void health.ready.then(() => memory?.started())
-  const faults = createFaults(options, { counts: metrics.faults, threads })
+  const faults = createFaults(sides, options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults, threads }
   const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
@@ -251,7 +250,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
   return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
-    faults: parts.faults?.faults,
+    faults: parts.faults,
     proxy: upstreamSide?.proxy,
     comparison: upstreamSide?.comparison,
     watches,

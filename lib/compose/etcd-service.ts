@@ -6,9 +6,10 @@ import type { Listen } from '../http/server/server.ts'
 import { Metrics } from '../ops/metrics.ts'
 import { faultLogger } from '../ops/fault-logger.ts'
 import { systemClock } from '../ops/system.ts'
-import { type EtcdDoorOptions, startEtcdDoor } from '../door/etcd-door.ts'
+import type { EtcdDoorOptions } from '../door/etcd-door.ts'
 import { ServiceHealth } from '../upkeep/service-health.ts'
 import { listenForAdmin } from './service-parts.ts'
+import { wings } from './sides.ts'
 
 export interface EtcdServiceOptions extends Omit<EtcdDoorOptions, 'clock' | 'metrics'> {
   /** Where health and metrics are; nowhere if it is left out. */
@@ -29,6 +30,7 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   const { logger, adminListen, stopDelayMs } = options
   const metrics = new Metrics()
   metrics.watchProcess()
+  const { startEtcdDoor } = await wings.etcdDoor()
   const door = await startEtcdDoor({ ...options, clock: systemClock, metrics })
   const { mirrors, followers } = door
   const health = new ServiceHealth(mirrors)

@@ -1,7 +1,7 @@
 /** What the page for people is made from. */
 
 import type { Clock } from '../base/clock.ts'
-import type { FaultSwitch } from '../cluster/faults/fault-switch.ts'
+import type { FaultSwitch } from '../http/admin/fault-switch.ts'
 import type { Health } from '../http/admin/health.ts'
 import type { MetricsText } from '../http/handler/api.ts'
 import type { PageSource, RecentFigures, Traffic } from '../http/page/page-source.ts'

@@ -29,12 +29,12 @@ import { digests } from '../ops/digests.ts'
 import { compactNow } from '../mirror/compact-now.ts'
 import type { Revision } from '../base/revision.ts'
 import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
-import type { Faults } from '../cluster/faults/faults.ts'
 import type { FaultType } from '../cluster/faults/rule.ts'
-import { FaultControl } from '../cluster/faults/fault-control.ts'
+import { ServiceFaults } from './faults.ts'
+import type { FaultSwitch } from '../http/admin/fault-switch.ts'
 import type { ServiceOptions } from './service-options.ts'
-import type { Sides } from './sides.ts'
-import type { Threads } from '../threads/threads.ts'
+import { type Sides, wings } from './sides.ts'
+import type { RulesOfProcess, Threads } from '../threads/threads.ts'
 import {
   type MemoryFigures,
   MemoryKeeper,
@@ -62,7 +62,7 @@ export interface AdminParts {
   readonly health: Health
   readonly metrics: MetricsText
   readonly upstreamSide: UpstreamSide | undefined
-  readonly faults?: FaultControl | undefined
+  readonly faults?: FaultSwitch | undefined
   /** Undefined where there is no API to show. */
   readonly page?: PageSource | undefined
   readonly onFault: OnFault
@@ -97,14 +97,19 @@ export function listenForAdmin(
 
 /** The faults on purpose; undefined where there are to be none. */
 export function createFaults(
+  { FaultControl: Loaded }: Sides,
   { faults, client, copies, clock = systemClock, logger }: ServiceOptions,
   { counts, threads }: { readonly counts: FaultCounts; readonly threads: Threads | undefined },
-): FaultControl | undefined {
+): ServiceFaults | undefined {
   if (faults === undefined) return undefined
   const compact = copies === undefined ? (): Promise<Revision> => compactNow(client) : undefined
-  const passOn = threads && ((given: Faults): Promise<void> => threads.passFaults(given))
+  const passOn = threads && ((given: RulesOfProcess): Promise<void> => threads.passFaults(given))
   const onMet = (type: FaultType): void => counts.met(type)
-  return new FaultControl({ ...faults, compact, passOn, onMet, clock, logger })
+  const options = { ...faults, compact, passOn, onMet, clock, logger }
+  return new ServiceFaults({
+    control: Loaded && new Loaded(options),
+    load: async () => new (await wings.faults()).FaultControl(options),
+  })
 }
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */

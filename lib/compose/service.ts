@@ -15,12 +15,13 @@ import { systemClock } from '../ops/system.ts'
 import type { EtcdDoor } from '../door/etcd-door.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { listenForAdmin } from './service-parts.ts'
-import { shownOf, type ThreadShown } from '../threads/thread-shown.ts'
+import type { ThreadShown } from '../threads/thread-shown.ts'
+import { lookAt } from '../ops/metrics/look.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
-import { loadSides, type Sides } from './sides.ts'
+import { loadSides, type Sides, wings } from './sides.ts'
 import type { Front } from '../threads/threads.ts'
-import type { FaultControl } from '../cluster/faults/fault-control.ts'
+import type { ServiceFaults } from './faults.ts'
 import type { Evidence } from '../front/evidence/evidence.ts'
 import type { UpstreamKnowledge } from '../front/knowledge/knowledge.ts'
 
@@ -84,7 +85,7 @@ export class Service {
       ?.start(options.listen, {
         checks: () => parts.health.own,
         desk: parts.authorizer?.desk,
-        faults: parts.faults?.faults,
+        faults: parts.faults,
       })
       .catch(async (error: unknown) => {
         await service.stop()
@@ -114,7 +115,7 @@ export class Service {
   }
 
   /** The faults on purpose; undefined where there are to be none. */
-  get faults(): FaultControl | undefined {
+  get faults(): ServiceFaults | undefined {
     return this.#parts.faults
   }
 
@@ -165,7 +166,7 @@ export class Service {
 
   /** What runs here, for the page of the process. */
   get shown(): ThreadShown {
-    return shownOf(this.#parts)
+    return { look: lookAt(this.#parts), clients: this.#parts.watches.clients() }
   }
 
   /** How many watches are open. */
@@ -231,7 +232,7 @@ async function openEtcdDoor(
   metrics: Metrics,
 ): Promise<EtcdDoor | undefined> {
   if (etcdDoor === undefined) return undefined
-  const { startEtcdDoor } = await import('../door/etcd-door.ts')
+  const { startEtcdDoor } = await wings.etcdDoor()
   return startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
 }
 

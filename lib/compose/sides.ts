@@ -1,25 +1,65 @@
-/** Parts that only some services have. Their code is loaded by these only: without writes a process starts a quarter sooner. */
+/** The wings: the only place that loads their code. A service or a command loads what its options ask
+ *  for, so that nobody waits for, or reads, what is not asked for: without writes a process starts a
+ *  quarter sooner. Everywhere else in compose/ and commands/ wings are types. */
 
+import type * as actorNames from '../cluster/actors/actor-names.ts'
+import type * as faultControl from '../cluster/faults/fault-control.ts'
+import type * as faultRules from '../cluster/faults/rule.ts'
+import type * as anonymizer from '../cluster/generate/anonymize.ts'
+import type * as generator from '../cluster/generate/generator.ts'
+import type * as movedTimes from '../cluster/generate/move-times.ts'
+import type * as writeSide from '../cluster/write-side.ts'
+import type * as etcdDoor from '../door/etcd-door.ts'
+import type * as etcdServer from '../door/server.ts'
+import type * as upstreamSide from '../front/upstream-side.ts'
+import type * as upstreamServers from '../front/upstream/connect.ts'
+import type * as upstreamFailure from '../front/upstream/failure.ts'
+import type * as threads from '../threads/threads.ts'
 import type { ServiceOptions } from './service-options.ts'
-import type { Threads } from '../threads/threads.ts'
-import type { UpstreamSide } from '../front/upstream-side.ts'
-import type { createWriteSide } from '../cluster/write-side.ts'
 
-/** Undefined where a service does not have it. */
-export interface Sides {
-  readonly createWriteSide: typeof createWriteSide | undefined
-  readonly Threads: typeof Threads | undefined
-  readonly UpstreamSide: typeof UpstreamSide | undefined
+/** Loads a part of a wing. */
+export const wings = {
+  // cluster
+  writeSide: (): Promise<typeof writeSide> => import('../cluster/write-side.ts'),
+  faults: (): Promise<typeof faultControl> => import('../cluster/faults/fault-control.ts'),
+  faultRules: (): Promise<typeof faultRules> => import('../cluster/faults/rule.ts'),
+  actorNames: (): Promise<typeof actorNames> => import('../cluster/actors/actor-names.ts'),
+  generator: (): Promise<typeof generator> => import('../cluster/generate/generator.ts'),
+  anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
+  movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),
+  // front
+  upstreamSide: (): Promise<typeof upstreamSide> => import('../front/upstream-side.ts'),
+  upstreamServers: (): Promise<typeof upstreamServers> => import('../front/upstream/connect.ts'),
+  upstreamFailure: (): Promise<typeof upstreamFailure> => import('../front/upstream/failure.ts'),
+  // threads
+  threads: (): Promise<typeof threads> => import('../threads/threads.ts'),
+  // door
+  etcdDoor: (): Promise<typeof etcdDoor> => import('../door/etcd-door.ts'),
+  etcdServer: (): Promise<typeof etcdServer> => import('../door/server.ts'),
 }
 
-/** Loads what a service with these options has. */
-export async function loadSides({ isWritable, threads, upstream }: ServiceOptions): Promise<Sides> {
-  const writes = isWritable === true ? await import('../cluster/write-side.ts') : undefined
-  const upstreams = upstream === undefined ? undefined : await import('../front/upstream-side.ts')
-  const several = threads === undefined ? undefined : await import('../threads/threads.ts')
+/** What a service with some options has; undefined where it does not have it. */
+export interface Sides {
+  readonly createWriteSide: typeof writeSide.createWriteSide | undefined
+  readonly Threads: typeof threads.Threads | undefined
+  readonly UpstreamSide: typeof upstreamSide.UpstreamSide | undefined
+  /** Undefined as long as there are no rules (`faults.ts`). */
+  readonly FaultControl: typeof faultControl.FaultControl | undefined
+}
+
+export async function loadSides(options: ServiceOptions): Promise<Sides> {
+  const { isWritable, threads: several, upstream, faults } = options
+  const hasRules = faults !== undefined && faults.rules.length > 0
+  const [writes, upstreams, threads, rules] = await Promise.all([
+    isWritable === true ? wings.writeSide() : undefined,
+    upstream === undefined ? undefined : wings.upstreamSide(),
+    several === undefined ? undefined : wings.threads(),
+    hasRules ? wings.faults() : undefined,
+  ])
   return {
     createWriteSide: writes?.createWriteSide,
-    Threads: several?.Threads,
+    Threads: threads?.Threads,
     UpstreamSide: upstreams?.UpstreamSide,
+    FaultControl: rules?.FaultControl,
   }
 }

@@ -13,7 +13,6 @@ import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { Client } from '../etcd/client.ts'
 import type { DeskAnswer, DeskQuestion, ReviewDesk } from '../http/auth/review-desk.ts'
-import type { Faults, SharedFaults } from '../cluster/faults/faults.ts'
 import type { CreateTally } from '../http/limits/fairness.ts'
 import { createLimits, giveBack, joinLimits, type ProcessLimits } from './limits/process-limits.ts'
 import type { Listen } from '../http/server/server.ts'
@@ -40,14 +39,29 @@ export interface ThreadsOptions {
   readonly options: unknown
 }
 
+/** Rules of faults on purpose, as threads share them. */
+export interface SharedRules {
+  readonly texts: readonly string[]
+  /** In which all threads count them. */
+  readonly memory: SharedArrayBuffer
+}
+
+/** Rules, and who has them. */
+export interface RulesOfProcess {
+  /** Undefined as long as there were none. */
+  readonly shared: SharedRules | undefined
+  /** How many threads have the present ones. */
+  readonly takers: number
+}
+
 /** What a face thread is given. */
 export interface ThreadProgram {
   readonly options: unknown
   readonly shared: ProcessLimits
   /** Undefined where each thread keeps what it encodes for itself. */
   readonly segments: SharedUsage | undefined
-  /** Undefined where there are to be none. */
-  readonly faults: SharedFaults | undefined
+  /** Undefined where there are none yet. */
+  readonly faults: SharedRules | undefined
 }
 
 /** What a face thread asks the main thread. */
@@ -135,7 +149,7 @@ export interface ProcessParts {
   readonly checks: () => readonly HealthCheck[]
   /** Undefined where anyone may read. */
   readonly desk: ReviewDesk | undefined
-  readonly faults: Faults | undefined
+  readonly faults: Pick<RulesOfProcess, 'shared'> | undefined
 }
 
 export class Threads implements Front {
@@ -251,9 +265,9 @@ export class Threads implements Front {
   }
 
   /** Resolves when all threads have the rules; those that start meanwhile begin with them. */
-  async passFaults(faults: Faults): Promise<void> {
+  async passFaults(faults: RulesOfProcess): Promise<void> {
     const pool = this.#pool
-    if (pool === undefined) return
+    if (pool === undefined || faults.shared === undefined) return
     pool.tell({ type: 'faults', faults: faults.shared })
     const { clock } = this.#parts
     const untilMs = clock.monotonicMs() + faultsMaxMs

@@ -4,6 +4,9 @@
 import type { CancelTimer, Clock } from '../base/clock.ts'
 import { repeat } from '../base/timers.ts'
 
+/** Encoded objects that are kept, by all threads together: enough for those of some hundred thousand pods. */
+export const segmentsMaxBytes: number = 1024 * 1024 * 1024
+
 /** What is dropped from. */
 export interface AgingSegments {
   nextPeriod(kept: number, max: number): void

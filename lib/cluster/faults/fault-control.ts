@@ -4,13 +4,14 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { FaultSwitch } from './fault-switch.ts'
+import type { FaultCount, FaultSwitch } from '../../http/admin/fault-switch.ts'
 import { Compactor } from './compactor.ts'
-import { type FaultCount, Faults, type SharedFaults } from './faults.ts'
-import { type FaultRule, type FaultType, parseFaultRule } from './rule.ts'
+import { Faults, type SharedFaults } from './faults.ts'
+import { type FaultType, parseFaultRule } from './rule.ts'
 
 export interface FaultsOptions {
-  readonly rules: readonly FaultRule[]
+  /** As they are written (`rule.ts`). */
+  readonly rules: readonly string[]
   readonly seed: number
   /** In a face thread: see `Faults`. */
   readonly memory?: SharedArrayBuffer | undefined
@@ -33,7 +34,7 @@ export class FaultControl implements FaultSwitch {
   readonly #logger: Logger
 
   constructor(options: FaultControlOptions) {
-    this.faults = new Faults(options)
+    this.faults = new Faults({ ...options, rules: options.rules.map(parseFaultRule) })
     const { compact } = options
     this.#compactor = compact && new Compactor({ ...options, compact })
     this.#passOn = options.passOn
@@ -49,12 +50,11 @@ export class FaultControl implements FaultSwitch {
     this.faults.replace(texts.map(parseFaultRule), memory)
   }
 
-  async replace(rules: readonly FaultRule[]): Promise<void> {
-    this.faults.replace(rules)
+  async replace(rules: readonly string[]): Promise<void> {
+    this.faults.replace(rules.map(parseFaultRule))
     this.start()
     await this.#passOn?.(this.faults)
-    const texts = rules.map(({ text }) => text).join('; ')
-    this.#logger.warn('the faults were replaced', { rules: texts })
+    this.#logger.warn('the faults were replaced', { rules: rules.join('; ') })
   }
 
   /** Begins the compactions. */

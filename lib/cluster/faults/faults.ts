@@ -7,13 +7,8 @@
 
 import { randomAt } from '../../base/random.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
+import type { FaultCount } from '../../http/admin/fault-switch.ts'
 import type { Compaction, Effect, FaultRule, FaultType } from './rule.ts'
-
-/** A rule, and how often it was met. */
-export interface FaultCount {
-  readonly rule: string
-  readonly met: number
-}
 
 export interface FaultsOptions {
   readonly rules: readonly FaultRule[]

@@ -26,7 +26,7 @@ import { readTokenEncryption } from '../../http/read/token-encryption.ts'
 import { readTls } from '../../http/server/tls.ts'
 import { CertificateDates } from '../../ops/metrics/certificate-dates.ts'
 import { systemClock } from '../../ops/system.ts'
-import { prefixOf } from '../generate.ts'
+import { prefixOf } from '../../config/generated.ts'
 import { isWritable, minorOf, stopDelayOf } from '../plan/serve-plan.ts'
 import { simulationOf } from '../plan/simulation.ts'
 import type { CheckList, Finding } from './check-list.ts'
@@ -61,12 +61,12 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
     const { others, excluded } = plan
     return `keys below ${prefix}; ${others.size} other etcds, ${excluded.length} resources excluded`
   })
-  await list.try('--writable, --read-only and --simulate', () => {
+  await list.try('--writable, --read-only and --simulate', async () => {
     const takesWrites = isWritable(values)
-    simulationOf(values, takesWrites)
+    await simulationOf(values, takesWrites)
     return takesWrites ? 'writes are done in etcd' : 'no writes of its own'
   })
-  await list.try('--fault', () => `${faultsOf(values)?.rules.length ?? 0} faults`)
+  await list.try('--fault', async () => `${(await faultsOf(values))?.rules.length ?? 0} faults`)
   await list.try('--threads', () => {
     const count = threadsOf(values, availableParallelism())
     return count === 1 ? 'one thread does everything' : `${count} threads serve clients`

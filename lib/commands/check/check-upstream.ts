@@ -2,9 +2,10 @@
 
 import { CacheError } from '../../base/errors.ts'
 import { silentLogger } from '../../base/logger.ts'
-import { reasonFor } from '../../front/upstream/failure.ts'
+import { wings } from '../../compose/sides.ts'
 import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../config/option-values.ts'
+import type { UpstreamOptions } from '../../front/upstream-side.ts'
 import type { CheckList, Finding } from './check-list.ts'
 
 export interface UpstreamCheck {
@@ -25,9 +26,10 @@ export async function checkUpstream(
   values: OptionValues,
   { url, signal }: UpstreamCheck,
 ): Promise<void> {
-  const servers = serversAt(values, url)
+  const servers = await serversAt(values, url)
   // What is wrong with the options was said with them.
   if (servers === undefined) return
+  const { reasonFor } = await wings.upstreamFailure()
   const ask: Ask = async path => {
     const call = servers.call(
       { method: 'GET', path, headers: { accept }, maxBytes: 16 * 1024 * 1024, signal },
@@ -58,9 +60,12 @@ function documentIn({ path, code, text }: Answer): unknown {
 const accept =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json'
 
-function serversAt(values: OptionValues, url: string) {
+async function serversAt(
+  values: OptionValues,
+  url: string,
+): Promise<UpstreamOptions['servers'] | undefined> {
   try {
-    return upstreamFrom(values.with('upstream', [url]), silentLogger)?.servers
+    return (await upstreamFrom(values.with('upstream', [url]), silentLogger, false))?.servers
   } catch {
     return undefined
   }

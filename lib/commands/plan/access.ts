@@ -12,7 +12,6 @@ import {
   isLoopback,
   type ReviewServerPlan,
 } from '../../config/auth.ts'
-import { follow } from '../../base/follow.ts'
 import { tlsFilesOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { Callers } from '../../http/auth/callers.ts'
@@ -26,9 +25,8 @@ import {
   trustFromConfigMap,
   type TrustTexts,
 } from '../../http/auth/trust.ts'
-import { defaultUpstreamTimeouts, UpstreamServer } from '../../front/upstream/server.ts'
-import { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'
-import { TokenFile } from '../../front/upstream/token.ts'
+import type { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'
+import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { AuthorizationOptions } from '../../http/auth/authorization.ts'
 import type { ServiceOptions } from '../../compose/service.ts'
@@ -48,7 +46,7 @@ export async function startGuarded(
   logger: Logger,
 ): Promise<Guarded> {
   const plan = authPlanOf(values, host)
-  const upstream = upstreamFrom(values, logger, plan?.frontProxy)
+  const upstream = await upstreamFrom(values, logger, plan?.frontProxy !== undefined)
   const tls = tlsFilesOf(values)
   if (plan === undefined) {
     if (!isLoopback(host)) {
@@ -108,7 +106,8 @@ export interface AccessParts {
 /** Reads the trusted authorities, and connects to the API server that reviews access. */
 export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<Access> {
   const { clock, logger, canPass, upstream } = parts
-  const own = plan.reviewServer === undefined ? undefined : reviewServerOf(plan.reviewServer, parts)
+  const own =
+    plan.reviewServer === undefined ? undefined : await reviewServerOf(plan.reviewServer, parts)
   own?.followTls()
   const server = own ?? upstream
   if (server === undefined) {
@@ -137,28 +136,18 @@ export async function startAccess(plan: AuthPlan, parts: AccessParts): Promise<A
   }
 }
 
-function reviewServerOf(
+async function reviewServerOf(
   { url, readCa, tokenFile }: ReviewServerPlan,
   { clock, logger }: AccessParts,
-): BalancedUpstream {
-  const timeouts = defaultUpstreamTimeouts
-  const ca = readCa()
-  const file = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
-  return new BalancedUpstream({
-    servers: [new UpstreamServer({ url, tls: { ca }, timeouts, clock })],
-    token: file === undefined ? undefined : () => file.token(),
-    timeouts,
+): Promise<BalancedUpstream> {
+  const { upstreamServers } = await wings.upstreamServers()
+  return upstreamServers({
+    urls: [url],
+    readTls: () => ({ ca: readCa() }),
+    what: 'authorities of the review server',
+    tokenFile,
     clock,
     logger,
-    followTls: renew =>
-      follow({
-        what: 'authorities of the review server',
-        current: { ca },
-        read: () => ({ ca: readCa() }),
-        onChange: renew,
-        clock,
-        logger,
-      }),
   })
 }
 

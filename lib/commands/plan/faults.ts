@@ -3,11 +3,15 @@
 import { CacheError } from '../../base/errors.ts'
 import type { FaultsOptions } from '../../cluster/faults/fault-control.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import { parseFaultRule } from '../../cluster/faults/rule.ts'
+import { wings } from '../../compose/sides.ts'
 
 /** The faults to begin with; undefined with an upstream, whose clients are to meet none. */
-export function faultsOf(values: OptionValues): FaultsOptions | undefined {
-  const rules = values.all('fault').map(parseFaultRule)
+export async function faultsOf(values: OptionValues): Promise<FaultsOptions | undefined> {
+  const rules = values.all('fault')
+  if (rules.length > 0) {
+    const { parseFaultRule } = await wings.faultRules()
+    for (const rule of rules) parseFaultRule(rule)
+  }
   const seed = values.text('fault-seed') ?? ''
   if (!/^\d{1,15}$/.test(seed)) {
     throw new CacheError('invalid_request', `--fault-seed "${seed}" is not a whole number`)

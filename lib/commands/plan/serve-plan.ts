@@ -15,7 +15,7 @@ import { startGuarded } from './access.ts'
 import { auditFile } from './audit-log.ts'
 import type { Logger } from '../../base/logger.ts'
 import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
-import { prefixOf } from '../generate.ts'
+import { prefixOf } from '../../config/generated.ts'
 import { simulationOf } from './simulation.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
@@ -54,12 +54,12 @@ export async function startPlan({
     tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
     isWritable: isWritable(values),
     hasControllers: isWritable(values),
-    simulation: simulationOf(values, isWritable(values)),
+    simulation: await simulationOf(values, isWritable(values)),
     hasSystemNamespaces: isOwn(values) && values.text('load') === undefined,
     hasCbor: values.switch('cbor'),
     stopDelayMs: stopDelayOf(values) * 1000,
     memoryBudgetBytes: memoryBudgetOf(values),
-    faults: faultsOf(values),
+    faults: await faultsOf(values),
     certificateFiles: certificateFilesOf(values),
     logger,
   }

@@ -3,16 +3,21 @@
 import { CacheError } from '../../base/errors.ts'
 import { createRandom } from '../../base/random.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import { type ActorName, actorNames } from '../../cluster/actors/actor-names.ts'
 import type { Simulation } from '../../cluster/actors/actors.ts'
-import { seedOf } from '../generate.ts'
+import { wings } from '../../compose/sides.ts'
+import { seedOf } from '../../config/generated.ts'
 
 /** Undefined if nothing is. */
-export function simulationOf(values: OptionValues, isWritable: boolean): Simulation | undefined {
+export async function simulationOf(
+  values: OptionValues,
+  isWritable: boolean,
+): Promise<Simulation | undefined> {
   const text = values.text('simulate')
   if (text === undefined) return undefined
+  const { actorNames } = await wings.actorNames()
   const names = text.split(',').map(name => name.trim())
-  const unknown = names.find(name => !isActor(name))
+  const actors = actorNames.filter(name => names.includes(name))
+  const unknown = names.find(name => !(actorNames as readonly string[]).includes(name))
   if (unknown !== undefined) {
     throw invalid(
       `--simulate "${text}": "${unknown}" cannot be simulated; it takes ${actorNames.join(', ')}`,
@@ -21,11 +26,7 @@ export function simulationOf(values: OptionValues, isWritable: boolean): Simulat
   if (!isWritable) {
     throw invalid('--simulate needs a server that takes writes: add --writable, without --upstream')
   }
-  return { actors: new Set(names.filter(isActor)), random: createRandom(seedOf(values)) }
-}
-
-function isActor(name: string): name is ActorName {
-  return (actorNames as readonly string[]).includes(name)
+  return { actors: new Set(actors), random: createRandom(seedOf(values)) }
 }
 
 function invalid(message: string): CacheError {

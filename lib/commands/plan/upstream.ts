@@ -4,52 +4,34 @@ import { CacheError } from '../../base/errors.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { keyPairOf } from '../../config/files.ts'
-import { follow } from '../../base/follow.ts'
 import { type ListenAddress, parseAddress } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { compareShare, compatibleMinors, upstreamConnection } from '../../config/upstream.ts'
-import {
-  type ClientCertificate,
-  defaultUpstreamTimeouts,
-  UpstreamServer,
-  type UpstreamTls,
-} from '../../front/upstream/server.ts'
-import { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts'
-import { TokenFile } from '../../front/upstream/token.ts'
+import type { UpstreamTls } from '../../front/upstream/server.ts'
+import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { EtcdPlan } from './etcd-plan.ts'
 import type { UpstreamOptions } from '../../front/upstream-side.ts'
 
 /** The upstream; undefined without `--upstream`. */
-export function upstreamFrom(
+export async function upstreamFrom(
   values: OptionValues,
   logger: Logger,
-  frontProxy?: ClientCertificate,
-): UpstreamOptions | undefined {
+  isFrontProxy: boolean,
+): Promise<UpstreamOptions | undefined> {
   const connection = upstreamConnection(values)
   if (connection === undefined) return undefined
-  const { urls, ca, own, tokenFile, answerMs } = connection
-  const timeouts = { ...defaultUpstreamTimeouts, answerMs }
-  const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, systemClock)
+  const { urls, tokenFile, answerMs } = connection
+  const { upstreamServers } = await wings.upstreamServers()
   return {
-    servers: new BalancedUpstream({
-      servers: urls.map(url => {
-        const tls = { ca, own, frontProxy }
-        return new UpstreamServer({ url, tls, timeouts, clock: systemClock })
-      }),
-      token: token === undefined ? undefined : () => token.token(),
-      timeouts,
+    servers: upstreamServers({
+      urls,
+      tokenFile,
+      answerMs,
+      readTls: () => tlsOf(values, isFrontProxy),
+      what: 'certificates for the upstream',
       clock: systemClock,
       logger,
-      followTls: renew =>
-        follow({
-          what: 'certificates for the upstream',
-          current: { ca, own, frontProxy },
-          read: () => tlsOf(values, frontProxy !== undefined),
-          onChange: renew,
-          clock: systemClock,
-          logger,
-        }),
     }),
     compatibleMinors: compatibleMinors(values),
     compareShare: compareShare(values),

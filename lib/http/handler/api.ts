@@ -64,7 +64,7 @@ export interface ApiOptions {
   /** Undefined: no limits for each user. */
   readonly fairness?: Fairness | undefined
   /** Undefined: nothing goes wrong on purpose. */
-  readonly faults?: Faults | undefined
+  readonly faults?: Pick<Faults, 'isOn' | 'chooseFor'> | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** Passes requests to the upstream; undefined without one. */

@@ -3,7 +3,7 @@
 import type { HealthCheck } from '../../base/health-check.ts'
 import type { ServerStanding } from '../../front/upstream/balanced-upstream.ts'
 import type { ReportedResource } from '../../front/knowledge/report.ts'
-import type { FaultCount } from '../../cluster/faults/faults.ts'
+import type { FaultCount } from '../admin/fault-switch.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
 export interface PageSource {

@@ -16,9 +16,8 @@ import {
 import { SegmentUsage } from './usage.ts'
 import type { FaceThread, ThreadWork } from '../process/face-thread.ts'
 import { ReleasedMemory } from '../../ops/released-memory.ts'
+import { segmentsMaxBytes } from '../../upkeep/segment-keeper.ts'
 
-/** What is encoded and kept, by all threads together: enough for the encoded objects of some hundred thousand pods. */
-export const segmentsMaxBytes: number = 1024 * 1024 * 1024
 /** Whole lists and pages are shared. The rest is for what each thread keeps for itself: single objects, selections, Tables, what is compressed. */
 const sharedShare = 3 / 4
 

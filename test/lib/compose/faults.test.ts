@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import * as http from 'node:http'
 import t from 'tap'
 import { keyFromText } from '../../../lib/base/keys.ts'
-import { parseFaultRule } from '../../../lib/cluster/faults/rule.ts'
 import type { AuditLog } from '../../../lib/http/audit/audit.ts'
 import { longTimers } from '../../support/program/long-timers.ts'
 import {
@@ -44,7 +43,7 @@ t.before(async () => {
   served = await startServed(t, {
     adminListen,
     audit: () => audit,
-    faults: { rules: [parseFaultRule('error,code=503,times=1')], seed: 1 },
+    faults: { rules: ['error,code=503,times=1'], seed: 1 },
     clock: { ...timers.clock, wallMs: () => Date.now() },
   })
   await caughtUp(served, await put('big', 200_000))

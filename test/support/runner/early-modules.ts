@@ -25,6 +25,6 @@ function modules(): string[] {
     ...(has(/--upstream/) ? ['front/upstream-side'] : []),
     ...(has(/--upstream|--read-only/) ? [] : ['cluster/write-side']),
     ...(has(/--threads/) ? ['threads/threads'] : []),
-    ...(has(/--generate/) ? ['commands/generate'] : []),
+    ...(has(/--generate/) ? ['cluster/generate/generator'] : []),
   ]
 }

@@ -6,22 +6,27 @@
  *  ``` */
 
 import { CacheError } from '../../base/errors.ts'
-import type { FaultCount } from './faults.ts'
-import { type FaultRule, parseFaultRule } from './rule.ts'
-import type { Exchange } from '../../http/server/exchange.ts'
+import type { Exchange } from '../server/exchange.ts'
+
+/** A rule, and how often it was met. */
+export interface FaultCount {
+  readonly rule: string
+  readonly met: number
+}
 
 /** The faults that are switched on. */
 export interface FaultSwitch {
   readonly counts: readonly FaultCount[]
-  /** Resolves when every request meets the new ones. */
-  replace(rules: readonly FaultRule[]): Promise<void>
+  /** Resolves when every request meets the new rules. Fails with `invalid_request` for a text that
+   *  is no rule; then nothing is replaced. */
+  replace(rules: readonly string[]): Promise<void>
 }
 
 /** A larger body is refused. */
 const bodyMaxBytes = 64 * 1024
 
-/** The rules of a request's body. Fails with `invalid_request`. */
-export async function readRules({ body }: Exchange): Promise<FaultRule[]> {
+/** The rules of a request's body, as they are written. Fails with `invalid_request`. */
+export async function readRules({ body }: Exchange): Promise<string[]> {
   const pieces: Buffer[] = []
   let bytes = 0
   for await (const piece of body as AsyncIterable<Buffer>) {
@@ -30,10 +35,7 @@ export async function readRules({ body }: Exchange): Promise<FaultRule[]> {
     pieces.push(piece)
   }
   const lines = Buffer.concat(pieces).toString('utf8').split('\n')
-  return lines
-    .map(line => line.trim())
-    .filter(line => line !== '')
-    .map(parseFaultRule)
+  return lines.map(line => line.trim()).filter(line => line !== '')
 }
 
 /** The body of GET /faults. */

@@ -1,0 +1,120 @@
+/** Writes a made-up cluster into an etcd, as options describe it, and goes on changing it. */
+
+import { CacheError } from '../../base/errors.ts'
+import { type Key, singleKey } from '../../base/keys.ts'
+import type { Logger } from '../../base/logger.ts'
+import { createRandom } from '../../base/random.ts'
+import { prefixOf, seedOf } from '../../config/generated.ts'
+import type { OptionValues } from '../../config/option-values.ts'
+import type { Client, Operation } from '../../etcd/client.ts'
+import { createProgressLine, progressBar } from '../../ops/progress.ts'
+import { systemClock } from '../../ops/system.ts'
+import { parseRate, startChurn } from './churn.ts'
+import { Cluster, type GeneratedChange } from './cluster.ts'
+import { parsePlan } from './plan.ts'
+
+/** The cluster that the options describe. */
+export function clusterOf(values: OptionValues, plan: string): Cluster {
+  return new Cluster({
+    plan: parsePlan(plan),
+    random: createRandom(seedOf(values)),
+    nowMs: systemClock.wallMs(),
+    prefix: prefixOf(values),
+  })
+}
+
+/** Changes a second, if there are to be any. */
+export function rateOf(values: OptionValues): number | undefined {
+  const text = values.text('churn')
+  return text === undefined ? undefined : parseRate(text)
+}
+
+/** Transactions in flight: enough to keep one etcd busy, not enough to starve its other clients. */
+const writesInFlight = 16
+/** Far below etcd's 128 operations and 1.5 MiB for one request. */
+const writeMaxOperations = 64
+const writeMaxBytes = 512 * 1024
+
+/** Writes every object of the cluster. */
+export async function fill(
+  client: Client,
+  cluster: Cluster,
+  { logger, signal }: { readonly logger: Logger; readonly signal: AbortSignal },
+): Promise<void> {
+  const startMs = systemClock.monotonicMs()
+  const progress = createProgressLine(process.stderr, () => systemClock.monotonicMs())
+  let objects = 0
+  const total = cluster.size
+  const writing = new Set<Promise<void>>()
+  for (const changes of batched(cluster.objects())) {
+    if (signal.aborted) throw new CacheError('closed', `stopped after ${objects} objects`)
+    const write = writeChanges(client, changes).finally(() => writing.delete(write))
+    writing.add(write)
+    if (writing.size >= writesInFlight) await Promise.race(writing)
+    objects += changes.length
+    progress.show(
+      `generating ${progressBar(objects / total)} ${objects.toLocaleString('en-US')} objects`,
+    )
+  }
+  await Promise.all(writing)
+  progress.clear()
+  const seconds = (systemClock.monotonicMs() - startMs) / 1000
+  logger.info('generated', { objects, seconds: Math.round(seconds * 10) / 10 })
+}
+
+export interface ChurnOf {
+  readonly client: Client
+  readonly cluster: Cluster
+  readonly rate: number
+  readonly logger: Logger
+}
+
+/** Starts churn that is written through `client`; the answer stops it. */
+export function startChurnOf({ client, cluster, rate, logger }: ChurnOf): () => void {
+  return startChurn({
+    cluster,
+    changesPerSecond: rate,
+    clock: systemClock,
+    write: changes => writeChanges(client, changes),
+    onFailure: ({ code, message }) =>
+      logger.warn('a change was not written', { code, reason: message }),
+  })
+}
+
+/** Writes changes as one transaction, since they belong together; as several where a key changes more than once, which etcd allows
+ *  in no transaction. */
+async function writeChanges(client: Client, changes: readonly GeneratedChange[]): Promise<void> {
+  let keys = new Set<Key>()
+  let success: Operation[] = []
+  for (const change of changes) {
+    if (keys.has(change.key)) {
+      await client.txn({ compares: [], success, failure: [] })
+      keys = new Set()
+      success = []
+    }
+    keys.add(change.key)
+    success.push(operationOf(change))
+  }
+  await client.txn({ compares: [], success, failure: [] })
+}
+
+function operationOf(change: GeneratedChange): Operation {
+  return change.type === 'put'
+    ? { type: 'put', key: change.key, value: change.value }
+    : { type: 'delete', range: singleKey(change.key) }
+}
+
+function* batched(changes: Iterable<GeneratedChange>): Generator<GeneratedChange[]> {
+  let batch: GeneratedChange[] = []
+  let bytes = 0
+  for (const change of changes) {
+    batch.push(change)
+    bytes += change.type === 'put' ? change.value.length : 0
+    if (batch.length >= writeMaxOperations || bytes >= writeMaxBytes) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+  }
+  if (batch.length > 0) yield batch
+}

@@ -1,0 +1,73 @@
+/** Faults on purpose, of a service that may have some. Their code is a part of the cluster wing and is
+ *  loaded with the first rule: that of `--fault`, or one that PUT /faults brings while the program
+ *  runs. Until then no request meets any. */
+
+import type { FaultControl } from '../cluster/faults/fault-control.ts'
+import type {
+  Faults,
+  FaultySubject,
+  RequestFaults,
+  SharedFaults,
+} from '../cluster/faults/faults.ts'
+import type { FaultCount, FaultSwitch } from '../http/admin/fault-switch.ts'
+
+export interface ServiceFaultsOptions {
+  /** Undefined where there are no rules yet. */
+  readonly control: FaultControl | undefined
+  /** Loads the code. */
+  readonly load: () => Promise<FaultControl>
+}
+
+export class ServiceFaults implements FaultSwitch, Pick<Faults, 'isOn' | 'chooseFor'> {
+  readonly #load: () => Promise<FaultControl>
+  #control: FaultControl | undefined
+  #loading: Promise<FaultControl> | undefined
+
+  constructor({ control, load }: ServiceFaultsOptions) {
+    this.#control = control
+    this.#load = load
+  }
+
+  get isOn(): boolean {
+    return this.#control?.faults.isOn === true
+  }
+
+  get counts(): readonly FaultCount[] {
+    return this.#control?.faults.counts ?? []
+  }
+
+  /** The rules for other threads; undefined as long as there were none. */
+  get shared(): SharedFaults | undefined {
+    return this.#control?.faults.shared
+  }
+
+  chooseFor(subject: FaultySubject): RequestFaults | undefined {
+    return this.#control?.faults.chooseFor(subject)
+  }
+
+  async replace(rules: readonly string[]): Promise<void> {
+    const control = await this.#loaded()
+    await control.replace(rules)
+  }
+
+  /** The rules of another thread. */
+  async take(shared: SharedFaults): Promise<void> {
+    const control = await this.#loaded()
+    control.take(shared)
+  }
+
+  /** Begins the compactions. */
+  start(): void {
+    this.#control?.start()
+  }
+
+  stop(): void {
+    this.#control?.stop()
+  }
+
+  async #loaded(): Promise<FaultControl> {
+    this.#loading ??= this.#load()
+    this.#control ??= await this.#loading
+    return this.#control
+  }
+}

@@ -1,0 +1,39 @@
+/** The servers of an API, from the addresses and files that options name: those of the upstream, and
+ *  the one that reviews access. */
+
+import type { Clock } from '../../base/clock.ts'
+import { follow } from '../../base/follow.ts'
+import type { Logger } from '../../base/logger.ts'
+import { BalancedUpstream } from './balanced-upstream.ts'
+import { defaultUpstreamTimeouts, UpstreamServer, type UpstreamTls } from './server.ts'
+import { TokenFile } from './token.ts'
+
+export interface ServersOptions {
+  readonly urls: readonly URL[]
+  /** Reads the certificates: at once, and again whenever files may have changed. */
+  readonly readTls: () => UpstreamTls
+  /** What these certificates are, for people. */
+  readonly what: string
+  readonly tokenFile: string | undefined
+  /** How long they may take to answer; the usual time if it is left out. */
+  readonly answerMs?: number | undefined
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
+/** Connects to nothing yet. Fails as `readTls` does. */
+export function upstreamServers(options: ServersOptions): BalancedUpstream {
+  const { urls, readTls: read, what, tokenFile, clock, logger } = options
+  const { answerMs = defaultUpstreamTimeouts.answerMs } = options
+  const timeouts = { ...defaultUpstreamTimeouts, answerMs }
+  const tls = read()
+  const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
+  return new BalancedUpstream({
+    servers: urls.map(url => new UpstreamServer({ url, tls, timeouts, clock })),
+    token: token && (() => token.token()),
+    timeouts,
+    clock,
+    logger,
+    followTls: onChange => follow({ what, current: tls, read, onChange, clock, logger }),
+  })
+}
