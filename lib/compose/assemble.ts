@@ -48,7 +48,6 @@ import {
 import type { ServiceOptions } from './service-options.ts'
 import type { Sides } from './sides.ts'
 import { SegmentKeeper, segmentsMaxBytes } from '../upkeep/segment-keeper.ts'
-import { encodeStretch } from '../upkeep/stretch-encoder.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { WarmUp, type WarmUpOptions } from '../upkeep/warm-up.ts'
 import type { Threads } from '../threads/threads.ts'
@@ -236,17 +235,6 @@ function mirrorsOf(
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
-  const shared = options.copies?.segments
-  shared?.stretches.onAsked(
-    stretch =>
-      encodeStretch(stretch, {
-        state: () => registry.state,
-        storeOf: keyspace => storeIn(mirrors, keyspace),
-        shared: shared.shelf,
-        clock,
-      }),
-    onFault,
-  )
   return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
@@ -255,8 +243,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     comparison: upstreamSide?.comparison,
     watches,
     segments,
-    sharedSegments: shared?.shelf,
-    otherThreads: shared?.otherThreads,
+    sharedSegments: options.copies?.segments,
     tokenEncryption: options.tokenEncryption,
     hasCbor: options.hasCbor ?? false,
     authorizer,

@@ -3,7 +3,6 @@
 import { type Clock, sleep } from '../base/clock.ts'
 import type { Traffic } from '../http/page/page-source.ts'
 import {
-  type SharedByThread,
   SharedSegmentsOfProcess,
   type SharedUsage,
   shareSegments,
@@ -11,6 +10,7 @@ import {
 import type { ThreadShown } from './thread-shown.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
+import type { SharedSegments } from '../codec/output/segments.ts'
 import type { Client } from '../etcd/client.ts'
 import type { DeskAnswer, DeskQuestion, ReviewDesk } from '../http/auth/review-desk.ts'
 import type { CreateTally } from '../http/limits/fairness.ts'
@@ -93,8 +93,8 @@ export interface CopiesOptions {
   readonly askDesk: (question: DeskQuestion) => Promise<DeskAnswer>
   /** Whether so much more memory may be taken. */
   readonly fits: (bytes: number) => boolean
-  /** What all threads have encoded, and encode for each other; undefined where each keeps its own. */
-  readonly segments: SharedByThread | undefined
+  /** What all threads have encoded; undefined where each keeps its own. */
+  readonly segments: SharedSegments | undefined
   /** Checks of the main thread. */
   readonly checks: readonly HealthCheck[]
 }

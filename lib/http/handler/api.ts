@@ -3,7 +3,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { Segment, SharedSegments } from '../../codec/output/segments.ts'
-import type { OtherThreads } from '../../threads/encodings/stretches.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { ListPlan } from '../../kube/read-plan.ts'
 import type { Reads } from '../../kube/reads.ts'
@@ -48,7 +47,6 @@ export interface ApiOptions {
   readonly segments: SegmentCache<Segment>
   /** Those that all threads of the process share, if it has several. */
   readonly sharedSegments?: SharedSegments | undefined
-  readonly otherThreads?: OtherThreads | undefined
   readonly tokenEncryption?: TokenEncryption | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor: boolean

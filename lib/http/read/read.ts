@@ -35,7 +35,6 @@ import type { KeyValue } from '../../store/event.ts'
 import { Snapshot } from '../../store/snapshot.ts'
 import { holdFor, noteGet, takeTurn } from '../limits/fair-share.ts'
 import { answerWatch } from '../watch/answer-watch.ts'
-import { aheadOf } from './ahead.ts'
 import type { ApiOptions } from '../handler/api.ts'
 import { withDeadline } from '../exchange/deadline.ts'
 import { directList, directSnapshot } from './direct-contents.ts'
@@ -57,7 +56,6 @@ export type ReadServices = Pick<
   | 'watches'
   | 'segments'
   | 'sharedSegments'
-  | 'otherThreads'
   | 'tokenEncryption'
   | 'onList'
   | 'fairness'
@@ -278,21 +276,7 @@ async function answerList(
   await shown.encoder.prepare(shown.shown, pace)
   const meta = listMeta(plan, page, services.tokenEncryption)
   const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
-  const { content } = page
-  const isOver = (): boolean => context.isOver
-  const ahead =
-    content.type === 'slices'
-      ? aheadOf({ ...shown, plan, slices: content.slices, items, pace, isOver }, services)
-      : undefined
-  // What leads here has taken its time, and the beginning takes a slice.
-  if (ahead !== undefined) await pace.yield()
-  const contents = {
-    meta,
-    runs: ahead?.runs ?? runsOf(page),
-    more: ahead && ((): Promise<void> => ahead.more()),
-    isMirrored: true,
-    items,
-  }
+  const contents = { meta, runs: runsOf(page), isMirrored: true, items }
   const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
   await sendList(context, list, await beginList(context, list, services), services)
 }

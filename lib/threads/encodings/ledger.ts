@@ -74,7 +74,7 @@ export class SegmentLedger {
       }
     }
     this.#threads.add(tell)
-    return () => this.#threads.delete(tell)
+    return () => void this.#threads.delete(tell)
   }
 
   /** Takes what a thread has made. What it replaces is dropped after it was told of, so that no slot is told of twice. */

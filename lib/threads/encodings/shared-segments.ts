@@ -6,13 +6,6 @@ import { SegmentLedger } from './ledger.ts'
 import type { ToLedger, ToShelf } from './messages.ts'
 import { createPlaceOf } from './shared-segment.ts'
 import { SegmentShelf } from './shelf.ts'
-import {
-  type OtherThreads,
-  type Stretch,
-  Stretches,
-  type StretchMessage,
-  StretchRouter,
-} from './stretches.ts'
 import { SegmentUsage } from './usage.ts'
 import type { FaceThread, ThreadWork } from '../process/face-thread.ts'
 import { ReleasedMemory } from '../../ops/released-memory.ts'
@@ -35,7 +28,6 @@ export interface SharedUsage {
 
 export class SharedSegmentsOfProcess {
   readonly ledger: SegmentLedger
-  readonly #router = new StretchRouter()
 
   constructor() {
     const released = new ReleasedMemory()
@@ -61,18 +53,7 @@ export class SharedSegmentsOfProcess {
   attach(tell: (news: unknown) => void): ThreadWork {
     const tellShelf = (message: ToShelf): void => tell(message)
     const detach = this.ledger.attach(tellShelf)
-    const route = this.#router.attach(tell)
-    return {
-      take: news => {
-        const message = news as ToLedger | StretchMessage
-        if (message.type === 'made') this.ledger.take(message, tellShelf)
-        else route.take(message)
-      },
-      end: () => {
-        detach()
-        route.end()
-      },
-    }
+    return { take: news => this.ledger.take(news as ToLedger, tellShelf), end: detach }
   }
 }
 
@@ -81,18 +62,8 @@ export function ownSegmentsMaxBytes(count: number, shares: boolean): number {
   return Math.floor((segmentsMaxBytes * (shares ? 1 - sharedShare : 1)) / count)
 }
 
-/** What a face thread shares with the others. */
-export interface SharedByThread {
-  readonly shelf: SegmentShelf
-  readonly stretches: Stretches
-  readonly otherThreads: OtherThreads
-}
-
 /** In a face thread. */
-export function shareSegments(
-  thread: FaceThread,
-  { memory, maxBytes }: SharedUsage,
-): SharedByThread {
+export function shareSegments(thread: FaceThread, { memory, maxBytes }: SharedUsage): SegmentShelf {
   const released = new ReleasedMemory()
   const shelf = new SegmentShelf({
     placeOf: createPlaceOf(bytes => thread.slabOf(bytes)),
@@ -101,15 +72,6 @@ export function shareSegments(
     soon: task => void setImmediate(task),
     onReleased: bytes => released.add(bytes),
   })
-  const stretches = new Stretches(message => thread.tell({ type: 'work', news: message }))
-  thread.onWork(news => {
-    const message = news as ToShelf | StretchMessage
-    if (message.type === 'stretch' || message.type === 'stretch-done') stretches.take(message)
-    else shelf.take(message)
-  })
-  const otherThreads = {
-    count: thread.data.count - 1,
-    ask: (stretch: Stretch): Promise<void> => stretches.ask(stretch),
-  }
-  return { shelf, stretches, otherThreads }
+  thread.onWork(news => shelf.take(news as ToShelf))
+  return shelf
 }

@@ -95,16 +95,16 @@ export class SegmentShelf implements SharedSegments {
     if (leaf !== undefined) leaf.found = held
     const id = ++this.#lastId
     this.#own.set(id, held)
-    if (this.#madeName !== name) this.flush()
+    if (this.#madeName !== name) this.#flush()
     this.#madeName = name
     this.#made.push({ id, memory: segment.memory })
-    if (this.#made.length >= toldAtOnce) this.flush()
+    if (this.#made.length >= toldAtOnce) this.#flush()
     else this.#flushSoon()
     return segment
   }
 
   /** Tells what was made. */
-  flush(): void {
+  #flush(): void {
     if (this.#made.length === 0) return
     this.#options.tell({ type: 'made', name: this.#madeName, segments: this.#made })
     this.#made = []
@@ -171,7 +171,7 @@ export class SegmentShelf implements SharedSegments {
     this.#isDue = true
     this.#options.soon(() => {
       this.#isDue = false
-      this.flush()
+      this.#flush()
     })
   }
 }

@@ -66,7 +66,6 @@ t.test('serve with two threads answers as with one, and counts as one', async t 
   const { port } = program
   const list = (lists: number, headers: Record<string, string>): Promise<HttpAnswer[]> =>
     Promise.all(Array.from({ length: lists }, () => ask(port, { path: '/api/v1/pods', headers })))
-  // So many that threads encode them for each other.
   const [{ body: whole }, ...others] = (await list(4, {})) as [HttpAnswer, ...HttpAnswer[]]
   const { items } = JSON.parse(whole.toString()) as { items: { metadata: { uid: string } }[] }
   t.equal(new Set(items.map(({ metadata: { uid } }) => uid)).size, pods)
