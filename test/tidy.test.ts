@@ -39,23 +39,10 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Imports of wings by the core, from before there were wings. */
 const stillUpward = new Set<string>([
   'lib/cluster/write-side.ts imports ../compose/service-options.ts',
-  'lib/http/admin/admin.ts imports ../../front/read-switch.ts',
-  'lib/http/auth/caller.ts imports ../../front/upstream/upstream.ts',
-  'lib/http/auth/reviews.ts imports ../../front/upstream/upstream.ts',
-  'lib/http/exchange/read-body.ts imports ../../front/proxy/request-body.ts',
-  'lib/http/exchange/request-context.ts imports ../../cluster/faults/faults.ts',
   'lib/http/handler/api.ts imports ../../front/proxy/comparison.ts',
-  'lib/http/handler/api.ts imports ../../cluster/faults/faults.ts',
   'lib/http/handler/api.ts imports ../../front/proxy/proxy-options.ts',
-  'lib/http/handler/handler.ts imports ../../cluster/faults/faults.ts',
-  'lib/http/handler/handler.ts imports ../../cluster/faults/fault-status.ts',
-  'lib/http/handler/handler.ts imports ../../cluster/faults/faulty-exchange.ts',
   'lib/http/handler/handler.ts imports ../../front/proxy/proxy.ts',
-  'lib/http/page/page-source.ts imports ../../front/upstream/balanced-upstream.ts',
-  'lib/http/page/page-source.ts imports ../../front/knowledge/report.ts',
   'lib/http/read/read.ts imports ../../front/evidence/uncovered-reads.ts',
-  'lib/http/watch/answer-watch.ts imports ../../cluster/faults/faulty-watch.ts',
-  'lib/http/page/sections/resources.ts imports ../../../front/knowledge/report.ts',
 ])
 
 /** Packages that only one file, or one folder, may know. */

@@ -3,12 +3,8 @@
  *  runs. Until then no request meets any. */
 
 import type { FaultControl } from '../cluster/faults/fault-control.ts'
-import type {
-  Faults,
-  FaultySubject,
-  RequestFaults,
-  SharedFaults,
-} from '../cluster/faults/faults.ts'
+import type { SharedFaults } from '../cluster/faults/faults.ts'
+import type { Faults, FaultySubject, RequestFaults } from '../http/exchange/faults.ts'
 import type { FaultCount, FaultSwitch } from '../http/admin/fault-switch.ts'
 
 export interface ServiceFaultsOptions {
@@ -18,7 +14,7 @@ export interface ServiceFaultsOptions {
   readonly load: () => Promise<FaultControl>
 }
 
-export class ServiceFaults implements FaultSwitch, Pick<Faults, 'isOn' | 'chooseFor'> {
+export class ServiceFaults implements FaultSwitch, Faults {
   readonly #load: () => Promise<FaultControl>
   #control: FaultControl | undefined
   #loading: Promise<FaultControl> | undefined

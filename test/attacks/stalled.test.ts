@@ -6,7 +6,7 @@ import { Duplex, PassThrough, type Readable } from 'node:stream'
 import t from 'tap'
 import type { RequestContext } from '../../lib/http/exchange/request-context.ts'
 import { Relay } from '../../lib/front/proxy/relay.ts'
-import { beginBody } from '../../lib/front/proxy/request-body.ts'
+import { beginBody } from '../../lib/http/exchange/read-body.ts'
 import { passTunnel } from '../../lib/front/proxy/tunnel.ts'
 import type { ForwardRequest, TunnelSink, Upstream } from '../../lib/front/upstream/upstream.ts'
 import { StatusError } from '../../lib/kube/status.ts'
@@ -24,7 +24,7 @@ function isLate(error: unknown): boolean {
 
 t.test('a body of which nothing comes, or nothing more', async t => {
   const clock = new FakeClock()
-  const mute = beginBody(new Uploading(), () => false, clock)
+  const mute = beginBody(new Uploading(), clock)
   const refused = mute.catch((error: unknown) => error)
   await clock.advance(59_000)
   t.equal(clock.pendingTimers, 1)
@@ -33,8 +33,8 @@ t.test('a body of which nothing comes, or nothing more', async t => {
 
   const exchange = new Uploading()
   exchange.body.write('x')
-  const begun = await beginBody(exchange, () => false, clock)
-  const body = begun.pieces()[Symbol.asyncIterator]()
+  const begun = await beginBody(exchange, clock)
+  const body = begun[Symbol.asyncIterator]()
   await body.next()
   for (let i = 0; i < 3; i++) {
     const next = body.next()
@@ -52,8 +52,8 @@ t.test('a body that nobody wants any more keeps no timer', async t => {
   const clock = new FakeClock()
   const exchange = new Uploading()
   exchange.body.write('x')
-  const begun = await beginBody(exchange, () => false, clock)
-  const body = begun.pieces()[Symbol.asyncIterator]()
+  const begun = await beginBody(exchange, clock)
+  const body = begun[Symbol.asyncIterator]()
   await body.next()
   const rest = body.next().catch((error: unknown) => error)
   exchange.leave()

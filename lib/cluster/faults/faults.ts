@@ -6,9 +6,11 @@
  *  ``` */
 
 import { randomAt } from '../../base/random.ts'
-import type { Attributes } from '../../kube/request/attributes.ts'
+import type { Faults as RequestsFaults, FaultySubject } from '../../http/exchange/faults.ts'
+import { MetFaults } from './met-faults.ts'
 import type { FaultCount } from '../../http/admin/fault-switch.ts'
-import type { Compaction, Effect, FaultRule, FaultType } from './rule.ts'
+import type { ChosenFault } from './chosen-faults.ts'
+import type { Compaction, FaultRule, FaultType } from './rule.ts'
 
 export interface FaultsOptions {
   readonly rules: readonly FaultRule[]
@@ -30,63 +32,6 @@ const taken = 0
 const drawn = 1
 const wordsBefore = 2
 
-/** What a request looks like to a rule. */
-export interface FaultySubject {
-  readonly attributes: Attributes
-  readonly userAgent: string
-}
-
-type Of<Type> = Extract<Effect, { readonly type: Type }>
-
-/** An effect that was chosen for a request. */
-interface Chosen {
-  readonly effect: Effect
-  /** From 0 up to 1: how much of it there is, where that may vary. */
-  readonly amount: number
-  readonly meet: () => void
-}
-
-/** The faults of one request. */
-export class RequestFaults {
-  readonly #chosen: ReadonlyMap<string, Chosen>
-  readonly #met: Set<string> = new Set()
-
-  constructor(chosen: ReadonlyMap<string, Chosen>) {
-    this.#chosen = chosen
-  }
-
-  /** What the client has met so far. */
-  get met(): readonly string[] {
-    return [...this.#met]
-  }
-
-  /** The fault of this type; undefined if there is none. */
-  find<Type extends Effect['type']>(type: Type): Of<Type> | undefined {
-    return this.#chosen.get(type)?.effect as Of<Type> | undefined
-  }
-
-  /** The client meets the fault of this type. Counted once for a request. */
-  meet(type: Effect['type']): void {
-    if (this.#met.has(type)) return
-    this.#met.add(type)
-    this.#chosen.get(type)?.meet()
-  }
-
-  /** The same fault, which the caller brings about at once. */
-  take<Type extends Effect['type']>(type: Type): Of<Type> | undefined {
-    const effect = this.find(type)
-    if (effect !== undefined) this.meet(type)
-    return effect
-  }
-
-  /** How long the answer waits. */
-  delayMs(): number {
-    const latency = this.take('latency')
-    const amount = this.#chosen.get('latency')?.amount ?? 0
-    return latency === undefined ? 0 : latency.minMs + amount * (latency.maxMs - latency.minMs)
-  }
-}
-
 /** Rules for other threads. */
 export interface SharedFaults {
   readonly texts: readonly string[]
@@ -97,7 +42,7 @@ function memoryOf(rules: readonly FaultRule[]): SharedArrayBuffer {
   return new SharedArrayBuffer((wordsBefore + rules.length) * Int32Array.BYTES_PER_ELEMENT)
 }
 
-export class Faults {
+export class Faults implements RequestsFaults {
   readonly #onMet: FaultsOptions['onMet']
   readonly #seed: number
   #words: Int32Array<SharedArrayBuffer> = new Int32Array(new SharedArrayBuffer(0))
@@ -148,8 +93,8 @@ export class Faults {
   }
 
   /** The faults of a request; undefined if there are none. Of each type only the first rule counts. */
-  chooseFor(subject: FaultySubject): RequestFaults | undefined {
-    const chosen = new Map<string, Chosen>()
+  chooseFor(subject: FaultySubject): MetFaults | undefined {
+    const chosen = new Map<string, ChosenFault>()
     for (const active of this.#active) {
       const { effect, selection, share, times } = active.rule
       if (effect.type === 'compact' || !concerns(selection, subject)) continue
@@ -160,7 +105,7 @@ export class Faults {
       if (!isDrawn || this.#met(active) >= times || chosen.has(effect.type)) continue
       chosen.set(effect.type, { effect, amount, meet: () => this.#meet(active) })
     }
-    return chosen.size === 0 ? undefined : new RequestFaults(chosen)
+    return chosen.size === 0 ? undefined : new MetFaults(chosen)
   }
 
   #met({ word }: Active): number {

@@ -5,7 +5,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Exchange, Peer, ResponseHeaders, Takeover } from '../../http/server/exchange.ts'
-import type { RequestFaults } from './faults.ts'
+import type { ChosenFaults } from './chosen-faults.ts'
 
 /** A slow body is sent in so many pieces a second. */
 const piecesPerSecond = 10
@@ -13,14 +13,14 @@ const piecesPerSecond = 10
 const waitMaxPieces = 30 * piecesPerSecond
 
 /** The exchange that a request with these faults is answered on. */
-export function faultyExchange(exchange: Exchange, faults: RequestFaults, clock: Clock): Exchange {
+export function faultyExchange(exchange: Exchange, faults: ChosenFaults, clock: Clock): Exchange {
   const isShaped = faults.find('reset') !== undefined || faults.find('slow') !== undefined
   return isShaped ? new FaultyExchange(exchange, faults, clock) : exchange
 }
 
 class FaultyExchange implements Exchange {
   readonly #inner: Exchange
-  readonly #faults: RequestFaults
+  readonly #faults: ChosenFaults
   readonly #clock: Clock
   /** How many bytes are sent before the response is cut off. */
   #leftBytes: number
@@ -35,7 +35,7 @@ class FaultyExchange implements Exchange {
   #piecesWaited = 0
   #cancel: CancelTimer | undefined
 
-  constructor(inner: Exchange, faults: RequestFaults, clock: Clock) {
+  constructor(inner: Exchange, faults: ChosenFaults, clock: Clock) {
     this.#inner = inner
     this.#faults = faults
     this.#clock = clock

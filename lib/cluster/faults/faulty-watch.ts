@@ -2,16 +2,13 @@
 
 import { nextRevision, revision } from '../../base/revision.ts'
 import type { WatcherSink } from '../../watch/watcher.ts'
-import type { WatchResponse } from '../../http/watch/watch-response.ts'
-import type { RequestFaults } from './faults.ts'
+import type { FaultyWatch } from '../../http/exchange/faults.ts'
+import type { ChosenFaults } from './chosen-faults.ts'
 
 /** Where the hub writes the frames of a watch: to its client, until its fault is due. Undefined if it has none. */
-export function faultySink(
-  connection: WatchResponse,
-  faults: RequestFaults | undefined,
-): WatcherSink | undefined {
-  const effect = faults?.find('watch-expired') ?? faults?.find('watch-end')
-  if (faults === undefined || effect === undefined) return undefined
+export function faultySink(connection: FaultyWatch, faults: ChosenFaults): WatcherSink | undefined {
+  const effect = faults.find('watch-expired') ?? faults.find('watch-end')
+  if (effect === undefined) return undefined
   let left = effect.afterEvents
   return {
     write(frame) {
@@ -27,6 +24,6 @@ export function faultySink(
       return false
     },
     expired: oldest => connection.expired(oldest),
-    inexact: () => connection.inexact(),
+    inexact: revision => connection.inexact(revision),
   }
 }

@@ -11,12 +11,8 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import { upstreamFailure } from '../upstream/failure.ts'
-import type {
-  ForwardControl,
-  TunnelRequest,
-  TunnelSink,
-  UpstreamIdentity,
-} from '../upstream/upstream.ts'
+import type { ForwardControl, TunnelRequest, TunnelSink } from '../upstream/upstream.ts'
+import type { UpstreamIdentity } from '../../http/auth/upstream-calls.ts'
 import { AnswerParser, type AnswerSink } from './answer-parser.ts'
 import { ConnectionError } from './connection.ts'
 import { requestHead } from './request-head.ts'

@@ -1,6 +1,7 @@
 /** Reports for each resource whether it is answered here, and if not, why and what would change that: for operators, at GET /resources and
  *  in one line of the log when it changes. */
 
+import type { ReportedResource } from '../../http/page/page-source.ts'
 import { type CancelTimer, type Clock } from '../../base/clock.ts'
 import { repeat } from '../../base/timers.ts'
 import type { Logger } from '../../base/logger.ts'
@@ -22,24 +23,6 @@ export interface ReportOptions {
   readonly mixedRows: (resource: Resource) => readonly string[]
   readonly clock: Clock
   readonly logger: Logger
-}
-
-/** One resource in one version. */
-export interface ReportedResource {
-  readonly groupVersion: string
-  readonly resource: string
-  readonly isAnsweredHere: boolean
-  readonly storedUnder: string | undefined
-  readonly storedAs: string | undefined
-  readonly reason: PassReason | undefined
-  readonly why: string | undefined
-  readonly whatWouldChangeThat: string | undefined
-  /** How the upstream's discovery and its etcd contradict each other. */
-  readonly remark: string | undefined
-  /** Forms that pass nevertheless, because the upstream writes them differently. */
-  readonly formsThatDiffer: readonly string[]
-  /** While servers have different minor versions: what these know or write differently. Objects that show it pass. */
-  readonly versionsDifferIn: readonly string[]
 }
 
 const lookIntervalMs = 5_000

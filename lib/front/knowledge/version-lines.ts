@@ -5,7 +5,8 @@
  *  no server can be chosen then. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { Upstream, UpstreamAnswer, UpstreamCall, UpstreamLine } from '../upstream/upstream.ts'
+import type { Upstream, UpstreamLine } from '../upstream/upstream.ts'
+import type { UpstreamAnswer, UpstreamCall } from '../../http/auth/upstream-calls.ts'
 import { readableDocument } from './ask.ts'
 import { versionOf } from './server-versions.ts'
 

@@ -9,7 +9,8 @@ import type { Exchange } from '../../http/server/exchange.ts'
 import type { InexactEvents } from '../../http/watch/inexact.ts'
 import type { HeldEvents } from '../held-events.ts'
 import type { Slots } from '../../http/limits/slots.ts'
-import type { Upstream, UpstreamIdentity } from '../upstream/upstream.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { UpstreamIdentity } from '../../http/auth/upstream-calls.ts'
 
 /** How the upstream is told about a caller. */
 export interface PassedCredentials {

@@ -6,18 +6,24 @@ import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { longSubresources, type RequestTarget, requestInfo } from '../../kube/request/request.ts'
 import { badRequest, tooManyRequests } from '../../kube/status.ts'
-import { answerHeaders, isRemoteHeader, requestHeaders } from './forwarded-headers.ts'
+import {
+  answerHeaders,
+  isRemoteHeader,
+  requestHeaders,
+  requestTrailers,
+} from './forwarded-headers.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
 import { passReasonOf } from '../../kube/pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
+import type { Exchange } from '../../http/server/exchange.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 import type { PassedKind } from '../../http/limits/fairness.ts'
 import { holdPassed, nameForPass, type PassShares } from '../../http/limits/fair-share.ts'
 import type { Slots } from '../../http/limits/slots.ts'
-import { beginBody } from './request-body.ts'
+import { beginBody } from '../../http/exchange/read-body.ts'
 import { passTunnel, wantsTunnel } from './tunnel.ts'
-import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
+import type { ForwardBody, ForwardRequest, Upstream } from '../upstream/upstream.ts'
 
 /** Reads that pass in large numbers when the mirror fails. They are limited, so that they do not overload the upstream. */
 const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
@@ -139,11 +145,23 @@ async function requestOf(
     path: withDecryptedToken(context, tokenEncryption),
     headers,
     // Nothing of the upstream's is taken before there is something to send.
-    body: hasBody ? await beginBody(exchange, isIdentity, clock) : undefined,
+    body: hasBody ? await bodyOf(exchange, isIdentity, clock) : undefined,
     user,
     isLongRunning: isLongRunning(method, target),
     as,
     isIdentified: as !== 'caller' || exchange.headers.authorization !== undefined,
+  }
+}
+
+async function bodyOf(
+  exchange: Exchange,
+  isIdentityHeader: (name: string) => boolean,
+  clock: Clock,
+): Promise<ForwardBody> {
+  const pieces = await beginBody(exchange, clock)
+  return {
+    pieces: () => pieces,
+    trailers: () => requestTrailers(exchange.rawTrailers, exchange.rawHeaders, isIdentityHeader),
   }
 }
 

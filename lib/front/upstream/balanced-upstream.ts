@@ -3,6 +3,7 @@
  *  A request goes to the server with the fewest requests in flight among those that answer, or among all if none does. It is retried on
  *  another server only if it never reached the first, and is safe to repeat. */
 
+import type { ServerStanding } from '../../http/page/page-source.ts'
 import type { Dispatcher } from 'undici'
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -20,11 +21,13 @@ import type {
   TunnelRequest,
   TunnelSink,
   Upstream,
+  UpstreamLine,
+} from './upstream.ts'
+import type {
   UpstreamAnswer,
   UpstreamCall,
   UpstreamIdentity,
-  UpstreamLine,
-} from './upstream.ts'
+} from '../../http/auth/upstream-calls.ts'
 
 export interface BalancedUpstreamOptions {
   readonly servers: readonly UpstreamServer[]
@@ -35,14 +38,6 @@ export interface BalancedUpstreamOptions {
   readonly logger: Logger
   /** Calls with new certificates whenever they have changed, until the answer is called. */
   readonly followTls?: ((renew: (tls: UpstreamTls) => void) => CancelTimer) | undefined
-}
-
-/** How a server is. */
-export interface ServerStanding {
-  readonly name: string
-  /** Undefined while it answers. */
-  readonly problem: string | undefined
-  readonly inFlight: number
 }
 
 /** Requests in flight at once. A busy API server has a few hundred; the others wait in memory for a connection. */

@@ -13,7 +13,7 @@ import type { Clock } from '../../base/clock.ts'
 import { ConnectionError } from '../connections/connection.ts'
 import { ConnectionPool } from '../connections/connection-pool.ts'
 import { openSocket } from '../connections/socket.ts'
-import type { UpstreamIdentity } from './upstream.ts'
+import type { UpstreamIdentity } from '../../http/auth/upstream-calls.ts'
 
 /** Contents of PEM files. */
 export interface UpstreamTls {

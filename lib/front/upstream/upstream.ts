@@ -3,32 +3,12 @@
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Duplex } from 'node:stream'
-
-/** The identity with which a request goes to the upstream:
- *  - `caller`: with the given headers and nothing else. Our certificate is not used, because the upstream would take the client for us.
- *  - `ourselves`: with our own certificate and token
- *  - `front-proxy`: with the certificate of a front proxy, whose X-Remote-* headers the upstream believes. Only for callers who were
- *    authenticated here. */
-export type UpstreamIdentity = 'caller' | 'ourselves' | 'front-proxy'
-
-/** One of our own small requests to the upstream: discovery, reviews. The response is read whole. */
-export interface UpstreamCall {
-  readonly method: string
-  readonly path: string
-  /** Names in lower case; several values make several lines. */
-  readonly headers: Readonly<Record<string, string | string[]>>
-  readonly body?: Uint8Array | undefined
-  /** The limit of the response; a longer one fails with `upstream_failed`. 1 MiB if it is left out. */
-  readonly maxBytes?: number | undefined
-  readonly signal: AbortSignal
-}
-
-export interface UpstreamAnswer {
-  readonly code: number
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | readonly string[]>>
-  readonly body: Uint8Array
-}
+import type {
+  UpstreamAnswer,
+  UpstreamCall,
+  UpstreamCaller,
+  UpstreamIdentity,
+} from '../../http/auth/upstream-calls.ts'
 
 /** A client's request that passes. */
 export interface ForwardRequest {
@@ -73,9 +53,7 @@ export interface ForwardControl {
   abort(): void
 }
 
-export interface Upstream {
-  /** Fails with `upstream_failed`, or `closed` if the signal is aborted. A response with any code is an answer. */
-  call(request: UpstreamCall, as: UpstreamIdentity): Promise<UpstreamAnswer>
+export interface Upstream extends UpstreamCaller {
   /** Asks every server, each over a connection that is not used again; undefined for those that do not answer. */
   callEach(
     request: UpstreamCall,

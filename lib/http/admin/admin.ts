@@ -25,7 +25,12 @@ import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
 import { answerHealth, type Health } from './health.ts'
 import { webPageProblem } from '../server/host-guard.ts'
 import { type Response, sendWhole } from '../exchange/respond.ts'
-import type { ReadSwitch } from '../../front/read-switch.ts'
+
+/** Passes all reads to the upstream, while it is on. */
+export interface PassThroughSwitch {
+  readonly isSwitchedOff: boolean
+  set(isSwitchedOff: boolean): void
+}
 
 export interface AdminOptions {
   readonly health: Health
@@ -33,7 +38,7 @@ export interface AdminOptions {
   /** The body of /version. */
   readonly version: string
   /** Undefined without an upstream, to which reads could pass. */
-  readonly readSwitch: ReadSwitch | undefined
+  readonly readSwitch: PassThroughSwitch | undefined
   /** Undefined without an upstream: then all are answered here. */
   readonly resources: (() => readonly object[]) | undefined
   /** The page at `/`; undefined where there is no API to show. */

@@ -3,7 +3,7 @@
 
 import { hash, randomBytes } from 'node:crypto'
 import type { Identity } from '../../kube/access-review.ts'
-import type { UpstreamIdentity } from '../../front/upstream/upstream.ts'
+import type { UpstreamIdentity } from './upstream-calls.ts'
 
 /** Headers for the upstream: names in lower case. */
 export type PassedHeaders = Readonly<Record<string, string | string[]>>

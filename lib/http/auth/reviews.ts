@@ -15,12 +15,13 @@ import {
   whoAmIPath,
 } from '../../kube/access-review.ts'
 import type { Attributes } from '../../kube/request/attributes.ts'
-import type { Upstream, UpstreamAnswer } from '../../front/upstream/upstream.ts'
+import type { UpstreamCaller } from './upstream-calls.ts'
+import type { UpstreamAnswer } from './upstream-calls.ts'
 import type { Caller } from './caller.ts'
 import type { AccessAnswer } from './review-cache.ts'
 
 /** The API server that is asked. */
-export type ReviewServer = Pick<Upstream, 'call'>
+export type ReviewServer = UpstreamCaller
 
 /** What reviews count. */
 export interface ReviewMetrics {

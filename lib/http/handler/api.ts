@@ -13,7 +13,7 @@ import type { RequestContext, RequestFacts } from '../exchange/request-context.t
 import type { Comparison } from '../../front/proxy/comparison.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
-import type { Faults } from '../../cluster/faults/faults.ts'
+import type { Faults } from '../exchange/faults.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import type { Health } from '../admin/health.ts'
 import type { PageSource } from '../page/page-source.ts'
@@ -62,7 +62,7 @@ export interface ApiOptions {
   /** Undefined: no limits for each user. */
   readonly fairness?: Fairness | undefined
   /** Undefined: nothing goes wrong on purpose. */
-  readonly faults?: Pick<Faults, 'isOn' | 'chooseFor'> | undefined
+  readonly faults?: Faults | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** Passes requests to the upstream; undefined without one. */

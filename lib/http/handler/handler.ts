@@ -20,9 +20,7 @@ import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
 import { isAdmitted, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from '../documents/documents.ts'
-import type { RequestFaults } from '../../cluster/faults/faults.ts'
-import { errorOfFault } from '../../cluster/faults/fault-status.ts'
-import { faultyExchange } from '../../cluster/faults/faulty-exchange.ts'
+import type { RequestFaults } from '../exchange/faults.ts'
 import { enter } from '../limits/fair-share.ts'
 import type { Exchange, Handler } from '../server/exchange.ts'
 import { builtinOffer, offerOf } from '../exchange/offers.ts'
@@ -63,7 +61,7 @@ export function createHandler(options: ApiOptions): Handler {
     const known = recent.find(sound.method, sound.target, state.registry)
     const target = known?.target
     const faults = target && faultsOf(sound, target, options)
-    const exchange = faults === undefined ? sound : faultyExchange(sound, faults, options.clock)
+    const exchange = faults === undefined ? sound : faults.exchange(sound, options.clock)
     const reply = new Reply(exchange, target, {
       auditId: options.auditId(),
       clock: options.clock,
@@ -264,9 +262,9 @@ async function hasFailed(
   const delayMs = faults.delayMs()
   if (delayMs > 0) await sleep(clock, delayMs, context.signal)
   if (context.isOver) return true
-  const error = faults.take('error')
-  if (error !== undefined) context.reply.status(errorOfFault(error))
-  return error !== undefined
+  const failure = faults.failure()
+  if (failure !== undefined) context.reply.status(failure)
+  return failure !== undefined
 }
 
 /** From the mirror; where that cannot answer, from the upstream if there is one. */

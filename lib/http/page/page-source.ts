@@ -1,8 +1,7 @@
 /** What the page is made from. Nothing in it is the content of an object, or the name of a user. */
 
 import type { HealthCheck } from '../../base/health-check.ts'
-import type { ServerStanding } from '../../front/upstream/balanced-upstream.ts'
-import type { ReportedResource } from '../../front/knowledge/report.ts'
+import type { PassReason } from '../../kube/decide.ts'
 import type { FaultCount } from '../admin/fault-switch.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
@@ -55,4 +54,30 @@ export interface RecentFigures {
 export interface Percentiles {
   readonly p50: Course
   readonly p99: Course
+}
+
+/** How one resource is answered in one version, where an upstream lists it. */
+export interface ReportedResource {
+  readonly groupVersion: string
+  readonly resource: string
+  readonly isAnsweredHere: boolean
+  readonly storedUnder: string | undefined
+  readonly storedAs: string | undefined
+  readonly reason: PassReason | undefined
+  readonly why: string | undefined
+  readonly whatWouldChangeThat: string | undefined
+  /** How the upstream's discovery and its etcd contradict each other. */
+  readonly remark: string | undefined
+  /** Forms that pass nevertheless, because the upstream writes them differently. */
+  readonly formsThatDiffer: readonly string[]
+  /** While servers have different minor versions: what these know or write differently. Objects that show it pass. */
+  readonly versionsDifferIn: readonly string[]
+}
+
+/** How a server is. */
+export interface ServerStanding {
+  readonly name: string
+  /** Undefined while it answers. */
+  readonly problem: string | undefined
+  readonly inFlight: number
 }

@@ -16,7 +16,7 @@ import type { RequestContext } from '../exchange/request-context.ts'
 export function staleMsOf(plan: ReadPlan, { faults }: RequestContext): number | undefined {
   if (faults === undefined || plan.type === 'watch') return undefined
   const { type } = plan.freshness
-  return type === 'any' || type === 'not-older-than' ? faults.take('stale')?.ageMs : undefined
+  return type === 'any' || type === 'not-older-than' ? faults.staleMs() : undefined
 }
 
 /** The keys that a plan reads. */

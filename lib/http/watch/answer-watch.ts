@@ -21,7 +21,6 @@ import type { Snapshot } from '../../store/snapshot.ts'
 import { checkWatch, problemIn } from './inexact.ts'
 import type { ApiOptions } from '../handler/api.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
-import { faultySink } from '../../cluster/faults/faulty-watch.ts'
 import { holdWatch } from '../limits/fair-share.ts'
 import { writable } from '../exchange/respond.ts'
 import { WatchResponse } from './watch-response.ts'
@@ -82,8 +81,8 @@ export async function answerWatch(
     audience: audienceSpecOf(context, { plan, framing, filter }, services),
     position: start.type === 'after' ? start.revision : snapshot.revision,
     timeoutSeconds,
-    allowBookmarks: allowBookmarks && context.faults?.take('no-bookmarks') === undefined,
-    sink: faultySink(connection, context.faults),
+    allowBookmarks: allowBookmarks && context.faults?.dropsBookmarks() !== true,
+    sink: context.faults?.sink(connection),
   })
 }
 

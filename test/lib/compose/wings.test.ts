@@ -35,15 +35,11 @@ t.teardown(async () => {
 
 /** What the core itself still imports (test/tidy.test.ts), with what these import. */
 const stillImported = new Set([
-  'lib/cluster/faults/fault-status.js',
-  'lib/cluster/faults/faulty-exchange.js',
-  'lib/cluster/faults/faulty-watch.js',
   'lib/front/evidence/uncovered-reads.js',
   'lib/front/proxy/decrypted-token.js',
   'lib/front/proxy/forwarded-headers.js',
   'lib/front/proxy/proxy.js',
   'lib/front/proxy/relay.js',
-  'lib/front/proxy/request-body.js',
   'lib/front/proxy/tunnel.js',
   'lib/front/upstream/failure.js',
 ])

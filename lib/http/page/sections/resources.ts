@@ -3,7 +3,7 @@
 import type { Figures } from '../figures.ts'
 import { bytes, seconds } from '../format.ts'
 import { html, type Html, type HtmlValue } from '../html.ts'
-import type { ReportedResource } from '../../../front/knowledge/report.ts'
+import type { ReportedResource } from '../page-source.ts'
 import type { PageSource } from '../page-source.ts'
 import { badge, type Column, section, table } from './table.ts'
 

@@ -13,7 +13,7 @@ import {
   UpstreamServer,
   type UpstreamTls,
 } from '../../../../lib/front/upstream/server.ts'
-import type { UpstreamIdentity } from '../../../../lib/front/upstream/upstream.ts'
+import type { UpstreamIdentity } from '../../../../lib/http/auth/upstream-calls.ts'
 import { silentLogger } from '../../../support/silent-logger.ts'
 import { moment } from '../../../support/http/moment.ts'
 

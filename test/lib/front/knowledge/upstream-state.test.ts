@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { Resource } from '../../../../lib/kube/resources/resource.ts'
 import { UpstreamState } from '../../../../lib/front/knowledge/upstream-state.ts'
-import type { UpstreamAnswer } from '../../../../lib/front/upstream/upstream.ts'
+import type { UpstreamAnswer } from '../../../../lib/http/auth/upstream-calls.ts'
 
 const { signal } = new AbortController()
 const resourceOf = (group: string): Resource =>

@@ -1,0 +1,40 @@
+/** The faults of one request, as the API lets them happen. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { FaultyWatch, RequestFaults } from '../../http/exchange/faults.ts'
+import type { Exchange } from '../../http/server/exchange.ts'
+import type { Status } from '../../kube/status.ts'
+import type { WatcherSink } from '../../watch/watcher.ts'
+import { ChosenFaults } from './chosen-faults.ts'
+import { errorOfFault } from './fault-status.ts'
+import { faultyExchange } from './faulty-exchange.ts'
+import { faultySink } from './faulty-watch.ts'
+
+export class MetFaults extends ChosenFaults implements RequestFaults {
+  exchange(sound: Exchange, clock: Clock): Exchange {
+    return faultyExchange(sound, this, clock)
+  }
+
+  delayMs(): number {
+    const latency = this.take('latency')
+    if (latency === undefined) return 0
+    return latency.minMs + this.amountOf('latency') * (latency.maxMs - latency.minMs)
+  }
+
+  failure(): Status | undefined {
+    const error = this.take('error')
+    return error && errorOfFault(error)
+  }
+
+  staleMs(): number | undefined {
+    return this.take('stale')?.ageMs
+  }
+
+  dropsBookmarks(): boolean {
+    return this.take('no-bookmarks') !== undefined
+  }
+
+  sink(watch: FaultyWatch): WatcherSink | undefined {
+    return faultySink(watch, this)
+  }
+}

@@ -1,0 +1,47 @@
+/** Faults on purpose, as requests meet them: what a wing that injects faults implements. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Attributes } from '../../kube/request/attributes.ts'
+import type { Status } from '../../kube/status.ts'
+import type { WatcherSink } from '../../watch/watcher.ts'
+import type { Exchange } from '../server/exchange.ts'
+
+/** What a request looks like to the rules of faults. */
+export interface FaultySubject {
+  readonly attributes: Attributes
+  readonly userAgent: string
+}
+
+export interface Faults {
+  /** There are rules. */
+  readonly isOn: boolean
+  /** The faults of a request; undefined if it meets none. */
+  chooseFor(subject: FaultySubject): RequestFaults | undefined
+}
+
+/** The faults of one request. Whatever is asked for is met. */
+export interface RequestFaults {
+  /** The faults that the client has met so far. */
+  readonly met: readonly string[]
+  /** The exchange whose response goes wrong; the same one if it does not. */
+  exchange(sound: Exchange, clock: Clock): Exchange
+  /** How long the answer waits. */
+  delayMs(): number
+  /** The refusal in place of the answer. */
+  failure(): Status | undefined
+  /** How old the contents are. */
+  staleMs(): number | undefined
+  /** A watch has no bookmarks. */
+  dropsBookmarks(): boolean
+  /** Where the hub writes the frames of a watch that ends too early; undefined if it does not. */
+  sink(watch: FaultyWatch): WatcherSink | undefined
+}
+
+/** The watch that a client has. */
+export interface FaultyWatch extends WatcherSink {
+  readonly isOpen: boolean
+  readonly watcher: { readonly position: Revision } | undefined
+  end(reason: 'fault'): void
+  expired(oldest: Revision, position?: Revision): void
+}
