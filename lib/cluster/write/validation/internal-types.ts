@@ -1,9 +1,7 @@
 /** Objects in the server's internal types, which have other names and another order, and leave nothing out. Errors
- *  show values of these types, and the differences between two of them. */
+ *  show values of these types. */
 
 import { readDataFile } from '../../../base/data-file.ts'
-import { goJsonString } from '../../../go/text.ts'
-import { unifiedDiff } from '../../../go/unified-diff.ts'
 import { JsonNumber, type JsonObject, type JsonValue, sortTree } from '../../../codec/json/tree.ts'
 
 /** Name, name in the API, and type: `*` is a pointer, `[]` a list, `{}` a map. */
@@ -104,29 +102,4 @@ function internalPodSpec(spec: JsonObject, rows: readonly Row[]): JsonObject {
     if (value !== undefined) security.set(name, value)
   }
   return structOf(new Map([...spec, ['securityContext', security]]), rows)
-}
-
-/** The lines that differ between two values of an internal type. */
-export function internalDiff(type: string, before: JsonValue, after: JsonValue): string {
-  const text = (value: JsonValue): string => indented(internalValue(type, value), '')
-  return unifiedDiff(text(before), text(after))
-}
-
-/** As encoding/json indents by one space. */
-function indented(value: JsonValue, indent: string): string {
-  const inner = `${indent} `
-  if (Array.isArray(value)) {
-    if (value.length === 0) return '[]'
-    const items = value.map(item => inner + indented(item, inner))
-    return `[\n${items.join(',\n')}\n${indent}]`
-  }
-  if (value instanceof Map) {
-    if (value.size === 0) return '{}'
-    const members = [...value].map(
-      ([name, member]) => `${inner}${goJsonString(name)}: ${indented(member, inner)}`,
-    )
-    return `{\n${members.join(',\n')}\n${indent}}`
-  }
-  if (typeof value === 'string') return goJsonString(value)
-  return value instanceof JsonNumber ? value.text : String(value)
 }

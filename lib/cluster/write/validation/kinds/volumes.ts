@@ -3,7 +3,7 @@
 import type { JsonObject, JsonValue } from '../../../../codec/json/tree.ts'
 import { quantityNanos } from '../../../../go/quantity.ts'
 import { dnsLabel, dnsSubdomain } from '../formats.ts'
-import { internalDiff, internalValue } from '../internal-types.ts'
+import { internalValue } from '../internal-types.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkNewMeta, isSame } from '../object-meta.ts'
 import type { Place } from '../place.ts'
@@ -210,10 +210,9 @@ function checkVolumeUpdate(spec: Place, old: Place): void {
     now.set('csi', csi)
   }
   if (!isSame(now, before)) {
-    const difference = internalDiff('PersistentVolumeSource', before, now)
     spec
       .as('spec.persistentvolumesource')
-      .forbidden(`spec.persistentvolumesource is immutable after creation\n${difference}`)
+      .forbidden('spec.persistentvolumesource is immutable after creation')
   }
   checkModeUpdate(spec, old)
   const affinity = spec.in('nodeAffinity')
@@ -290,11 +289,10 @@ function checkClaimRest(object: Place, old: Place): void {
     if (spec.has('storageClassName')) keep(spec, was, 'storageClassName')
   }
   if (isSame(spec, was)) return
-  const difference = internalDiff('PersistentVolumeClaimSpec', was, spec)
   object
     .in('spec')
     .forbidden(
-      `spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n${difference}`,
+      'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
     )
 }
 
