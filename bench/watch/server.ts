@@ -12,10 +12,11 @@ import type { UsageOrder } from './orders.ts'
 // As `serve` does.
 giveCollectorRoom()
 const service = await Service.start({
-  client: new GrpcClient({ endpoints: [process.argv[2] ?? ''] }),
-  listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
-  tls: { certFile: certificate.cert, keyFile: certificate.key },
-  prefix: '/registry',
+  etcd: { client: new GrpcClient({ endpoints: [process.argv[2] ?? ''] }), prefix: '/registry' },
+  listening: {
+    listen: { protocol: 'https', host: '127.0.0.1', port: 0 },
+    tls: { certFile: certificate.cert, keyFile: certificate.key },
+  },
   logger: silentLogger,
 })
 await service.ready

@@ -25,13 +25,14 @@ export async function measureSeen(
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
   const service = await Service.start({
-    client: new EngineClient({ engine, network: new DirectNetwork(scheduler) }),
-    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-    prefix: '/registry',
+    etcd: {
+      client: new EngineClient({ engine, network: new DirectNetwork(scheduler) }),
+      prefix: '/registry',
+    },
+    listening: { listen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
+    wings: { writes: { hasSystemNamespaces: true } },
     logger: silentLogger,
     clock: systemClock,
-    isWritable: true,
-    hasSystemNamespaces: true,
   })
   try {
     while (!service.isReady) await sleep(10)

@@ -3,7 +3,9 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { type Key, keyFromText, minKey } from '../base/keys.ts'
-import { Actors } from './actors/actors.ts'
+import type { Logger } from '../base/logger.ts'
+import type { Client } from '../etcd/client.ts'
+import { Actors, type Simulation } from './actors/actors.ts'
 import { Controllers } from './controllers/controllers.ts'
 import type { AnswerWrite } from '../http/handler/api.ts'
 import { createWriteAnswers } from './api/write.ts'
@@ -12,10 +14,9 @@ import type { KeyValue } from '../store/event.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import { ApiCluster } from './controllers/api-cluster.ts'
-import type { ServiceOptions } from '../compose/service-options.ts'
 import { seedNamespaces } from './controllers/system-namespaces.ts'
 import { createWriteStore } from './write-store.ts'
-import { createGenerated } from './write/generated-values.ts'
+import { createGenerated, type GeneratedValues } from './write/generated-values.ts'
 
 export interface WriteSide {
   readonly answerWrite: AnswerWrite
@@ -27,21 +28,32 @@ export interface WriteSide {
   stop(): void
 }
 
+export interface WriteSideOptions {
+  /** What goes on around writes goes on here: namespaces are emptied, dependents collected. */
+  readonly hasControllers?: boolean | undefined
+  /** Controllers and nodes that are made up. */
+  readonly simulation?: Simulation | undefined
+  /** The namespaces that every cluster has are made at start: for an etcd of our own that may be empty. */
+  readonly hasSystemNamespaces?: boolean | undefined
+  /** What new objects are given; random if it is left out. */
+  readonly generated?: GeneratedValues | undefined
+}
+
+export interface WriteSideParts {
+  readonly client: Client
+  /** `/registry` */
+  readonly prefix: string
+  readonly registry: LiveRegistry
+  readonly storeOf: (keyspace: Key) => Keyspace | undefined
+  readonly clock: Clock
+  readonly logger: Logger
+}
+
 /** Of a service that is writable. */
-export function createWriteSide(
-  options: ServiceOptions,
-  {
-    clock,
-    registry,
-    storeOf,
-  }: {
-    readonly clock: Clock
-    readonly registry: LiveRegistry
-    readonly storeOf: (keyspace: Key) => Keyspace | undefined
-  },
-): WriteSide {
+export function createWriteSide(options: WriteSideOptions, parts: WriteSideParts): WriteSide {
+  const { client, prefix, registry, storeOf, clock, logger } = parts
   const abort = new AbortController()
-  const writes = createWriteServices(options, clock)
+  const writes = createWriteServices({ client, generated: options.generated }, clock)
   const state = (): LiveRegistry['state'] => registry.state
   const clusters = new Map<string, ApiCluster>()
   const clusterOf = (manager: string): ApiCluster => {
@@ -57,7 +69,7 @@ export function createWriteSide(
     if (snapshot?.revision === 0) return undefined
     return snapshot?.iterate({ start: minKey, end: undefined }) ?? []
   }
-  const { logger, prefix, simulation } = options
+  const { simulation } = options
   const controllers =
     options.hasControllers === true
       ? new Controllers({
@@ -95,7 +107,7 @@ export function createWriteServices(
   {
     client,
     generated = createGenerated(() => randomUUID(), randomInt),
-  }: Pick<ServiceOptions, 'client' | 'generated'>,
+  }: Pick<WriteSideParts, 'client'> & Pick<WriteSideOptions, 'generated'>,
   clock: Clock,
 ): WriteServices {
   return { ...generated, store: createWriteStore(client, clock), clock }

@@ -4,7 +4,8 @@ import { CacheError } from '../base/errors.ts'
 import type { HealthCheck } from '../base/health-check.ts'
 import type { Logger } from '../base/logger.ts'
 import type { EtcdPlan } from './plan/etcd-plan.ts'
-import { Service, type ServiceOptions } from '../compose/service.ts'
+import { Service } from '../compose/service.ts'
+import type { MirroredEtcds, ServiceOptions } from '../compose/service-options.ts'
 import { ownSegmentsMaxBytes } from '../threads/encodings/shared-segments.ts'
 import { copiesOf, type ThreadProgram } from '../threads/threads.ts'
 import { OptionValues } from '../config/option-values.ts'
@@ -15,27 +16,14 @@ import type { ThreadData } from '../threads/process/thread-messages.ts'
 import { Accepts, type SharedListen } from '../http/server/accepts.ts'
 import type { FaultsOptions } from '../cluster/faults/fault-control.ts'
 import type { ThreadOptions } from './thread-options.ts'
-import { startPlan } from './plan/serve-plan.ts'
+import { type ServePlan, startPlan } from './plan/serve-plan.ts'
 
 const figuresEveryMs = 1_000
 /** What is for people goes with each fifth of them: it takes a look at every watch. */
 const shownEach = 5
 
-/** What the main thread has, or does for all. */
-const ofMainThread = {
-  adminListen: undefined,
-  hasControllers: false,
-  simulation: undefined,
-  hasSystemNamespaces: false,
-  etcdDoor: undefined,
-  memoryBudgetBytes: undefined,
-  // It waits before it stops its threads.
-  stopDelayMs: 0,
-} satisfies Partial<ServiceOptions>
-
 async function run(thread: FaceThread): Promise<void> {
-  const { number, count, listening, program } = thread.data
-  const { options, faults, segments } = program as ThreadProgram
+  const { options } = thread.data.program as ThreadProgram
   const values = new OptionValues(new Map((options as ThreadOptions).values))
   const said = new SaidOnce(thread.logger)
   const plan = await startPlan({ values, logger: said.logger })
@@ -43,21 +31,8 @@ async function run(thread: FaceThread): Promise<void> {
   const checks = new RemoteChecks()
   let roomBytes = Infinity
   let drops = 0
-  const { listen } = plan.options
-  const service = await Service.start({
-    ...plan.options,
-    client: thread.clients.client(0),
-    others: plan.etcd.others.size === 0 ? undefined : othersOf(thread, plan.etcd),
-    listen: {
-      ...listen,
-      port: listening.type === 'port' ? listening.port : listen.port,
-      shared: sharedListenOf(thread.data),
-    },
-    copies: copiesOf(thread, { checks: checks.all, fits: bytes => bytes <= roomBytes }),
-    ...ofMainThread,
-    faults: plan.options.faults && { ...plan.options.faults, ...faultsOf(faults) },
-    segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined),
-  })
+  const fits = (bytes: number): boolean => bytes <= roomBytes
+  const service = await Service.start(optionsOf(thread, plan, { checks: checks.all, fits }))
   thread.onOrder(order => {
     switch (order.type) {
       case 'give-metrics':
@@ -95,7 +70,45 @@ async function run(thread: FaceThread): Promise<void> {
   thread.tell({ type: 'listening', port: service.port })
   void service.ready.then(() => thread.tell({ type: 'ready' }))
   tellFigures(thread, service, () => drops)
-  said.logger.debug('a face thread serves', { number })
+  said.logger.debug('a face thread serves', { number: thread.data.number })
+}
+
+/** The main thread's plan, for a thread that has copies of the contents. */
+function optionsOf(
+  thread: FaceThread,
+  { etcd, prefix, options }: ServePlan,
+  forCopies: Parameters<typeof copiesOf>[1],
+): ServiceOptions {
+  const { count, listening, program } = thread.data
+  const { faults, segments } = program as ThreadProgram
+  const { listening: asked, wings = {} } = options
+  const { listen } = asked
+  return {
+    ...options,
+    etcd: {
+      client: thread.clients.client(0),
+      others: etcd.others.size === 0 ? undefined : othersOf(thread, etcd),
+      prefix,
+    },
+    listening: {
+      ...asked,
+      listen: {
+        ...listen,
+        port: listening.type === 'port' ? listening.port : listen.port,
+        shared: sharedListenOf(thread.data),
+      },
+    },
+    // The main thread is the one that operators see, and it waits before it stops its threads.
+    operating: undefined,
+    memory: { segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined) },
+    wings: {
+      upstream: wings.upstream,
+      // Controllers, nodes that are made up, and the first namespaces are the main thread's.
+      writes: wings.writes && {},
+      faults: wings.faults && { ...wings.faults, ...faultsOf(faults) },
+      copies: copiesOf(thread, forCopies),
+    },
+  }
 }
 
 /** The kernel spreads the connections of threads that listen by themselves. */
@@ -107,7 +120,7 @@ function sharedListenOf({ number, listening, program }: ThreadData): SharedListe
 }
 
 /** The other etcds, in the order of the main thread. */
-function othersOf(thread: FaceThread, { others }: EtcdPlan): ServiceOptions['others'] {
+function othersOf(thread: FaceThread, { others }: EtcdPlan): MirroredEtcds['others'] {
   return [...others.values()].map((prefixes, i) => ({
     client: thread.clients.client(i + 1),
     prefixes,

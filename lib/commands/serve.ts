@@ -22,6 +22,7 @@ import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan, stopDelayOf } from './plan/serve-plan.ts'
 import { wings } from '../compose/sides.ts'
 import { Service, type ServiceOptions } from '../compose/service.ts'
+import type { WingOptions } from '../compose/service-options.ts'
 import { adminListenOf } from './plan/upstream.ts'
 
 export async function serve(context: CommandContext): Promise<number> {
@@ -39,13 +40,13 @@ export async function serve(context: CommandContext): Promise<number> {
   const takeRoomBack = giveCollectorRoom()
   try {
     if (isOwnEtcd) {
-      await inEmbeddedEtcd(context, etcd => serveApi(context, { ...plan, threads }, etcd))
+      await inEmbeddedEtcd(context, etcd => serveApi(context, withWings(plan, { threads }), etcd))
     } else {
       const connection = etcdConnection(values)
       await inEtcd(context, connection, etcd => {
         const { onRenewed } = etcd
-        const etcdDoor = etcdListen && { listen: etcdListen, connection, onRenewed }
-        return serveApi(context, { ...plan, options: { ...plan.options, etcdDoor }, threads }, etcd)
+        const door = etcdListen && { listen: etcdListen, connection, onRenewed }
+        return serveApi(context, withWings(plan, { threads, door }), etcd)
       })
     }
   } finally {
@@ -53,6 +54,11 @@ export async function serve(context: CommandContext): Promise<number> {
     await plan.stop()
   }
   return 0
+}
+
+/** The same plan with more wings. */
+function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
+  return { ...plan, options: { ...plan.options, wings: { ...plan.options.wings, ...more } } }
 }
 
 /** Face threads, unless one thread does all. */
@@ -156,23 +162,20 @@ async function generateInto(embedded: EmbeddedEtcd, context: CommandContext): Pr
 
 async function serveApi(
   context: CommandContext,
-  plan: ServePlan & { readonly threads: ThreadsOptions | undefined },
+  { etcd: { others: elsewhere }, prefix, options }: ServePlan,
   etcd: MirroredEtcd,
 ): Promise<void> {
   const others = await Promise.all(
-    [...plan.etcd.others].map(async ([endpoints, prefixes]) => ({
+    [...elsewhere].map(async ([endpoints, prefixes]) => ({
       ...(await openEtcdClient(etcdConnection(context.values, [endpoints]), context)),
       prefixes,
     })),
   )
   try {
-    const { options, threads } = plan
     await serveMirrored(context, etcd, {
       ...options,
-      levelledLogger: context.logger,
-      client: etcd.client,
-      others,
-      threads,
+      etcd: { client: etcd.client, others, prefix },
+      operating: { ...options.operating, levelledLogger: context.logger },
     })
   } finally {
     await Promise.all(others.map(other => other.close()))
@@ -185,7 +188,7 @@ async function serveMirrored(
   options: ServiceOptions,
 ): Promise<void> {
   const service = await Service.start(options)
-  const address = addressOf(options.listen, service.port)
+  const address = addressOf(options.listening.listen, service.port)
   logger.info('listening', { address })
   if (service.adminPort !== 0) {
     logger.info('serving health and metrics', { port: service.adminPort })

@@ -2,7 +2,6 @@
 
 import { type Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
-import type { Client } from '../etcd/client.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
@@ -19,6 +18,8 @@ import { faultLogger } from '../ops/fault-logger.ts'
 import { ReleasedMemory } from '../ops/released-memory.ts'
 import { systemClock, systemRandom } from '../ops/system.ts'
 import type { Segment } from '../codec/output/segments.ts'
+import type { KeyValue } from '../store/event.ts'
+import type { Snapshot } from '../store/snapshot.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import { SegmentCache } from '../store/segments.ts'
 import { createAuthorizer, RuleChanges } from '../http/auth/authorization.ts'
@@ -29,7 +30,6 @@ import { KeyspaceSizes, type KeyspaceSizesOptions } from '../upkeep/keyspace-siz
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { MemoryKeeper } from '../upkeep/memory-keeper.ts'
 import { MirrorReads } from '../upkeep/mirror-reads.ts'
-import { KeyFolders } from '../etcd/key-folders.ts'
 import { WatchHubs } from '../upkeep/watch-hubs.ts'
 import { createMirrors } from '../mirror/create-mirrors.ts'
 import type { ServiceFaults } from './faults.ts'
@@ -38,6 +38,7 @@ import type { WriteSide } from '../cluster/write-side.ts'
 import type { PageSource } from '../http/page/page-source.ts'
 import type { Recent } from '../ops/recent.ts'
 import {
+  clientsOf,
   createFaults,
   createMemoryKeeper,
   createRegistry,
@@ -45,7 +46,7 @@ import {
   watchAll,
   withoutDropped,
 } from './service-parts.ts'
-import type { ServiceOptions } from './service-options.ts'
+import type { ServiceOptions, WingOptions } from './service-options.ts'
 import type { Sides } from './sides.ts'
 import { SegmentKeeper, segmentsMaxBytes } from '../upkeep/segment-keeper.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
@@ -80,27 +81,28 @@ export interface ServiceParts {
 /** Builds everything, from the registry and the mirror up. Nothing is started: what follows the mirror is added to the list of followers
  *  as it is made. */
 export function assemble(options: ServiceOptions, address: string, sides: Sides): ServiceParts {
-  const { logger, clock = systemClock } = options
+  const { wings = {}, logger, clock = systemClock } = options
+  const { client, prefix } = options.etcd
+  const { copies } = wings
   const metrics = new Metrics()
   const dropped = new Set<Key>()
   const kept = withoutDropped(options, dropped)
-  const registry = createRegistry(kept, address)
+  const registry = createRegistry(options, kept, address)
   const followers = new Followers()
   const { mirrors, threads } = mirrorsOf(options, { metrics, followers, registry, sides })
   const storeOf = (keyspace: Key): Keyspace | undefined => storeIn(mirrors, keyspace)
   const sized = sizedOf(options, { storeOf, clock })
   const { segments, sizes } = sized
-  const fits = (bytes: number): boolean => (memory ?? options.copies)?.fits(bytes) ?? true
+  const fits = (bytes: number): boolean => (memory ?? copies)?.fits(bytes) ?? true
   const indexes = new IndexKeeper({ storeOf, clock, fits })
   const hubs = new WatchHubs(mirrors, clock)
   const watches = new OpenWatches({ source: hubs, clock, random: systemRandom })
   const common = { clock, random: systemRandom, logger, registry, mirrors }
-  const forAccess = { ...common, metrics: metrics.access, askDesk: options.copies?.askDesk }
-  const authorizer = createAuthorizer(options.authorization, forAccess)
-  const upstreamSide = createUpstreamSide(sides, kept, {
+  const forAccess = { ...common, metrics: metrics.access, askDesk: copies?.askDesk }
+  const authorizer = createAuthorizer(options.access?.authorization, forAccess)
+  const upstreamSide = createUpstreamSide(sides, options, kept, {
     ...common,
     metrics: metrics.upstream,
-    etcd: new KeyFolders(clientsOf(options)),
     resumeHeld: keyspace => hubs.resumeHeld(keyspace),
   })
   const memory = createMemoryKeeper(options, {
@@ -116,23 +118,21 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
     },
   })
   const own = [...(upstreamSide?.checks ?? []), memory?.healthCheck, threads?.check]
-  const health = new ServiceHealth(mirrors, own, options.copies?.checks)
+  const health = new ServiceHealth(mirrors, own, copies?.checks)
   const onFault = faultLogger(metrics.access, logger)
-  const slabs = new SlabKeeper({
-    latest: () => snapshotsIn(mirrors),
-    clock,
-    logger,
-    onMoved: entry => threads?.keeper.moved(entry),
-  })
-  const writeSide = sides.createWriteSide?.(options, { clock, registry, storeOf })
+  const latest = (): Iterable<Snapshot> => snapshotsIn(mirrors)
+  const onMoved = (entry: KeyValue): void => threads?.keeper.moved(entry)
+  const slabs = new SlabKeeper({ latest, clock, logger, onMoved })
+  const forWrites = { client, prefix, registry, storeOf, clock, logger }
+  const writeSide = wings.writes && sides.createWriteSide?.(wings.writes, forWrites)
   followers.add(
-    authorizer && new RuleChanges(options.prefix, authorizer),
+    authorizer && new RuleChanges(prefix, authorizer),
     onAnyChange(keyspace => registry.changed(keyspace)),
     hubs,
     // The values of a face thread are in slabs of the main thread.
-    options.copies === undefined ? slabs : undefined,
+    copies === undefined ? slabs : undefined,
     indexes,
-    warmUpOf(options, { registry, storeOf, clock, health, onFault }),
+    warmUpOf(wings, { registry, storeOf, clock, health, onFault }),
     sizes,
     upstreamSide,
     health,
@@ -145,7 +145,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
   void health.ready.then(() => memory?.started())
   const faults = createFaults(sides, options, { counts: metrics.faults, threads })
   const shared = { ...common, metrics, watches, authorizer, health, upstreamSide, faults, threads }
-  const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, options) }, options)
+  const shown = createPage({ ...shared, all: metricsText({ metrics, threads }, wings) }, wings)
   const parts = { ...shared, ...shown, ...sized, indexes, memory, writeSide, onFault }
   watchAll(metrics, parts, options)
   return { ...parts, handler: handlerOf(options, parts) }
@@ -153,7 +153,7 @@ export function assemble(options: ServiceOptions, address: string, sides: Sides)
 
 /** None in front of face threads: they write the lists. */
 function warmUpOf(
-  { threads }: ServiceOptions,
+  { threads }: WingOptions,
   parts: Pick<ServiceParts, 'registry' | 'health' | 'onFault'> &
     Pick<WarmUpOptions, 'storeOf' | 'clock'>,
 ): WarmUp | undefined {
@@ -165,22 +165,17 @@ function warmUpOf(
 
 /** Encoded objects, what lets go of them, and what counts the contents of keyspaces. */
 function sizedOf(
-  options: ServiceOptions,
+  { memory, wings }: ServiceOptions,
   parts: Pick<KeyspaceSizesOptions, 'storeOf' | 'clock'>,
 ): Pick<ServiceParts, 'segments' | 'segmentKeeper' | 'sizes'> {
   const released = new ReleasedMemory()
-  const maxBytes = options.segmentsMaxBytes ?? segmentsMaxBytes
+  const maxBytes = memory?.segmentsMaxBytes ?? segmentsMaxBytes
   const segments = new SegmentCache<Segment>(maxBytes, bytes => released.add(bytes))
   return {
     segments,
     segmentKeeper: new SegmentKeeper(segments, parts.clock),
-    sizes: new KeyspaceSizes({ ...parts, trees: 1 + (options.threads?.count ?? 0) }),
+    sizes: new KeyspaceSizes({ ...parts, trees: 1 + (wings?.threads?.count ?? 0) }),
   }
-}
-
-/** The first etcd, and then the others. */
-function clientsOf({ client, others = [] }: ServiceOptions): Client[] {
-  return [client, ...others.map(other => other.client)]
 }
 
 interface MirrorsParts {
@@ -195,19 +190,20 @@ function mirrorsOf(
   options: ServiceOptions,
   { metrics, followers: sink, registry, sides }: MirrorsParts,
 ): { readonly mirrors: Mirrors; readonly threads: Threads | undefined } {
-  const { clock = systemClock, limits = defaultLimits, logger, copies } = options
+  const { etcd, served = {}, wings = {}, clock = systemClock, logger } = options
+  const { client, others, prefix, limits = defaultLimits } = etcd
   const common = { clock, limits, metrics: metrics.mirror, sink }
-  if (copies !== undefined) {
+  if (wings.copies !== undefined) {
     return {
-      mirrors: copies.createMirrors({ ...common, history: defaultHistory }),
+      mirrors: wings.copies.createMirrors({ ...common, history: defaultHistory }),
       threads: undefined,
     }
   }
   let threads: Threads | undefined = undefined
-  const { prefix, configured = [], ...etcds } = options
+  const { configured = [], excluded } = served
   const elsewhere = configured.flatMap(({ storage }) => storage?.prefix ?? [])
   const mirrors = createMirrors(
-    { ...etcds, prefixes: [`${prefix}/`, ...elsewhere] },
+    { client, others, excluded, prefixes: [`${prefix}/`, ...elsewhere] },
     {
       ...common,
       random: systemRandom,
@@ -217,16 +213,16 @@ function mirrorsOf(
       onFactsChanged: () => threads?.keeper.factsChanged(),
     },
   )
-  if (options.threads !== undefined && sides.Threads !== undefined) {
-    threads = new sides.Threads(options.threads, {
+  if (wings.threads !== undefined && sides.Threads !== undefined) {
+    threads = new sides.Threads(wings.threads, {
       mirrors,
       keyspaceOf: registry.keyspaceOf,
-      clients: clientsOf(options),
+      clients: clientsOf(etcd),
       clock,
       logger,
       metrics,
       // What an upstream shows changes how objects are written, in each thread at its own time.
-      sharesSegments: options.upstream === undefined,
+      sharesSegments: wings.upstream === undefined,
     })
   }
   return { mirrors, threads }
@@ -235,6 +231,7 @@ function mirrorsOf(
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
+  const { served = {}, access, wings: { copies } = {}, logger } = options
   return createHandler({
     state: () => registry.state,
     reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
@@ -243,24 +240,24 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     comparison: upstreamSide?.comparison,
     watches,
     segments,
-    sharedSegments: options.copies?.segments,
-    tokenEncryption: options.tokenEncryption,
-    hasCbor: options.hasCbor ?? false,
+    sharedSegments: copies?.segments,
+    tokenEncryption: served.tokenEncryption,
+    hasCbor: served.hasCbor ?? false,
     authorizer,
     fairness: new Fairness({
       clock,
       metrics: metrics.access,
-      createTally: options.copies?.createTally,
+      createTally: copies?.createTally,
     }),
-    audit: options.audit?.(lines => metrics.access.auditLost(lines)),
+    audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     answerWrite: parts.writeSide?.answerWrite,
     health,
     requests: metrics.requests,
-    metrics: metricsText(parts, options),
+    metrics: metricsText(parts, options.wings),
     page: upstreamSide === undefined && authorizer === undefined ? page : undefined,
     clock,
-    logger: options.logger,
+    logger,
     onFault,
     auditId: createAuditIds(),
   })
@@ -269,7 +266,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
 /** The metrics of the whole process, in whichever thread they are asked for. */
 export function metricsText(
   { metrics, threads }: Pick<ServiceParts, 'metrics' | 'threads'>,
-  { copies }: ServiceOptions,
+  { copies }: WingOptions = {},
 ): MetricsText {
   const { contentType } = metrics
   const text = copies?.allMetrics ?? (() => threads?.allMetrics() ?? metrics.text())

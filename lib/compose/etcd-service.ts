@@ -38,8 +38,15 @@ export async function startEtcdService(options: EtcdServiceOptions): Promise<Etc
   metrics.watchWaitingReads(() => mirrors.waitingReads)
   metrics.watchKeyspaces(() => mirrors.statuses())
   const admin = await listenForAdmin(
-    { adminListen, schema: schemaOf() },
-    { health, metrics, upstreamSide: undefined, onFault: faultLogger(metrics.access, logger) },
+    { adminListen },
+    {
+      schema: schemaOf(),
+      clock: systemClock,
+      health,
+      metrics,
+      upstreamSide: undefined,
+      onFault: faultLogger(metrics.access, logger),
+    },
   )?.catch(async (error: unknown) => {
     await door.stop(0)
     throw error

@@ -13,7 +13,7 @@ import type { Metrics } from '../ops/metrics.ts'
 import { lookAt, toWatches } from '../ops/metrics/look.ts'
 import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
-import type { ServiceOptions } from './service-options.ts'
+import type { WingOptions } from './service-options.ts'
 import type { ThreadShown } from '../threads/thread-shown.ts'
 import type { UpstreamSide } from '../front/upstream-side.ts'
 
@@ -40,7 +40,7 @@ export interface ShownThreads {
 /** The page, and what has to be started for its plots. */
 export function createPage(
   parts: PageParts,
-  { copies, threads }: Pick<ServiceOptions, 'copies' | 'threads'>,
+  { copies, threads }: Pick<WingOptions, 'copies' | 'threads'>,
 ): {
   readonly page: PageSource
   readonly recent: Recent

@@ -1,89 +1,114 @@
-/** What a service is made from. */
+/** What a service is made from: a group of options for each stage that reads them. */
 
-import type { Simulation } from '../cluster/actors/actors.ts'
-import type { Schema } from '../codec/schema/schema.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { LevelledLogger, Logger } from '../base/logger.ts'
+import type { FaultsOptions } from '../cluster/faults/fault-control.ts'
+import type { WriteSideOptions } from '../cluster/write-side.ts'
+import type { Schema } from '../codec/schema/schema.ts'
+import type { EtcdDoorOptions } from '../door/etcd-door.ts'
 import type { Client } from '../etcd/client.ts'
+import type { UpstreamOptions } from '../front/upstream-side.ts'
 import type { AuditLog } from '../http/audit/audit.ts'
+import type { AuthorizationOptions } from '../http/auth/authorization.ts'
 import type { Listen } from '../http/server/server.ts'
 import type { TlsFiles } from '../http/server/tls.ts'
 import type { TokenEncryption } from '../kube/continuation.ts'
 import type { Resource } from '../kube/resources/resource.ts'
-import type { GeneratedValues } from '../cluster/write/generated-values.ts'
+import type { OtherEtcd } from '../mirror/create-mirrors.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
-import type { AuthorizationOptions } from '../http/auth/authorization.ts'
-import type { EtcdDoorOptions } from '../door/etcd-door.ts'
-import type { FaultsOptions } from '../cluster/faults/fault-control.ts'
-import type { OtherEtcd } from '../mirror/create-mirrors.ts'
 import type { CopiesOptions, ThreadsOptions } from '../threads/threads.ts'
-import type { UpstreamOptions } from '../front/upstream-side.ts'
 
 export interface ServiceOptions {
-  /** Threads that accept connections in place of this one. */
-  readonly threads?: ThreadsOptions | undefined
-  /** In such a thread: where its contents come from. */
-  readonly copies?: CopiesOptions | undefined
+  readonly etcd: MirroredEtcds
+  readonly listening: ListeningOptions
+  readonly served?: ServedOptions | undefined
+  readonly access?: AccessOptions | undefined
+  readonly operating?: OperatingOptions | undefined
+  readonly memory?: MemoryOptions | undefined
+  readonly wings?: WingOptions | undefined
+  readonly logger: Logger
+  /** Of ages in Tables and of all waiting; the real one by default. */
+  readonly clock?: Clock | undefined
+}
+
+/** What is mirrored, and how. */
+export interface MirroredEtcds {
   /** Closed by the caller, after the service has stopped. */
   readonly client: Client
+  /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
+  readonly others?: readonly OtherEtcd[] | undefined
+  /** `/registry` */
+  readonly prefix: string
+  readonly limits?: MirrorLimits | undefined
+}
+
+/** Where clients come in. */
+export interface ListeningOptions {
   readonly listen: Listen
   readonly tls?: TlsFiles | undefined
   /** HOST:PORT that clients are told, if it is not where the service listens. */
   readonly address?: string | undefined
-  /** The version of Kubernetes that is answered; the default one if it is left out. */
-  readonly schema?: Schema | undefined
-  /** `/registry` */
-  readonly prefix: string
-  /** etcds that keep what lies below some prefixes. Their clients stay the caller's, too. */
-  readonly others?: readonly OtherEtcd[] | undefined
-  /** etcd prefixes that are neither mirrored nor served. */
-  readonly excluded?: readonly string[] | undefined
-  /** Resources that nothing in etcd declares. */
-  readonly configured?: readonly Resource[] | undefined
-  /** The API server that this stands in front of. */
-  readonly upstream?: UpstreamOptions | undefined
-  /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an upstream only. */
-  readonly isKept?: ((prefix: Key) => boolean) | undefined
-  /** Where our own paths are, beside `listen`. */
-  readonly adminListen?: Listen | undefined
-  /** Files whose certificates the process uses, for metrics. */
-  readonly certificateFiles?: readonly CertificateFile[] | undefined
-  /** Where etcd's own API is served, and where its calls pass to. */
-  readonly etcdDoor?: Pick<EtcdDoorOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
   /** Only requests for these names, localhost and addresses are answered, and none of web pages; undefined: all are. */
   readonly guardedHosts?: readonly string[] | undefined
-  /** Encrypts continue tokens. */
-  readonly tokenEncryption?: TokenEncryption | undefined
-  /** Writes are done here. Not with an upstream, which does them. */
-  readonly isWritable?: boolean | undefined
-  /** What goes on around writes goes on here: namespaces are emptied, dependents collected. Only with `isWritable`. */
-  readonly hasControllers?: boolean | undefined
-  /** Controllers and nodes that are made up. Only with `isWritable`. */
-  readonly simulation?: Simulation | undefined
-  /** The namespaces that every cluster has are made at start: for an etcd of our own that may be empty. */
-  readonly hasSystemNamespaces?: boolean | undefined
-  /** What new objects are given; random if it is left out. */
-  readonly generated?: GeneratedValues | undefined
+}
+
+/** What the API has, and in which forms. */
+export interface ServedOptions {
+  /** The version of Kubernetes that is answered; the default one if it is left out. */
+  readonly schema?: Schema | undefined
+  /** Resources that nothing in etcd declares. */
+  readonly configured?: readonly Resource[] | undefined
+  /** etcd prefixes that are neither mirrored nor served. */
+  readonly excluded?: readonly string[] | undefined
+  /** Whether a resource is kept that is stored under a prefix; all are if it is left out. With an upstream only. */
+  readonly isKept?: ((prefix: Key) => boolean) | undefined
   /** CBOR is offered beside the other media types. */
   readonly hasCbor?: boolean | undefined
-  /** Who may read. Undefined: anyone who can connect. */
+  /** Encrypts continue tokens. */
+  readonly tokenEncryption?: TokenEncryption | undefined
+}
+
+/** Who may read, and the record of who did. */
+export interface AccessOptions {
+  /** Undefined: anyone who can connect. */
   readonly authorization?: AuthorizationOptions | undefined
   /** Takes the record of what is answered here. Stays the caller's. */
   readonly audit?: ((onLost: (lines: number) => void) => AuditLog) | undefined
-  readonly logger: Logger
+}
+
+/** What operators see and switch. */
+export interface OperatingOptions {
+  /** Where our own paths are, beside those of clients. */
+  readonly adminListen?: Listen | undefined
   /** Whose level the admin listener can change; undefined: it cannot. */
   readonly levelledLogger?: LevelledLogger | undefined
-  /** Of ages in Tables and of all waiting; the real one by default. */
-  readonly clock?: Clock | undefined
-  readonly limits?: MirrorLimits | undefined
-  /** For mirror, history and segments together; unbounded if it is left out. */
-  readonly memoryBudgetBytes?: number | undefined
-  /** What goes wrong on purpose; undefined: nothing, and nothing can be switched on. */
-  readonly faults?: FaultsOptions | undefined
-  /** Of what is encoded and kept; a gigabyte if it is left out. */
-  readonly segmentsMaxBytes?: number | undefined
+  /** Files whose certificates the process uses, for metrics. */
+  readonly certificateFiles?: readonly CertificateFile[] | undefined
   /** How long it still serves after it was asked to stop; /readyz fails meanwhile, so that load balancers take it out. */
   readonly stopDelayMs?: number | undefined
+}
+
+export interface MemoryOptions {
+  /** For mirror, history and segments together; unbounded if it is left out. */
+  readonly budgetBytes?: number | undefined
+  /** Of what is encoded and kept; a gigabyte if it is left out. */
+  readonly segmentsMaxBytes?: number | undefined
+}
+
+/** The wings that are asked for (`sides.ts`). */
+export interface WingOptions {
+  /** Writes are done here. Not with an upstream, which does them. */
+  readonly writes?: WriteSideOptions | undefined
+  /** What goes wrong on purpose; undefined: nothing, and nothing can be switched on. */
+  readonly faults?: FaultsOptions | undefined
+  /** The API server that this stands in front of. */
+  readonly upstream?: UpstreamOptions | undefined
+  /** Threads that accept connections in place of this one. */
+  readonly threads?: ThreadsOptions | undefined
+  /** In such a thread: where its contents come from. */
+  readonly copies?: CopiesOptions | undefined
+  /** Where etcd's own API is served, and where its calls pass to. */
+  readonly door?: Pick<EtcdDoorOptions, 'listen' | 'connection' | 'onRenewed'> | undefined
 }

@@ -1,7 +1,8 @@
 /** Parts of a service that are made from its options. */
 
 import type { Key } from '../base/keys.ts'
-import { schemaOf } from '../codec/schema/schema.ts'
+import type { Clock } from '../base/clock.ts'
+import { type Schema, schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { isLoopback } from '../config/auth.ts'
 import { version } from '../config/version.ts'
@@ -28,11 +29,18 @@ import { mirroredKeyspaces, specialKeyspaces } from '../kube/resources/special-k
 import { digests } from '../ops/digests.ts'
 import { compactNow } from '../mirror/compact-now.ts'
 import type { Revision } from '../base/revision.ts'
+import type { Client } from '../etcd/client.ts'
+import { KeyFolders } from '../etcd/key-folders.ts'
 import type { FaultCounts } from '../ops/metrics/fault-counts.ts'
 import type { FaultType } from '../cluster/faults/rule.ts'
 import { ServiceFaults } from './faults.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'
-import type { ServiceOptions } from './service-options.ts'
+import type {
+  MirroredEtcds,
+  OperatingOptions,
+  ServedOptions,
+  ServiceOptions,
+} from './service-options.ts'
 import { type Sides, wings } from './sides.ts'
 import type { RulesOfProcess, Threads } from '../threads/threads.ts'
 import {
@@ -43,14 +51,18 @@ import {
 import type { UpstreamParts, UpstreamSide } from '../front/upstream-side.ts'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
-export function createRegistry(options: ServiceOptions, serverAddress: string): LiveRegistry {
-  const { schema = schemaOf(), prefix, logger, configured = [], excluded = [], upstream } = options
+export function createRegistry(
+  { etcd: { prefix }, wings: { upstream } = {}, logger }: ServiceOptions,
+  served: ServedOptions,
+  serverAddress: string,
+): LiveRegistry {
+  const { schema = schemaOf(), configured = [], excluded = [] } = served
   return new LiveRegistry({
     schema,
     prefix,
     configured: upstream === undefined ? configured : [],
     excluded: upstream === undefined ? excluded : [],
-    isMirrored: mirroredKeyspaces(options),
+    isMirrored: mirroredKeyspaces({ ...served, prefix }),
     history: defaultHistory,
     serverAddress,
     digests,
@@ -59,6 +71,8 @@ export function createRegistry(options: ServiceOptions, serverAddress: string): 
 }
 
 export interface AdminParts {
+  readonly schema: Schema
+  readonly clock: Clock
   readonly health: Health
   readonly metrics: MetricsText
   readonly upstreamSide: UpstreamSide | undefined
@@ -70,13 +84,8 @@ export interface AdminParts {
 
 /** Our own paths, where the main listener has the upstream's. */
 export function listenForAdmin(
-  {
-    adminListen: listen,
-    schema = schemaOf(),
-    clock = systemClock,
-    levelledLogger,
-  }: Pick<ServiceOptions, 'adminListen' | 'schema' | 'clock' | 'levelledLogger'>,
-  { health, metrics, upstreamSide, page, faults, onFault }: AdminParts,
+  { adminListen: listen, levelledLogger }: OperatingOptions,
+  { schema, health, metrics, upstreamSide, page, faults, clock, onFault }: AdminParts,
 ): Promise<Server> | undefined {
   if (listen === undefined) return undefined
   const handler = createAdminHandler({
@@ -98,7 +107,7 @@ export function listenForAdmin(
 /** The faults on purpose; undefined where there are to be none. */
 export function createFaults(
   { FaultControl: Loaded }: Sides,
-  { faults, client, copies, clock = systemClock, logger }: ServiceOptions,
+  { wings: { faults, copies } = {}, etcd: { client }, clock = systemClock, logger }: ServiceOptions,
   { counts, threads }: { readonly counts: FaultCounts; readonly threads: Threads | undefined },
 ): ServiceFaults | undefined {
   if (faults === undefined) return undefined
@@ -114,29 +123,40 @@ export function createFaults(
 
 /** The keeper of the memory budget; undefined if there is no budget. Keyspaces that declare resources or rules are never dropped. */
 export function createMemoryKeeper(
-  { memoryBudgetBytes, upstream, prefix, logger }: ServiceOptions,
+  { memory: { budgetBytes } = {}, wings = {}, etcd: { prefix }, logger }: ServiceOptions,
   parts: Omit<MemoryKeeperOptions, 'budgetBytes' | 'canDrop' | 'logger'>,
 ): MemoryKeeper | undefined {
-  if (memoryBudgetBytes === undefined) return undefined
+  if (budgetBytes === undefined) return undefined
   const isSpecial = specialKeyspaces(prefix)
-  const canDrop = (keyspace: Key): boolean => upstream !== undefined && !isSpecial(keyspace)
-  return new MemoryKeeper({ ...parts, budgetBytes: memoryBudgetBytes, canDrop, logger })
+  const canDrop = (keyspace: Key): boolean => wings.upstream !== undefined && !isSpecial(keyspace)
+  return new MemoryKeeper({ ...parts, budgetBytes, canDrop, logger })
 }
 
-/** The same options without the keyspaces that were dropped for the memory budget. */
-export function withoutDropped(options: ServiceOptions, dropped: ReadonlySet<Key>): ServiceOptions {
-  const { isKept = () => true, memoryBudgetBytes, upstream } = options
-  if (memoryBudgetBytes === undefined || upstream === undefined) return options
-  return { ...options, isKept: keyspace => !dropped.has(keyspace) && isKept(keyspace) }
+/** What is served, without the keyspaces that were dropped for the memory budget. */
+export function withoutDropped(
+  { served = {}, memory, wings }: ServiceOptions,
+  dropped: ReadonlySet<Key>,
+): ServedOptions {
+  const { isKept = () => true } = served
+  if (memory?.budgetBytes === undefined || wings?.upstream === undefined) return served
+  return { ...served, isKept: keyspace => !dropped.has(keyspace) && isKept(keyspace) }
 }
 
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
   { UpstreamSide: Side }: Sides,
-  { upstream, isKept, prefix, configured: declared = [] }: ServiceOptions,
-  parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared'>,
+  { wings: { upstream } = {}, etcd: mirrored }: ServiceOptions,
+  { isKept, configured: declared = [] }: ServedOptions,
+  parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'etcd'>,
 ): UpstreamSide | undefined {
-  return upstream && Side && new Side(upstream, { ...parts, isKept, prefix, declared })
+  if (upstream === undefined || Side === undefined) return undefined
+  const etcd = new KeyFolders(clientsOf(mirrored))
+  return new Side(upstream, { ...parts, isKept, prefix: mirrored.prefix, declared, etcd })
+}
+
+/** The first etcd, and then the others. */
+export function clientsOf({ client, others = [] }: MirroredEtcds): Client[] {
+  return [client, ...others.map(other => other.client)]
 }
 
 interface Watched {
@@ -157,10 +177,10 @@ export function watchAll(metrics: Metrics, shown: Watched, options: ServiceOptio
   const { threads } = shown
   if (memory !== undefined) metrics.watchMemory(() => memory.figures)
   // These are the main thread's, if there are several.
-  if (options.copies === undefined) {
+  if (options.wings?.copies === undefined) {
     metrics.watchProcess()
     metrics.showVersions(version)
-    metrics.watchCertificates(new CertificateDates(options.certificateFiles ?? []))
+    metrics.watchCertificates(new CertificateDates(options.operating?.certificateFiles ?? []))
     metrics.watchReadiness(() => health.readyz.every(check => check.problem() === undefined))
     metrics.watchKeyspaces(() =>
       mirrors.statuses().map(status => ({ ...status, bytes: sizes.bytesOf(status.name as Key) })),

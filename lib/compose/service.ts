@@ -19,7 +19,7 @@ import type { ThreadShown } from '../threads/thread-shown.ts'
 import { lookAt } from '../ops/metrics/look.ts'
 import type { ServiceOptions } from './service-options.ts'
 import { assemble, metricsText, type ServiceParts } from './assemble.ts'
-import { loadSides, type Sides, wings } from './sides.ts'
+import { loadSides, type Sides, wings as wingCode } from './sides.ts'
 import type { Front } from '../threads/threads.ts'
 import type { ServiceFaults } from './faults.ts'
 import type { Evidence } from '../front/evidence/evidence.ts'
@@ -49,15 +49,17 @@ export class Service {
 
   /** Starts to mirror and to listen. Reads wait until what they need is mirrored. */
   static async start(options: ServiceOptions): Promise<Service> {
-    const sides = await loadSides(options)
-    const { parts, front, stopTls } = await (options.threads === undefined
+    const { listening, operating = {}, wings } = options
+    const sides = await loadSides(wings)
+    const { parts, front, stopTls } = await (wings?.threads === undefined
       ? listenHere(options, sides)
       : prepareThreads(options, sides))
     parts.metrics.watchExchanges(() => front.exchanges)
     // A process that cannot start must not be kept alive by its listeners.
-    const admin = await listenForAdmin(options, {
+    const admin = await listenForAdmin(operating, {
       ...parts,
-      metrics: metricsText(parts, options),
+      schema: parts.registry.state.registry.schema,
+      metrics: metricsText(parts, wings),
     })?.catch((error: unknown) => {
       front.close()
       throw error
@@ -80,9 +82,9 @@ export class Service {
     await parts.writeSide?.start()
     void parts.health.ready.then(() => parts.writeSide?.mirrored())
     const servers = { front, admin, etcdDoor, stopTls }
-    const service = new Service(parts, servers, options.stopDelayMs)
+    const service = new Service(parts, servers, operating.stopDelayMs)
     await parts.threads
-      ?.start(options.listen, {
+      ?.start(listening.listen, {
         checks: () => parts.health.own,
         desk: parts.authorizer?.desk,
         faults: parts.faults,
@@ -228,17 +230,18 @@ export class Service {
 
 /** etcd's own API beside ours; undefined where it is not asked for. */
 async function openEtcdDoor(
-  { etcdDoor, client, logger, clock = systemClock }: ServiceOptions,
+  { wings: { door } = {}, etcd: { client }, logger, clock = systemClock }: ServiceOptions,
   metrics: Metrics,
 ): Promise<EtcdDoor | undefined> {
-  if (etcdDoor === undefined) return undefined
-  const { startEtcdDoor } = await wings.etcdDoor()
-  return startEtcdDoor({ ...etcdDoor, client, clock, metrics, logger })
+  if (door === undefined) return undefined
+  const { startEtcdDoor } = await wingCode.etcdDoor()
+  return startEtcdDoor({ ...door, client, clock, metrics, logger })
 }
 
 /** Listens in this thread. */
 async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assembled> {
-  const { listen, tls: files, logger, clock = systemClock } = options
+  const { listening, logger, clock = systemClock } = options
+  const { listen, tls: files, address, guardedHosts } = listening
   const tls = files === undefined ? undefined : await readTls(files)
   // The API tells clients its address, which is known only once the system has chosen the port.
   let handler: Handler = exchange => exchange.abort()
@@ -249,13 +252,10 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
     onFault: error => onFault(error),
     tls,
     clock,
-    takesUpgrades: options.upstream !== undefined,
+    takesUpgrades: options.wings?.upstream !== undefined,
   })
-  const parts = assemble(options, options.address ?? `${listen.host}:${server.port}`, sides)
-  handler =
-    options.guardedHosts === undefined
-      ? parts.handler
-      : withHostGuard(parts.handler, options.guardedHosts)
+  const parts = assemble(options, address ?? `${listen.host}:${server.port}`, sides)
+  handler = guardedHosts === undefined ? parts.handler : withHostGuard(parts.handler, guardedHosts)
   onFault = parts.onFault
   const stopTls = followTls({
     files,
@@ -270,8 +270,8 @@ async function listenHere(options: ServiceOptions, sides: Sides): Promise<Assemb
 
 /** Other threads listen. */
 async function prepareThreads(options: ServiceOptions, sides: Sides): Promise<Assembled> {
-  const { host, port } = options.listen
-  const parts = assemble(options, options.address ?? `${host}:${port}`, sides)
+  const { listen, address = `${listen.host}:${listen.port}` } = options.listening
+  const parts = assemble(options, address, sides)
   const { threads } = parts
   if (threads === undefined) throw new CacheError('invalid_request', 'no threads are asked for')
   return { parts, front: threads, stopTls: () => {} }

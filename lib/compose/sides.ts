@@ -15,7 +15,7 @@ import type * as upstreamSide from '../front/upstream-side.ts'
 import type * as upstreamServers from '../front/upstream/connect.ts'
 import type * as upstreamFailure from '../front/upstream/failure.ts'
 import type * as threads from '../threads/threads.ts'
-import type { ServiceOptions } from './service-options.ts'
+import type { WingOptions } from './service-options.ts'
 
 /** Loads a part of a wing. */
 export const wings = {
@@ -47,19 +47,19 @@ export interface Sides {
   readonly FaultControl: typeof faultControl.FaultControl | undefined
 }
 
-export async function loadSides(options: ServiceOptions): Promise<Sides> {
-  const { isWritable, threads: several, upstream, faults } = options
+export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
+  const { writes, threads, upstream, faults } = asked
   const hasRules = faults !== undefined && faults.rules.length > 0
-  const [writes, upstreams, threads, rules] = await Promise.all([
-    isWritable === true ? wings.writeSide() : undefined,
+  const [cluster, front, several, rules] = await Promise.all([
+    writes === undefined ? undefined : wings.writeSide(),
     upstream === undefined ? undefined : wings.upstreamSide(),
-    several === undefined ? undefined : wings.threads(),
+    threads === undefined ? undefined : wings.threads(),
     hasRules ? wings.faults() : undefined,
   ])
   return {
-    createWriteSide: writes?.createWriteSide,
-    Threads: threads?.Threads,
-    UpstreamSide: upstreams?.UpstreamSide,
+    createWriteSide: cluster?.createWriteSide,
+    Threads: several?.Threads,
+    UpstreamSide: front?.UpstreamSide,
     FaultControl: rules?.FaultControl,
   }
 }

@@ -6,7 +6,7 @@ import { allKeys, keyFromText, singleKey, textFromKey } from '../../lib/base/key
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'
 import type { Revision } from '../../lib/base/revision.ts'
-import type { ServiceOptions } from '../../lib/compose/service.ts'
+import type { TestOptions } from '../support/http/service-options.ts'
 import { startServed, type Served } from '../support/http/served.ts'
 import { bodyBytes, type Exchange, type Recording } from './load.ts'
 import { caughtUp } from '../support/http/served.ts'
@@ -16,7 +16,7 @@ export interface WriteReplay {
   readonly recording: Recording
   readonly asked: readonly Exchange[]
   readonly exceptions: Readonly<Record<string, string>>
-  readonly options?: Partial<ServiceOptions>
+  readonly options?: TestOptions
 }
 
 /** What is given out during one exchange. */
@@ -70,11 +70,7 @@ export async function replayWrites(
   return table
 }
 
-async function begin(
-  t: Test,
-  recording: Recording,
-  options: Partial<ServiceOptions> = {},
-): Promise<Stage> {
+async function begin(t: Test, recording: Recording, options: TestOptions = {}): Promise<Stage> {
   const given: Given = { uid: '', suffix: '', address: '', port: 0 }
   const served = await startServed(t, {
     ...options,

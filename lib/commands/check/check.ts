@@ -60,9 +60,9 @@ async function checkAccess(list: CheckList, values: OptionValues): Promise<void>
     await guarded.stop()
     const [first] = said
     if (first !== undefined) return { warning: first }
-    return guarded.options.authorization === undefined
+    return guarded.authorization === undefined
       ? 'off: anyone who can connect can read everything'
-      : `${guarded.options.authorization.mode}: an API server decides for each caller`
+      : `${guarded.authorization.mode}: an API server decides for each caller`
   })
 }
 

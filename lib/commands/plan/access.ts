@@ -29,12 +29,15 @@ import type { BalancedUpstream } from '../../front/upstream/balanced-upstream.ts
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { AuthorizationOptions } from '../../http/auth/authorization.ts'
-import type { ServiceOptions } from '../../compose/service.ts'
+import type { ListeningOptions } from '../../compose/service-options.ts'
+import type { UpstreamOptions } from '../../front/upstream-side.ts'
 import { upstreamFrom } from './upstream.ts'
 
 /** The options of a service that access decides: its upstream, its certificate, and who may read. */
-export interface Guarded {
-  readonly options: Pick<ServiceOptions, 'upstream' | 'authorization' | 'tls' | 'guardedHosts'>
+export interface Guarded extends Pick<ListeningOptions, 'tls' | 'guardedHosts'> {
+  readonly upstream: UpstreamOptions | undefined
+  /** Undefined: anyone who can connect. */
+  readonly authorization: AuthorizationOptions | undefined
   /** Call it when the service has stopped. */
   stop(): Promise<void>
 }
@@ -55,11 +58,10 @@ export async function startGuarded(
     const names = headerNames(identityHeadersOf(values))
     const isIdentity = (name: string): boolean => isIdentityHeader(name, names)
     return {
-      options: {
-        upstream: upstream && { ...upstream, isIdentityHeader: isIdentity },
-        tls,
-        guardedHosts: isLoopback(host) ? values.all('allowed-host') : undefined,
-      },
+      upstream: upstream && { ...upstream, isIdentityHeader: isIdentity },
+      authorization: undefined,
+      tls,
+      guardedHosts: isLoopback(host) ? values.all('allowed-host') : undefined,
       stop: async () => {},
     }
   }
@@ -72,15 +74,13 @@ export async function startGuarded(
   const { authorization, authorities } = access
   const { callers } = authorization
   return {
-    options: {
-      authorization,
-      upstream: upstream && {
-        ...upstream,
-        passed: exchange => callers.passed(exchange),
-        isIdentityHeader: name => access.isIdentityHeader(name),
-      },
-      tls: tls && { ...tls, clientCaFile: undefined, authorities },
+    authorization,
+    upstream: upstream && {
+      ...upstream,
+      passed: exchange => callers.passed(exchange),
+      isIdentityHeader: name => access.isIdentityHeader(name),
     },
+    tls: tls && { ...tls, clientCaFile: undefined, authorities },
     stop: () => access.stop(),
   }
 }

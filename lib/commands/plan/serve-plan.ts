@@ -17,13 +17,16 @@ import type { Logger } from '../../base/logger.ts'
 import { type EtcdPlan, etcdPlanOf } from './etcd-plan.ts'
 import { prefixOf } from '../../config/generated.ts'
 import { simulationOf } from './simulation.ts'
+import type { WriteSideOptions } from '../../cluster/write-side.ts'
 import { type ServiceOptions } from '../../compose/service.ts'
 import { adminListenOf, keptOf } from './upstream.ts'
 
 /** What is served, and how. */
 export interface ServePlan {
   readonly etcd: EtcdPlan
-  readonly options: Omit<ServiceOptions, 'client' | 'others'>
+  /** `/registry` */
+  readonly prefix: string
+  readonly options: Omit<ServiceOptions, 'etcd'>
   stop(): Promise<void>
 }
 
@@ -43,38 +46,53 @@ export async function startPlan({
   const etcd = etcdPlanOf(values, { schema, prefix, configured })
   const keyFile = values.text('continue-key-file')
   const auditLog = values.text('audit-log')
-  const options = {
-    listen,
+  const writes = await writesOf(values)
+  const faults = await faultsOf(values)
+  const operating = {
+    adminListen: adminListenOf(values),
+    certificateFiles: certificateFilesOf(values),
+    stopDelayMs: stopDelayOf(values) * 1000,
+  }
+  const served = {
     schema,
-    prefix,
     configured,
     excluded: etcd.excluded,
     isKept: keptOf(etcd),
-    adminListen: adminListenOf(values),
-    tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
-    isWritable: isWritable(values),
-    hasControllers: isWritable(values),
-    simulation: await simulationOf(values, isWritable(values)),
-    hasSystemNamespaces: isOwn(values) && values.text('load') === undefined,
     hasCbor: values.switch('cbor'),
-    stopDelayMs: stopDelayOf(values) * 1000,
-    memoryBudgetBytes: memoryBudgetOf(values),
-    faults: await faultsOf(values),
-    certificateFiles: certificateFilesOf(values),
-    logger,
+    tokenEncryption: keyFile === undefined ? undefined : readTokenEncryption(keyFile),
   }
-  const tls = tlsFilesOf(values)
-  if (tls !== undefined) await readTls(tls)
+  const memory = { budgetBytes: memoryBudgetOf(values) }
+  const files = tlsFilesOf(values)
+  if (files !== undefined) await readTls(files)
   const audit = auditLog === undefined ? undefined : await auditFile(auditLog)
   const guarded = await startGuarded(values, listen.host, logger)
+  const { tls, guardedHosts, authorization, upstream } = guarded
   return {
     etcd,
-    options: { ...options, ...guarded.options, audit: audit?.open },
+    prefix,
+    options: {
+      listening: { listen, tls, guardedHosts },
+      served,
+      access: { authorization, audit: audit?.open },
+      operating,
+      memory,
+      wings: { writes, faults, upstream },
+      logger,
+    },
     async stop() {
       await guarded.stop()
       await audit?.flush()
     },
   }
+}
+
+/** Undefined where the API takes none. */
+async function writesOf(values: OptionValues): Promise<WriteSideOptions | undefined> {
+  const takesWrites = isWritable(values)
+  const simulation = await simulationOf(values, takesWrites)
+  if (!takesWrites) return undefined
+  const hasSystemNamespaces = isOwn(values) && values.text('load') === undefined
+  return { hasControllers: true, simulation, hasSystemNamespaces }
 }
 
 /** Loads the parser of YAML only if there is a file. */

@@ -36,9 +36,8 @@ const cluster = new Cluster({
 })
 for (const change of cluster.objects()) await write([change])
 const service = await Service.start({
-  client: new EngineClient({ engine, network }),
-  listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-  prefix: '/registry',
+  etcd: { client: new EngineClient({ engine, network }), prefix: '/registry' },
+  listening: { listen: { protocol: 'http', host: '127.0.0.1', port: 0 } },
   logger: silentLogger,
 })
 await service.ready

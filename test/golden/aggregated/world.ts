@@ -2,6 +2,7 @@
 
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
+import { serviceOptions } from '../../support/http/service-options.ts'
 import { Service } from '../../../lib/compose/service.ts'
 import { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { Engine } from '../../../lib/etcd/engine/engine.ts'
@@ -55,25 +56,24 @@ export async function startWorld(
   }
   const timeouts = defaultUpstreamTimeouts
   const url = new URL(server.url)
-  const service = await Service.start({
-    client: new EngineClient({ engine, network }),
-    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-    prefix: '/registry',
-    logger: silentLogger,
-    clock,
-    // A revision that never comes is waited for: not as long as in earnest.
-    limits: { ...defaultLimits, readWaitMaxMs: 100 },
-    upstream: {
-      // What is asked for here would be compared over minutes otherwise.
-      evidencePace: { perSecond: 1_000, bytesPerSecond: 2 ** 30 },
-      servers: new BalancedUpstream({
-        servers: [new UpstreamServer({ url, timeouts, clock: systemClock })],
-        timeouts,
-        clock: systemClock,
-        logger: silentLogger,
-      }),
-    },
-  })
+  const service = await Service.start(
+    serviceOptions({
+      client: new EngineClient({ engine, network }),
+      clock,
+      // A revision that never comes is waited for: not as long as in earnest.
+      limits: { ...defaultLimits, readWaitMaxMs: 100 },
+      upstream: {
+        // What is asked for here would be compared over minutes otherwise.
+        evidencePace: { perSecond: 1_000, bytesPerSecond: 2 ** 30 },
+        servers: new BalancedUpstream({
+          servers: [new UpstreamServer({ url, timeouts, clock: systemClock })],
+          timeouts,
+          clock: systemClock,
+          logger: silentLogger,
+        }),
+      },
+    }),
+  )
   t.teardown(async () => {
     await service.stop()
     await server.close()

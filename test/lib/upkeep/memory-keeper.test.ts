@@ -166,7 +166,7 @@ t.test('what cannot be let go of is refused at start, and said later', async t =
 })
 
 async function putLarge(t: Test): Promise<void> {
-  const served = await startServed(t, { memoryBudgetBytes: 100_000 })
+  const served = await startServed(t, { budgetBytes: 100_000 })
   const value = Buffer.from('x'.repeat(200_000))
   const { header } = await served.client.txn({
     compares: [],
@@ -174,7 +174,7 @@ async function putLarge(t: Test): Promise<void> {
     failure: [],
   })
   await caughtUp(served, header.revision)
-  const late = await startServed(t, { client: served.client, memoryBudgetBytes: 100_000 })
+  const late = await startServed(t, { client: served.client, budgetBytes: 100_000 })
   t.match(await late.service.refused, {
     code: 'overloaded',
     message: /^0\.2 MiB are needed \(mirror 0\.2, .*--memory-budget is 0\.1 MiB$/,
@@ -187,7 +187,7 @@ t.test('in front of an upstream the largest resource passes', async t => {
   const value = 'x'.repeat(200_000)
   const proxied = await startProxied(t, {
     objects: [['/api/v1/namespaces/a/configmaps', configMap('x', value)]],
-    service: { memoryBudgetBytes: 400_000 },
+    service: { budgetBytes: 400_000 },
   })
   const path = '/api/v1/namespaces/a/configmaps/x'
   await answeredHere(proxied, '', 'v1', 'configmaps')

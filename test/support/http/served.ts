@@ -1,13 +1,12 @@
 /** A whole service in this process, on an embedded store that the test writes to, asked over a real socket. */
 
-import { silentLogger } from '../silent-logger.ts'
 import { once } from 'node:events'
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type { Test } from 'tap'
 import type { Clock } from '../../../lib/base/clock.ts'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import { Service } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { EngineClient } from '../../../lib/etcd/engine/client.ts'
 import { Engine } from '../../../lib/etcd/engine/engine.ts'
@@ -15,6 +14,7 @@ import { DirectNetwork } from '../../../lib/etcd/engine/network.ts'
 import { createDirectScheduler } from '../../../lib/etcd/engine/scheduler.ts'
 import { systemClock } from '../../../lib/ops/system.ts'
 import { moment } from './moment.ts'
+import { serviceOptions, type TestOptions } from './service-options.ts'
 
 export interface Served {
   readonly client: Client
@@ -24,7 +24,7 @@ export interface Served {
 }
 
 /** Starts it; it ends with the test. */
-export async function startServed(t: Test, options: Partial<ServiceOptions> = {}): Promise<Served> {
+export async function startServed(t: Test, options: TestOptions = {}): Promise<Served> {
   const scheduler = createDirectScheduler()
   const engine = new Engine({ clock: systemClock, random: createRandom(1), scheduler })
   const network = new DirectNetwork(scheduler)
@@ -34,14 +34,8 @@ export async function startServed(t: Test, options: Partial<ServiceOptions> = {}
     stoppedAtMs: undefined,
     wallMs: () => clock.stoppedAtMs ?? systemClock.wallMs(),
   }
-  const service = await Service.start({
-    client: new EngineClient({ engine, network }),
-    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-    prefix: '/registry',
-    logger: silentLogger,
-    clock,
-    ...options,
-  })
+  const own = { client: new EngineClient({ engine, network }), clock }
+  const service = await Service.start(serviceOptions({ ...own, ...options }))
   t.teardown(async () => {
     await service.stop()
     engine.close()

@@ -3,7 +3,7 @@
 import { silentLogger } from '../silent-logger.ts'
 import type { Test } from 'tap'
 import { createRandom } from '../../../lib/base/random.ts'
-import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import { Service } from '../../../lib/compose/service.ts'
 import type { AuthorizationOptions } from '../../../lib/http/auth/authorization.ts'
 import { Callers, type CallersOptions } from '../../../lib/http/auth/callers.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
@@ -23,10 +23,11 @@ import { ask, type HttpAnswer } from '../http/served.ts'
 import type { PaceLimits } from '../../../lib/front/evidence/pace.ts'
 import { TestUpstream, type UpstreamOptions, upstreamReady } from './upstream.ts'
 import { moment } from '../http/moment.ts'
+import { serviceOptions, type TestOptions } from '../http/service-options.ts'
 
 export interface ProxiedOptions {
   readonly upstream?: Partial<UpstreamOptions> | undefined
-  readonly service?: Partial<ServiceOptions> | undefined
+  readonly service?: TestOptions | undefined
   readonly timeouts?: Partial<UpstreamTimeouts> | undefined
   readonly tls?: UpstreamTls | undefined
   /** Other servers of the upstream, before the one that runs. */
@@ -111,24 +112,24 @@ export function startFront(
     token,
   })
   const callers = access && new Callers({ ...tokensOnly, ...access.callers })
-  return Service.start({
-    client,
-    listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-    prefix: '/registry',
-    logger: silentLogger,
-    isKept: prefix => kept.test(prefix),
-    upstream: {
-      servers,
-      passed: callers && (exchange => callers.passed(exchange)),
-      compatibleMinors,
-      compareShare: options.compareShare,
-      evidencePace: { perSecond: 5_000, bytesPerSecond: 1e9, ...options.pace },
-      discoversResources: options.discoversResources,
-    },
-    authorization: access &&
-      callers && { mode: access.mode, canPass: true, server: servers, callers },
-    ...service,
-  })
+  return Service.start(
+    serviceOptions({
+      client,
+      logger: silentLogger,
+      isKept: prefix => kept.test(prefix),
+      upstream: {
+        servers,
+        passed: callers && (exchange => callers.passed(exchange)),
+        compatibleMinors,
+        compareShare: options.compareShare,
+        evidencePace: { perSecond: 5_000, bytesPerSecond: 1e9, ...options.pace },
+        discoversResources: options.discoversResources,
+      },
+      authorization: access &&
+        callers && { mode: access.mode, canPass: true, server: servers, callers },
+      ...service,
+    }),
+  )
 }
 
 const tokensOnly: CallersOptions = {

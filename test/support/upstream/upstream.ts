@@ -4,14 +4,14 @@
  *  Every request takes these steps, in this order: it is recorded (`seen`); a fault may be applied; `before` may answer it (authentication,
  *  rules, reviews: see rules.ts); it is answered unless its API is switched off. */
 
-import { silentLogger } from '../silent-logger.ts'
+import { serviceOptions, type TestOptions } from '../http/service-options.ts'
 import { readFileSync } from 'node:fs'
 import * as http from 'node:http'
 import * as http2 from 'node:http2'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { PeerCertificate, TLSSocket } from 'node:tls'
-import { Service, type ServiceOptions } from '../../../lib/compose/service.ts'
+import { Service } from '../../../lib/compose/service.ts'
 import type { Client } from '../../../lib/etcd/client.ts'
 import { Http1Exchange } from '../../../lib/http/server/h1.ts'
 import { Http2Exchange } from '../../../lib/http/server/h2.ts'
@@ -29,7 +29,7 @@ export interface UpstreamOptions {
   readonly tls?: boolean | undefined
   readonly before?: Before | undefined
   /** What is different about this API server: its etcd prefix, events elsewhere. */
-  readonly service?: Partial<ServiceOptions> | undefined
+  readonly service?: TestOptions | undefined
   /** What /version says instead of the truth. */
   readonly minor?: string | undefined
   /** False: discovery has no aggregated documents. */
@@ -79,13 +79,8 @@ export class TestUpstream {
   }
 
   static async start(options: UpstreamOptions): Promise<TestUpstream> {
-    const service = await Service.start({
-      client: options.client,
-      listen: { protocol: 'http', host: '127.0.0.1', port: 0 },
-      prefix: '/registry',
-      logger: silentLogger,
-      ...options.service,
-    })
+    const { client } = options
+    const service = await Service.start(serviceOptions({ client, ...options.service }))
     const upstream = new TestUpstream(service, options)
     await upstream.listen(0)
     return upstream

@@ -28,7 +28,7 @@ async function put({ client }: Served, name: string): Promise<void> {
 
 /** A service with some objects, some reads behind it, and open watches. */
 async function startUsed(t: Test): Promise<Served & { readonly url: string }> {
-  const served = await startServed(t, { memoryBudgetBytes: 64 * 1024 * 1024 })
+  const served = await startServed(t, { budgetBytes: 64 * 1024 * 1024 })
   for (const name of ['a', 'b', 'c']) await put(served, name)
   await caughtUp(served, 4)
   const { port } = served.service

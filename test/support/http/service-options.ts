@@ -1,0 +1,58 @@
+/** The options of a service as tests write them: one beside the other, most of them left out. */
+
+import type { WriteSideOptions } from '../../../lib/cluster/write-side.ts'
+import type {
+  AccessOptions,
+  ListeningOptions,
+  MemoryOptions,
+  MirroredEtcds,
+  OperatingOptions,
+  ServedOptions,
+  ServiceOptions,
+  WingOptions,
+} from '../../../lib/compose/service-options.ts'
+import { silentLogger } from '../silent-logger.ts'
+
+export type TestOptions = Partial<MirroredEtcds> &
+  Partial<ListeningOptions> &
+  ServedOptions &
+  AccessOptions &
+  OperatingOptions &
+  MemoryOptions &
+  Omit<WingOptions, 'writes'> &
+  WriteSideOptions &
+  Partial<Pick<ServiceOptions, 'logger' | 'clock'>> & {
+    /** Writes are done here. */
+    readonly isWritable?: boolean | undefined
+  }
+
+/** On a port of its own, without a word, below `/registry`, unless something else is asked for. */
+export function serviceOptions(
+  options: TestOptions & Pick<MirroredEtcds, 'client'>,
+): ServiceOptions {
+  const { client, others, prefix = '/registry', limits } = options
+  const { listen = { protocol: 'http', host: '127.0.0.1', port: 0 }, tls, address } = options
+  const { schema, configured, excluded, isKept, hasCbor, tokenEncryption } = options
+  const { adminListen, levelledLogger, certificateFiles, stopDelayMs } = options
+  const { isWritable, hasControllers, simulation, hasSystemNamespaces, generated } = options
+  const { faults, upstream, threads, copies, door } = options
+  const writes = { hasControllers, simulation, hasSystemNamespaces, generated }
+  return {
+    etcd: { client, others, prefix, limits },
+    listening: { listen, tls, address, guardedHosts: options.guardedHosts },
+    served: { schema, configured, excluded, isKept, hasCbor, tokenEncryption },
+    access: { authorization: options.authorization, audit: options.audit },
+    operating: { adminListen, levelledLogger, certificateFiles, stopDelayMs },
+    memory: { budgetBytes: options.budgetBytes, segmentsMaxBytes: options.segmentsMaxBytes },
+    wings: {
+      writes: isWritable === true ? writes : undefined,
+      faults,
+      upstream,
+      threads,
+      copies,
+      door,
+    },
+    logger: options.logger ?? silentLogger,
+    clock: options.clock,
+  }
+}
