@@ -90,10 +90,10 @@ export type ParsedInteger =
   | { readonly error: string; readonly value?: undefined }
 
 /** strconv.ParseInt(text, 10, 64). */
-export function goParseInt(text: string): ParsedInteger {
-  if (!/^[+-]?[0-9]+$/.test(text)) return syntaxError('ParseInt', text)
+export function goParseInt(text: string, name: 'ParseInt' | 'Atoi' = 'ParseInt'): ParsedInteger {
+  if (!/^[+-]?[0-9]+$/.test(text)) return syntaxError(name, text)
   const value = BigInt(text.startsWith('+') ? text.slice(1) : text)
-  return value > int64Max || value < -int64Max - 1n ? rangeError('ParseInt', text) : { value }
+  return value > int64Max || value < -int64Max - 1n ? rangeError(name, text) : { value }
 }
 
 /** strconv.ParseUint(text, 10, 64): no sign. */

@@ -137,3 +137,22 @@ t.test('an autoscaler of v1 without a target has one of 80 percent', async t => 
   const metric = { resource: { target: { averageUtilization: 50 } } }
   t.match(again, { code: 200, spec: { metrics: [metric] } })
 })
+
+t.test(
+  'what is wrong with a body is told by what has failed: its text, its kind, its version',
+  async t => {
+    const refusalOf = async (body: string): Promise<string> => {
+      const headers = { 'content-type': 'application/json' }
+      const answer = await ask(service.port, { method: 'POST', path: things, headers, body })
+      return (JSON.parse(answer.body.toString()) as { message: string }).message
+    }
+    const unrecognized = 'the object provided is unrecognized (must be of type Thing): '
+    for (const [body, problem] of [
+      ['{]', "couldn't get version/kind; json parse error: invalid character ']'"],
+      ['[1]', "couldn't get version/kind; json parse error: json: cannot unmarshal array"],
+      ['{"apiVersion":"a/b/c","kind":"Thing"}', 'unexpected GroupVersion string: a/b/c ('],
+    ] as const) {
+      t.match(await refusalOf(body), unrecognized + problem)
+    }
+  },
+)

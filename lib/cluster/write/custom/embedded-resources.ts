@@ -20,15 +20,14 @@ const hasEmbedded = anywhereBelow(schema => schema['x-kubernetes-embedded-resour
 export function* decodeMetadata(metadata: JsonValue, schema: Schema): Steps<DecodedMetadata> {
   const type = schema.messageType('meta/v1.ObjectMeta')
   const document = yield* jsonDocument(Buffer.from(yield* textInSteps(metadata)))
-  const { object, strictErrors } = yield* decodeTyped(document, type)
-  const unknown = strictErrors.flatMap(error => /^unknown field "(.*)"$/.exec(error)?.[1] ?? [])
+  const { object, unknownFields } = yield* decodeTyped(document, type)
   yield
-  return { metadata: completeTree(object, type), unknown }
+  return { metadata: completeTree(object, type), unknownFields }
 }
 
 interface DecodedMetadata {
   readonly metadata: JsonValue
-  readonly unknown: readonly string[]
+  readonly unknownFields: readonly string[]
 }
 
 /** Gives embedded resources the metadata that Go's type has. Returns what was dropped; throws `DecodeError` for what is no metadata. */
@@ -52,7 +51,7 @@ export function coerceEmbedded(place: Place, schema: unknown, types: Schema): st
     if (metadata !== undefined) {
       const decoded = decodeEmbedded(metadata, path, types)
       value.set('metadata', decoded.metadata)
-      for (const name of decoded.unknown) dropped.push(`${path}.metadata.${name}`)
+      for (const name of decoded.unknownFields) dropped.push(`${path}.metadata.${name}`)
     }
   }
   for (const [member, inner] of described(place, schema)) {

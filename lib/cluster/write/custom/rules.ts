@@ -88,7 +88,7 @@ class DefinedRules implements CustomRules {
     const unknown: string[] = []
     const given = object.get('metadata')
     if (given !== undefined) {
-      const { metadata, unknown: names } = yield* decodeMetadata(given, this.#kind.schema)
+      const { metadata, unknownFields: names } = yield* decodeMetadata(given, this.#kind.schema)
       object.set('metadata', metadata)
       for (const name of names) unknown.push(`metadata.${name}`)
     }

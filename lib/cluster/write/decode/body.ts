@@ -154,7 +154,12 @@ function nameClaims(object: JsonObject): void {
   }
 }
 
-function* documentOf(kind: WriteKind, body: Uint8Array, form: BodyForm): Steps<BodyDocument> {
+/** The document of a body; syntax errors of JSON are told as what looks for its kind first tells them. */
+export function* documentOf(
+  kind: WriteKind,
+  body: Uint8Array,
+  form: BodyForm,
+): Steps<BodyDocument> {
   if (form === 'protobuf') {
     return { document: yield* protobufDocument(kind, body), strictErrors: [] }
   }

@@ -33,6 +33,8 @@ export interface Decoded {
   readonly object: JsonObject
   /** What a strict decoder refuses, in order: `unknown field "spec.foo"`. */
   readonly strictErrors: readonly string[]
+  /** The paths of those that the type does not have. */
+  readonly unknownFields: readonly string[]
 }
 
 /** Where the decoder is. */
@@ -58,12 +60,13 @@ export function* decodeTyped(document: ParsedDocument, type: MessageType): Steps
         `json: cannot unmarshal ${kindOf(value)} into Go value of type ${goTypeOf(type.name)}`,
       )
     }
-    return { object: new Map(), strictErrors: [] }
+    return { object: new Map(), strictErrors: [], unknownFields: [] }
   }
   const object: JsonObject = new Map()
   yield* decoder.struct(value, type, { into: object, place: { struct: '', fields: '', path: '' } })
   if (decoder.failure !== undefined) throw new DecodeError(decoder.failure)
-  return { object, strictErrors: [...decoder.strictErrors] }
+  const { strictErrors, unknownFields } = decoder
+  return { object, strictErrors: [...strictErrors], unknownFields }
 }
 
 interface Target {
@@ -74,6 +77,7 @@ interface Target {
 class TypedDecoder {
   readonly #document: ParsedDocument
   readonly strictErrors = new Set<string>()
+  readonly unknownFields: string[] = []
   /** The first value of a wrong type; the rest is still read. */
   failure: string | undefined
 
@@ -91,7 +95,7 @@ class TypedDecoder {
       const field = fields.get(name)
       const path = place.path === '' ? name : `${place.path}.${name}`
       if (field === undefined && !isTypeMeta) {
-        this.#note(`unknown field ${goQuote(path)}`)
+        if (this.#note(`unknown field ${goQuote(path)}`)) this.unknownFields.push(path)
         continue
       }
       if (seen.has(name)) this.#note(`duplicate field ${goQuote(path)}`)
@@ -247,8 +251,10 @@ class TypedDecoder {
     return undefined
   }
 
-  #note(error: string): void {
-    if (this.strictErrors.size < strictErrorsMax) this.strictErrors.add(error)
+  /** True if it is new, and is told. */
+  #note(error: string): boolean {
+    const { size } = this.strictErrors
+    return size < strictErrorsMax && this.strictErrors.add(error).size > size
   }
 }
 

@@ -6,12 +6,12 @@ import { groupVersionText } from '../../../kube/resources/resource.ts'
 import {
   type DecodedBody,
   type DecodeRequest,
+  documentOf,
   judged,
   otherVersion,
-  parseBody,
   refusal,
 } from '../decode/body.ts'
-import { type Named, namedIn, unnamed } from '../decode/documents.ts'
+import { type Named, namedIn } from '../decode/documents.ts'
 import { DecodeError } from '../decode/typed-decoder.ts'
 import { goQuote } from '../../../go/text.ts'
 import { customRulesOf } from '../custom/rules.ts'
@@ -26,18 +26,13 @@ export async function decodeCustom(
 ): Promise<DecodedBody> {
   const { kind } = session
   const { body, form, fieldValidation } = request
-  let document: ParsedDocument
-  let parserErrors: readonly string[]
+  const parsed = await session.inSlices(documentOf(kind, body, form))
+  const { document, strictErrors: parserErrors } = parsed
   let named: Named
   try {
-    const parsed = await session.inSlices(parseBody(body, form))
-    document = parsed.document
-    parserErrors = parsed.strictErrors
     named = namedIn(document)
   } catch (error) {
-    const isSyntax =
-      error instanceof DecodeError && form === 'json' && !error.message.startsWith('c')
-    throw refusal(kind, undefined, isSyntax ? unnamed(error) : error, body)
+    throw refusal(kind, undefined, error, body)
   }
   const object = document.value instanceof Map ? document.value : new Map()
   if (named.kind === '') {

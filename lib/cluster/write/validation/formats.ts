@@ -66,6 +66,11 @@ export const dnsLabel: Format = text => [
     : [subdomainRule.matches(text) ? 'must not contain dots' : labelRule.message]),
 ]
 export const dnsSubdomain: Format = text => [...tooLong(text, 253), ...subdomainRule(text)]
+/** The same; its limit is said in bytes. */
+export const dnsSubdomainInBytes: Format = text => [
+  ...tooLong(text, 253, 'bytes'),
+  ...subdomainRule(text),
+]
 export const dnsSubdomainWithUnderscore: Format = text => [
   ...tooLong(text, 253),
   ...subdomainWithUnderscoreRule(text),
@@ -91,10 +96,7 @@ export const qualifiedName: Format = text => {
   const name = parts.at(-1) ?? ''
   const prefix = parts.length === 2 ? (parts[0] ?? '') : undefined
   const prefixErrors = prefix === undefined ? [] : prefix === '' ? ['must be non-empty'] : []
-  const subdomainErrors =
-    prefix === undefined || prefix === ''
-      ? []
-      : [...tooLong(prefix, 253, 'bytes'), ...subdomainRule(prefix)]
+  const subdomainErrors = prefix === undefined || prefix === '' ? [] : dnsSubdomainInBytes(prefix)
   const nameErrors = [
     ...(name === '' ? ['must be non-empty'] : tooLong(name, 63, 'bytes')),
     ...nameRule(name),

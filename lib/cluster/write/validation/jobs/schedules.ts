@@ -93,10 +93,8 @@ function problemOfRange(text: string, { min, max, names }: Bounds): string | und
 function numberOf(text: string, names: readonly string[], first: number): number | string {
   const named = names.indexOf(text.toLowerCase())
   if (named >= 0) return named + first
-  const { error } = goParseInt(text)
-  if (error !== undefined) {
-    return `failed to parse int from ${text}: ${error.replace('ParseInt', 'Atoi')}`
-  }
+  const { error } = goParseInt(text, 'Atoi')
+  if (error !== undefined) return `failed to parse int from ${text}: ${error}`
   const number = Number(text)
   return number < 0 ? `negative number (${number}) not allowed: ${text}` : number
 }

@@ -1,7 +1,7 @@
 /** Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and ControllerRevisions. */
 
 import { JsonNumber, type JsonValue } from '../../../../codec/json/tree.ts'
-import { dnsLabel, dnsSubdomain, percent } from '../formats.ts'
+import { dnsLabel, dnsSubdomainInBytes, percent } from '../formats.ts'
 import type { KindRules } from '../kind-rules.ts'
 import { checkImmutable, checkNewMeta, isSame } from '../object-meta.ts'
 import { Place } from '../place.ts'
@@ -28,7 +28,7 @@ export const workloadRules: Readonly<Record<string, KindRules>> = {
     subresources: { status: checkCounts('replicas') },
   },
   ReplicationController: {
-    name: text => dnsSubdomain(text).map(error => error.replace(/characters$/, 'bytes')),
+    name: dnsSubdomainInBytes,
     create: checkReplicationController,
     update: checkReplicationController,
     subresources: { status: checkCounts('replicas') },
