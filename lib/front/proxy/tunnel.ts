@@ -27,7 +27,6 @@ export function passTunnel(
 ): Promise<void> {
   const { exchange, reply } = context
   const protocol = exchange.headers.upgrade ?? ''
-  const all = [...headers, 'Connection', 'Upgrade', 'Upgrade', protocol]
   return new Promise((resolve, reject) => {
     let ignoreClose = (): void => {}
     const relay = new TunnelRelay(context, clock, {
@@ -45,7 +44,7 @@ export function passTunnel(
         else reject(failure)
       },
     })
-    const tunnel = upstream.tunnel({ method, path, headers: all, as }, relay)
+    const tunnel = upstream.tunnel({ method, path, headers, as, protocol }, relay)
     relay.control = tunnel
     ignoreClose = exchange.onClose(() => {
       tunnel.abort()

@@ -10,8 +10,7 @@ import { CacheError } from '../../base/errors.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import { withTimeLimit } from '../../base/timers.ts'
-import { Forwarding } from '../connections/forwarding.ts'
-import { Tunnel } from '../connections/upgrade.ts'
+import { Forwarding, type SentRequest } from './forwarding.ts'
 import { codeOf, reasonFor, UpstreamFailure, upstreamFailure } from './failure.ts'
 import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
 import type {
@@ -40,12 +39,9 @@ export interface BalancedUpstreamOptions {
   readonly followTls?: ((renew: (tls: UpstreamTls) => void) => CancelTimer) | undefined
 }
 
-/** Requests in flight at once. A busy API server has a few hundred; the others wait in memory for a connection. */
-const shortMax = 4_000
-/** Long-running requests (watches, exec) at once: each has its own connection, and a process may open some ten thousand files. */
-const longMax = 10_000
-/** The same for upgraded connections. */
-const upgradesMax = 4_000
+/** Requests in flight at once. A busy API server has a few hundred short ones; the others wait in memory for a connection. Long-running
+ *  requests (watches, exec) have a connection each, and a process may open some ten thousand files. */
+const underWayMax: Readonly<Record<Use, number>> = { short: 4_000, long: 10_000, upgrade: 4_000 }
 const callMaxBytes = 1024 * 1024
 
 /** The interval between two health checks of a server. */
@@ -89,7 +85,7 @@ export class BalancedUpstream implements Upstream {
   }
 
   /** Passed requests that have not ended. */
-  get underWay(): Readonly<Record<Use | 'upgrade', number>> {
+  get underWay(): Readonly<Record<Use, number>> {
     return { ...this.#underWay }
   }
 
@@ -163,41 +159,30 @@ export class BalancedUpstream implements Upstream {
   }
 
   forward(request: ForwardRequest, sink: ForwardSink): ForwardControl {
-    const use: Use = request.isLongRunning ? 'long' : 'short'
-    if (this.#underWay[use] >= (use === 'short' ? shortMax : longMax)) {
+    return this.#send(request, request.isLongRunning ? 'long' : 'short', sink)
+  }
+
+  tunnel({ protocol, ...request }: TunnelRequest, sink: TunnelSink): ForwardControl {
+    return this.#send({ ...request, upgrade: protocol, body: undefined }, 'upgrade', sink)
+  }
+
+  #send(request: SentRequest, use: Use, sink: ForwardSink & Partial<TunnelSink>): ForwardControl {
+    if (this.#underWay[use] >= underWayMax[use]) {
       sink.failed(new UpstreamFailure('busy', 'too many requests to the upstream are in flight'))
       return { resume() {}, abort() {} }
     }
     this.#underWay[use]++
-    const attempt = new Forwarding(request, {
+    const forwarding = new Forwarding(request, {
       sink,
+      use,
+      clock: this.#options.clock,
       choose: tried => this.#choose(tried),
       isLast: tried => tried.size >= this.#options.servers.length,
       onUnreachable: (server, error) => this.#unreachable(server, error),
       onEnd: () => this.#underWay[use]--,
     })
-    attempt.begin()
-    return attempt
-  }
-
-  tunnel(request: TunnelRequest, sink: TunnelSink): ForwardControl {
-    if (this.#underWay.upgrade >= upgradesMax) {
-      sink.failed(new UpstreamFailure('busy', 'too many connections to the upstream are open'))
-      return { resume() {}, abort() {} }
-    }
-    const server = this.#choose(new Set())
-    this.#underWay.upgrade++
-    server.load++
-    const tunnel = new Tunnel({
-      sink,
-      onEnd: () => {
-        this.#underWay.upgrade--
-        server.load--
-      },
-      onUnreachable: error => this.#unreachable(server, error),
-    })
-    tunnel.begin(server, request)
-    return tunnel
+    forwarding.begin()
+    return forwarding
   }
 
   /** The least busy server that was not tried; healthy servers first. */

@@ -29,7 +29,7 @@ export function upstreamServers(options: ServersOptions): BalancedUpstream {
   const tls = read()
   const token = tokenFile === undefined ? undefined : new TokenFile(tokenFile, clock)
   return new BalancedUpstream({
-    servers: urls.map(url => new UpstreamServer({ url, tls, timeouts, clock })),
+    servers: urls.map(url => new UpstreamServer({ url, tls, timeouts })),
     token: token && (() => token.token()),
     timeouts,
     clock,

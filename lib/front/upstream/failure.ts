@@ -1,7 +1,7 @@
 /** Failures between us and the upstream, with the Status that the client gets. */
 
 import { CacheError, type ErrorCode } from '../../base/errors.ts'
-import { type Status, StatusError } from '../../kube/status.ts'
+import { badRequest, type Status, StatusError } from '../../kube/status.ts'
 
 /** How a request failed:
  *  - `unreachable`: no connection could be made, so the upstream has not seen the request
@@ -44,6 +44,7 @@ const statusOf: Readonly<
 export function upstreamFailure(thrown: unknown, wasSent: boolean): CacheError {
   if (thrown instanceof CacheError) return thrown
   const code = codeOf(thrown)
+  if (unfitCodes.has(code)) return badRequest('the request cannot be passed on as it is')
   if (!wasSent) {
     return new UpstreamFailure('unreachable', 'the upstream cannot be reached', thrown)
   }
@@ -57,6 +58,9 @@ const lateCodes: ReadonlySet<string> = new Set([
   'UND_ERR_BODY_TIMEOUT',
   'ETIMEDOUT',
 ])
+
+/** A head that cannot be sent unchanged: a character above U+00FF would become another one on the wire, such as a line break. */
+const unfitCodes: ReadonlySet<string> = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED'])
 
 /** The code of an error, such as `ECONNREFUSED`; empty if there is none. For the log: it has nothing that a client sent. */
 export function codeOf(thrown: unknown): string {

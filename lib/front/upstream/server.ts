@@ -1,18 +1,14 @@
 /** One server of the upstream: its connections, in separate pools by the identity that they show and by how long requests use them.
  *
  *  A connection with our certificate never carries a request with a client's own credentials, because servers check certificates first
- *  and would take the client for us. Long-running requests have separate connections, so that a thousand watches do not delay a get (a
- *  pool searches its connections one by one). HTTP/1.1 with one request at a time on each connection: we write the framing of every
- *  request ourselves, and a broken response affects no other request. */
+ *  and would take the client for us. Long-running requests have separate connections, so that a thousand watches take none of those that
+ *  gets share; an upgrade has one that no other request ever uses (CVE-2018-1002105). HTTP/1.1 with one request at a time on each
+ *  connection: a broken response affects no other request. */
 
 import { createRequire } from 'node:module'
-import type { Socket } from 'node:net'
 import type * as Undici from 'undici'
 import { Bag } from '../../base/bag.ts'
-import type { Clock } from '../../base/clock.ts'
-import { ConnectionError } from '../connections/connection.ts'
-import { ConnectionPool } from '../connections/connection-pool.ts'
-import { openSocket } from '../connections/socket.ts'
+import { ConnectionPool } from './connection-pool.ts'
 import type { UpstreamIdentity } from '../../http/auth/upstream-calls.ts'
 
 /** Contents of PEM files. */
@@ -51,6 +47,8 @@ const connectionsMax = 256
 const perUserMax = 64
 /** Shorter than the 90 s and more after which API servers close idle connections, so that requests rarely use a closing one. */
 const idleMs = 30_000
+/** Connections are closed this much before the server's keep-alive time ends, because a request may be in flight then. */
+const idleMarginMs = 1_000
 /** The limit that our own server has for its clients. */
 const headersMaxBytes = 64 * 1024
 /** TCP keep-alive probes begin after this time without traffic: watches may be quiet for an hour. */
@@ -60,11 +58,10 @@ export interface UpstreamServerOptions {
   readonly url: URL
   readonly tls?: UpstreamTls | undefined
   readonly timeouts?: UpstreamTimeouts | undefined
-  readonly clock: Clock
 }
 
 /** How long a request uses its connection. */
-export type Use = 'short' | 'long'
+export type Use = 'short' | 'long' | 'upgrade'
 
 export class UpstreamServer {
   readonly url: URL
@@ -74,7 +71,6 @@ export class UpstreamServer {
   load = 0
   #tls: UpstreamTls
   readonly #timeouts: UpstreamTimeouts
-  readonly #clock: Clock
   readonly #pools = new Map<UpstreamIdentity, Undici.Pool>()
   #lines = new Bag<Undici.Client>()
   /** Of certificates before, with requests that are not over. */
@@ -82,13 +78,13 @@ export class UpstreamServer {
   readonly #connections: Readonly<Record<Use, Map<UpstreamIdentity, ConnectionPool>>> = {
     short: new Map(),
     long: new Map(),
+    upgrade: new Map(),
   }
 
-  constructor({ url, tls = {}, timeouts = defaultUpstreamTimeouts, clock }: UpstreamServerOptions) {
+  constructor({ url, tls = {}, timeouts = defaultUpstreamTimeouts }: UpstreamServerOptions) {
     this.url = url
     this.#tls = tls
     this.#timeouts = timeouts
-    this.#clock = clock
   }
 
   /** For calls of our own. */
@@ -116,34 +112,21 @@ export class UpstreamServer {
   connections(as: UpstreamIdentity, use: Use): ConnectionPool {
     const known = this.#connections[use].get(as)
     if (known !== undefined) return known
-    const { connectMs, answerMs } = this.#timeouts
+    const { Client, buildConnector } = loadUndici()
+    const { connect, ...options } = this.#clientOptions(as)
+    const isShort = use === 'short'
+    const limits = isShort ? {} : { headersTimeout: 0, bodyTimeout: 0 }
+    // One for all, since it remembers the TLS session, which makes the next connection cheaper.
+    const connector = buildConnector(connect)
     const connections = new ConnectionPool({
-      url: this.url,
-      tls: this.#credentials(as),
-      clock: this.#clock,
-      connectionsMax: use === 'short' ? connectionsMax : Infinity,
-      perUserMax: use === 'short' ? perUserMax : Infinity,
-      connectMs,
-      answerMs: use === 'short' ? answerMs : 0,
-      idleMs,
+      createClient: () =>
+        new Client(this.url.origin, { ...options, ...limits, pipelining: 1, connect: connector }),
+      connectionsMax: isShort ? connectionsMax : Infinity,
+      perUserMax: isShort ? perUserMax : Infinity,
+      isReused: use !== 'upgrade',
     })
     this.#connections[use].set(as, connections)
     return connections
-  }
-
-  /** Opens a separate connection for an upgrade. */
-  connect(as: UpstreamIdentity, onConnected: () => void): Socket {
-    const { url } = this
-    const { connectMs } = this.#timeouts
-    const socket = openSocket({ url, tls: this.#credentials(as) }, () => {
-      cancel()
-      onConnected()
-    })
-    const cancel = this.#clock.setTimer(connectMs, () =>
-      socket.destroy(new ConnectionError('ETIMEDOUT', 'no connection in time')),
-    )
-    socket.once('close', cancel)
-    return socket
   }
 
   /** Uses other certificates from now on. A server that checks the date of a certificate with each request would refuse those of old
@@ -184,10 +167,11 @@ export class UpstreamServer {
     })
   }
 
-  #clientOptions(as: UpstreamIdentity): Undici.Client.Options {
+  #clientOptions(as: UpstreamIdentity): Undici.Client.Options & ConnectorOptions {
     const { connectMs, answerMs } = this.#timeouts
     return {
       keepAliveTimeout: idleMs,
+      keepAliveTimeoutThreshold: idleMarginMs,
       maxHeaderSize: headersMaxBytes,
       headersTimeout: answerMs,
       bodyTimeout: answerMs,
@@ -207,7 +191,11 @@ export class UpstreamServer {
   }
 }
 
-/** Loaded by the first call of our own: it takes a tenth of a second, which a process without an upstream does not need to spend. */
+interface ConnectorOptions {
+  readonly connect: Undici.buildConnector.BuildOptions
+}
+
+/** Loaded by the first request: it takes a tenth of a second, which a process without an upstream does not need to spend. */
 function loadUndici(): typeof Undici {
   return createRequire(import.meta.url)('undici') as typeof Undici
 }

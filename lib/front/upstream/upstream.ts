@@ -81,12 +81,9 @@ export interface UpstreamLine {
 }
 
 /** A request for an upgrade. */
-export interface TunnelRequest {
-  readonly method: string
-  readonly path: string
-  /** Names and values alternating, with `connection` and `upgrade`. */
-  readonly headers: readonly string[]
-  readonly as: UpstreamIdentity
+export interface TunnelRequest extends Pick<ForwardRequest, 'method' | 'path' | 'headers' | 'as'> {
+  /** `SPDY/3.1` or `websocket`, as the client has spelled it. */
+  readonly protocol: string
 }
 
 /** Receives the result: `switched`, or the calls of any other response. */

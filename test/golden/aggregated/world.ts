@@ -66,7 +66,7 @@ export async function startWorld(
         // What is asked for here would be compared over minutes otherwise.
         evidencePace: { perSecond: 1_000, bytesPerSecond: 2 ** 30 },
         servers: new BalancedUpstream({
-          servers: [new UpstreamServer({ url, timeouts, clock: systemClock })],
+          servers: [new UpstreamServer({ url, timeouts })],
           timeouts,
           clock: systemClock,
           logger: silentLogger,

@@ -103,9 +103,7 @@ export function startFront(
   const all = { ...defaultUpstreamTimeouts, ...timeouts }
   const urls = [...otherUrls, upstream.url]
   const servers = new BalancedUpstream({
-    servers: urls.map(
-      url => new UpstreamServer({ url: new URL(url), tls, timeouts: all, clock: systemClock }),
-    ),
+    servers: urls.map(url => new UpstreamServer({ url: new URL(url), tls, timeouts: all })),
     timeouts: all,
     clock: systemClock,
     logger: silentLogger,

@@ -1,12 +1,11 @@
 import t from 'tap'
-import { systemClock } from '../../../../lib/ops/system.ts'
 import { UpstreamServer } from '../../../../lib/front/upstream/server.ts'
 import { isCollected } from '../../../support/program/collector.ts'
 
 t.test('a line that never had a connection is not kept when it is closed', async t => {
   // Nobody listens there.
   const url = new URL('https://127.0.0.1:1')
-  const server = new UpstreamServer({ url, clock: systemClock })
+  const server = new UpstreamServer({ url })
   const clients: WeakRef<object>[] = []
   // The last one may still be on the stack when the others are looked for.
   for (let i = 0; i < 10; i++) {

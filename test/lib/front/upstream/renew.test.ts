@@ -49,7 +49,7 @@ t.test('renewed certificates are shown from the next request on', async t => {
   let renew: (tls: UpstreamTls) => void = () => {}
   let isFollowing = true
   const upstream = new BalancedUpstream({
-    servers: [new UpstreamServer({ url, tls: first, timeouts, clock: systemClock })],
+    servers: [new UpstreamServer({ url, tls: first, timeouts })],
     timeouts,
     clock: systemClock,
     logger: silentLogger,
