@@ -72,11 +72,30 @@ export function codeOf(thrown: unknown): string {
 export function reasonFor(error: unknown): string {
   const { message, cause } = CacheError.from(error, 'upstream_failed')
   if (!(cause instanceof Error) || cause.message === '') return message
-  const hint = /certificate/.test(cause.message)
+  const code = codeOf(cause)
+  const hint = untrustedCodes.has(code)
     ? ': --upstream-ca has not the authority of its certificate'
-    : /wrong version number|packet length too long/.test(cause.message)
+    : notTlsCodes.has(code)
       ? ': is its address http://?'
       : ''
-  const reason = cause.message.replace(/^.*:SSL routines:[^:]*:([^:]+):.*$/s, '$1')
-  return `${message}: ${reason}${hint}`
+  // OpenSSL's own message names a thread and a line of its source; its reason says the same.
+  const { reason } = cause as { readonly reason?: unknown }
+  return `${message}: ${typeof reason === 'string' ? reason : cause.message}${hint}`
 }
+
+/** Codes of OpenSSL for a certificate whose authority is not known. */
+const untrustedCodes: ReadonlySet<string> = new Set([
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+])
+
+/** Codes for an answer that is not TLS. */
+const notTlsCodes: ReadonlySet<string> = new Set([
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ERR_SSL_PACKET_LENGTH_TOO_LONG',
+])
