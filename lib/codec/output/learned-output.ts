@@ -1,5 +1,5 @@
 /** How an aggregated server writes a resource in one version, as far as that was learnt. The type is all that the core knows of it:
- *  what stands before an upstream makes the values (lib/front/learned/). */
+ *  what stands before an upstream makes the values (lib/front/aggregated/). */
 
 import type { NotExact } from '../not-exact.ts'
 import type { StoredValue } from '../served/view.ts'

@@ -2,7 +2,7 @@
 
 import type { CustomColumn } from '../../codec/table/printers/custom.ts'
 import type { LearnedOutput } from '../../codec/output/learned-output.ts'
-import { learnedOutput } from '../learned/learned-kind.ts'
+import { learnedOutput } from './learned-kind.ts'
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
 import { metadataFields } from '../../kube/selectors/selectable-fields.ts'

@@ -1,14 +1,19 @@
 /** Finds where and in which version a resource is stored: from the operator's declaration, the contents of etcd, and discovery. If these
  *  contradict each other, the message has both values, and the resource is not answered here. */
 
+import { createHash } from 'node:crypto'
+import { objectOf, textOf } from '../../base/untyped.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { formatOf } from '../../codec/served/object-view.ts'
+import { readEnvelope } from '../../codec/transcode/envelope.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { groupVersionText } from '../../kube/resources/resource.ts'
 import type { ListedResource } from '../../kube/resources/upstream-resources.ts'
+import type { KeyValue } from '../../store/event.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Declared, Location } from './aggregated-resource.ts'
 import { type EtcdKeys, findUnder, type Found, locate, type ObjectName } from './locate.ts'
 import { firstObject } from './questions.ts'
-import { storageVersionHash, storedForm } from './stored-form.ts'
 
 export interface StorageSearch {
   readonly upstream: Pick<Upstream, 'call'>
@@ -138,4 +143,35 @@ function remarkOf(
   const other =
     named === undefined ? 'another version' : groupVersionText(named.group, named.version)
   return `an object is stored as ${groupVersionText(group, version)}, and discovery says that ${other} is stored: objects that are written anew pass`
+}
+
+/** The format of a stored value, from its first bytes. */
+type StoredForm =
+  | { readonly type: 'json' | 'protobuf'; readonly apiVersion: string; readonly kind: string }
+  /** Why it cannot be read. */
+  | { readonly type: 'unreadable'; readonly problem: string }
+
+function storedForm(entry: KeyValue): StoredForm {
+  const format = formatOf(entry)
+  if (format instanceof NotExact) return { type: 'unreadable', problem: format.reason }
+  const { bytes, start, end } = entry
+  if (format === 'protobuf') {
+    const envelope = readEnvelope(bytes, start, end)
+    if (envelope instanceof NotExact) return { type: 'unreadable', problem: envelope.reason }
+    return { type: 'protobuf', apiVersion: envelope.apiVersion, kind: envelope.kind }
+  }
+  try {
+    const object = objectOf(JSON.parse(Buffer.from(bytes.subarray(start, end)).toString()))
+    const [apiVersion, kind] = [textOf(object['apiVersion']), textOf(object['kind'])]
+    if (apiVersion !== '' && kind !== '') return { type: 'json', apiVersion, kind }
+    return { type: 'unreadable', problem: 'value has no apiVersion or no kind' }
+  } catch {
+    return { type: 'unreadable', problem: 'value is not JSON' }
+  }
+}
+
+/** The hash with which discovery names the storage version. */
+function storageVersionHash(group: string, version: string, kind: string): string {
+  const digest = createHash('sha256').update(`${group}/${version}/${kind}`).digest()
+  return digest.subarray(0, 8).toString('base64')
 }

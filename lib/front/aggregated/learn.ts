@@ -8,7 +8,7 @@ import { objectOf, textOf } from '../../base/untyped.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { CustomKind } from '../../codec/served/custom/custom.ts'
-import { LearnedKind } from '../learned/learned-kind.ts'
+import { LearnedKind } from './learned-kind.ts'
 import { groupVersionText } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
@@ -16,7 +16,6 @@ import { learnForms } from './learn-forms.ts'
 import type { Learning, Learnt } from './learning.ts'
 import { type ListPage, parsed } from './list-page.ts'
 import { pathOf, pageOf } from './questions.ts'
-import { warningTexts } from './warnings.ts'
 
 /** At most this many objects are compared. */
 const pageSize = 50
@@ -49,6 +48,25 @@ export async function learn(learning: Learning): Promise<Learnt> {
   }
   const forms = await learnForms({ ...learning, snapshot, examples: same, hasTypedItems })
   return { type: 'learnt', listKind: page.kind, warnings, ...forms }
+}
+
+/** The texts of the Warning headers that a server sends with every answer of a deprecated version;
+ *  undefined if they are in a form that we cannot write. */
+function warningTexts(
+  header: string | readonly string[] | undefined,
+): readonly string[] | undefined {
+  const lines = header === undefined ? [] : typeof header === 'string' ? [header] : header
+  const texts: string[] = []
+  for (const line of lines) {
+    let rest = line
+    while (rest !== '') {
+      const match = /^299 - ("(?:[^"\\]|\\["\\])*")(?:, )?/.exec(rest)
+      if (match === null) return undefined
+      texts.push(JSON.parse(match[1] as string) as string)
+      rest = rest.slice(match[0].length)
+    }
+  }
+  return texts
 }
 
 function oddly(why: string): Learnt {

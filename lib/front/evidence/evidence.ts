@@ -1,5 +1,5 @@
 /** Evidence before answers: the mirror shows an object in a form only if each of its rows was compared, byte for byte, with the upstream's
- *  own answer. lib/front/rows defines the rows of an object.
+ *  own answer. lib/front/evidence/rows defines the rows of an object.
  *
  *  For each resource and form, all objects are compared first if they are few; then one object is compared for every row that no other has
  *  proven yet. Reads of unproven objects pass; events of watches wait for a moment. A difference closes the form until the upstream
@@ -10,7 +10,7 @@ import { type Key, keyFromText, prefixRange } from '../../base/keys.ts'
 import type { Logger } from '../../base/logger.ts'
 import { Slice } from '../../base/slice.ts'
 import type { Gate } from '../../codec/served/gate.ts'
-import { Shapes } from '../rows/shapes.ts'
+import { Shapes } from './rows/shapes.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'

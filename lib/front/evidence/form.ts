@@ -2,7 +2,7 @@
 
 import type { Key } from '../../base/keys.ts'
 import { type Gate, type ShownPlace, Superseded, Unproven } from '../../codec/served/gate.ts'
-import type { Shapes } from '../rows/shapes.ts'
+import type { Shapes } from './rows/shapes.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { Shown } from '../../codec/served/object-encoder.ts'
 import { ProvenForm } from './proven-form.ts'

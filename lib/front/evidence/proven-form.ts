@@ -1,7 +1,7 @@
-/** What is proven of one resource in one form, such as the JSON of pods: the rows (lib/front/rows) that were in objects which the
+/** What is proven of one resource in one form, such as the JSON of pods: the rows (lib/front/evidence/rows) that were in objects which the
  *  upstream showed in the same bytes. An object may be shown from the mirror when all of its rows are proven. */
 
-import { noShape, type Shapes } from '../rows/shapes.ts'
+import { noShape, type Shapes } from './rows/shapes.ts'
 import type { ShownPlace } from '../../codec/served/gate.ts'
 
 /** More rows than this are made up on purpose: everything is forgotten, and proven again. */

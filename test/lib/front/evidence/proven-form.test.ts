@@ -1,7 +1,7 @@
 import t from 'tap'
 import { areEqualButForAges } from '../../../../lib/front/evidence/ages.ts'
 import { ProvenForm } from '../../../../lib/front/evidence/proven-form.ts'
-import type { Shapes } from '../../../../lib/front/rows/shapes.ts'
+import type { Shapes } from '../../../../lib/front/evidence/rows/shapes.ts'
 
 /** Shapes by their rows. */
 function formOf(rows: readonly number[][], hasCells = false): ProvenForm {

@@ -1,7 +1,7 @@
 /** The fields of messages by their path: what a walk over stored protobuf needs of the schema. A message that contains its own type is the
  *  same node again, so that a kind has a finite number of nodes. */
 
-import type { Field, MessageType } from '../../codec/schema/schema.ts'
+import type { Field, MessageType } from '../../../codec/schema/schema.ts'
 
 /** How a field's bytes are looked at:
  *  - `plain`: a number, or bytes: only whether it is zero counts

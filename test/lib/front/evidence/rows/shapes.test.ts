@@ -1,11 +1,11 @@
 import t from 'tap'
-import { keyFromText } from '../../../../lib/base/keys.ts'
-import { revision } from '../../../../lib/base/revision.ts'
-import { noShape, Shapes } from '../../../../lib/front/rows/shapes.ts'
-import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
-import { KeyValue, noLease } from '../../../../lib/store/event.ts'
-import { historyBatches } from '../../../golden/load.ts'
+import { keyFromText } from '../../../../../lib/base/keys.ts'
+import { revision } from '../../../../../lib/base/revision.ts'
+import { noShape, Shapes } from '../../../../../lib/front/evidence/rows/shapes.ts'
+import { NotExact } from '../../../../../lib/codec/not-exact.ts'
+import { protobufFromJson } from '../../../../../lib/codec/transcode/transcode.ts'
+import { KeyValue, noLease } from '../../../../../lib/store/event.ts'
+import { historyBatches } from '../../../../golden/load.ts'
 
 const shapes = new Shapes()
 

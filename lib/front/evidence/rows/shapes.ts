@@ -2,8 +2,8 @@
  *  thousand objects has some hundreds of shapes, and what is proven of a shape is valid for all its objects. A shape is a small number
  *  that is noted in the entry, so the rows of each object are read once. */
 
-import type { KeyValue } from '../../store/event.ts'
-import { hasEnvelope } from '../../codec/transcode/envelope.ts'
+import type { KeyValue } from '../../../store/event.ts'
+import { hasEnvelope } from '../../../codec/transcode/envelope.ts'
 import { JsonRows } from './json-rows.ts'
 import { NamesInOrder } from './names-in-order.ts'
 import { ProtobufRows } from './protobuf-rows.ts'

@@ -3,10 +3,10 @@
  *  and numbers are; and a rule that was not tried yet shows as a new row. It is a walk over the bytes, without decoding them, and costs an
  *  eighth of encoding them. */
 
-import { minors, schemaOf } from '../../codec/schema/schema.ts'
-import type { StoredValue } from '../../codec/served/view.ts'
-import { NotExact } from '../../codec/not-exact.ts'
-import { readEnvelope } from '../../codec/transcode/envelope.ts'
+import { minors, schemaOf } from '../../../codec/schema/schema.ts'
+import type { StoredValue } from '../../../codec/served/view.ts'
+import { NotExact } from '../../../codec/not-exact.ts'
+import { readEnvelope } from '../../../codec/transcode/envelope.ts'
 import { type FieldPlan, RowNode } from './path-nodes.ts'
 import type { NamesInOrder } from './names-in-order.ts'
 import { mixed, type RowTable } from './row-table.ts'
