@@ -39,10 +39,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 /** Imports of wings by the core, from before there were wings. */
 const stillUpward = new Set<string>([
   'lib/cluster/write-side.ts imports ../compose/service-options.ts',
-  'lib/http/handler/api.ts imports ../../front/proxy/comparison.ts',
-  'lib/http/handler/api.ts imports ../../front/proxy/proxy-options.ts',
-  'lib/http/handler/handler.ts imports ../../front/proxy/proxy.ts',
-  'lib/http/read/read.ts imports ../../front/evidence/uncovered-reads.ts',
 ])
 
 /** Packages that only one file, or one folder, may know. */

@@ -7,7 +7,7 @@ import { Fairness } from '../http/limits/fairness.ts'
 import type { Handler, OnFault } from '../http/server/exchange.ts'
 import { createAuditIds } from '../http/audit/audit-ids.ts'
 import { createHandler } from '../http/handler/handler.ts'
-import type { MetricsText } from '../http/handler/api.ts'
+import type { MetricsText } from '../http/documents/documents.ts'
 import { OpenWatches } from '../http/watch/open-watches.ts'
 import { compactRevisionKey } from '../mirror/feed/compaction.ts'
 import { defaultHistory, defaultLimits } from '../mirror/limits.ts'
@@ -52,7 +52,7 @@ import { SegmentKeeper, segmentsMaxBytes } from '../upkeep/segment-keeper.ts'
 import { SlabKeeper } from '../upkeep/slab-keeper.ts'
 import { WarmUp, type WarmUpOptions } from '../upkeep/warm-up.ts'
 import type { Threads } from '../threads/threads.ts'
-import type { UpstreamSide } from '../front/upstream-side.ts'
+import type { Front } from '../front/front.ts'
 
 /** What a service consists of. */
 export interface ServiceParts {
@@ -62,7 +62,7 @@ export interface ServiceParts {
   readonly mirrors: Mirrors
   readonly watches: OpenWatches
   readonly authorizer: Authorizer | undefined
-  readonly upstreamSide: UpstreamSide | undefined
+  readonly upstreamSide: Front | undefined
   readonly memory: MemoryKeeper | undefined
   readonly writeSide: WriteSide | undefined
   readonly faults: ServiceFaults | undefined
@@ -231,24 +231,23 @@ function mirrorsOf(
 function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>): Handler {
   const { clock, mirrors, registry, authorizer, watches, health, upstreamSide, metrics } = parts
   const { indexes, segments, onFault, page } = parts
-  const { served = {}, access, wings: { copies } = {}, logger } = options
+  const { served: { tokenEncryption, hasCbor = false } = {}, access, logger } = options
+  const { copies } = options.wings ?? {}
+  const fairness = new Fairness({
+    clock,
+    metrics: metrics.access,
+    createTally: copies?.createTally,
+  })
+  const common = { clock, logger, tokenEncryption, segments, hasCbor, fairness, authorizer }
+  const auditId = createAuditIds()
   return createHandler({
+    ...common,
     state: () => registry.state,
     reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
     faults: parts.faults,
-    proxy: upstreamSide?.proxy,
-    comparison: upstreamSide?.comparison,
+    upstream: upstreamSide?.sideFor({ ...common, auditId }),
     watches,
-    segments,
     sharedSegments: copies?.segments,
-    tokenEncryption: served.tokenEncryption,
-    hasCbor: served.hasCbor ?? false,
-    authorizer,
-    fairness: new Fairness({
-      clock,
-      metrics: metrics.access,
-      createTally: copies?.createTally,
-    }),
     audit: access?.audit?.(lines => metrics.access.auditLost(lines)),
     onList: (plan, { makeReader }, user) => indexes.asked(plan, { user, makeReader }),
     answerWrite: parts.writeSide?.answerWrite,
@@ -256,10 +255,8 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
     requests: metrics.requests,
     metrics: metricsText(parts, options.wings),
     page: upstreamSide === undefined && authorizer === undefined ? page : undefined,
-    clock,
-    logger,
     onFault,
-    auditId: createAuditIds(),
+    auditId,
   })
 }
 

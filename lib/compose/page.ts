@@ -3,7 +3,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'
 import type { Health } from '../http/admin/health.ts'
-import type { MetricsText } from '../http/handler/api.ts'
+import type { MetricsText } from '../http/documents/documents.ts'
 import type { PageSource, RecentFigures, Traffic } from '../http/page/page-source.ts'
 import { keyspaceNames } from '../kube/resources/keyspace-names.ts'
 import { version } from '../config/version.ts'
@@ -15,7 +15,7 @@ import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { WingOptions } from './service-options.ts'
 import type { ThreadShown } from '../threads/thread-shown.ts'
-import type { UpstreamSide } from '../front/upstream-side.ts'
+import type { Front } from '../front/front.ts'
 
 export interface PageParts {
   readonly clock: Clock
@@ -23,7 +23,7 @@ export interface PageParts {
   readonly health: Health
   readonly registry: Pick<LiveRegistry, 'state'>
   readonly watches: Pick<OpenWatches, 'clients' | 'outbox'>
-  readonly upstreamSide: UpstreamSide | undefined
+  readonly upstreamSide: Front | undefined
   readonly mirrors: Pick<Mirrors, 'statuses'>
   /** The metrics of the whole process. */
   readonly all: MetricsText

@@ -8,7 +8,6 @@ import type { WriteSideOptions } from '../cluster/write-side.ts'
 import type { Schema } from '../codec/schema/schema.ts'
 import type { EtcdDoorOptions } from '../door/etcd-door.ts'
 import type { Client } from '../etcd/client.ts'
-import type { UpstreamOptions } from '../front/upstream-side.ts'
 import type { AuditLog } from '../http/audit/audit.ts'
 import type { AuthorizationOptions } from '../http/auth/authorization.ts'
 import type { Listen } from '../http/server/server.ts'
@@ -19,6 +18,7 @@ import type { OtherEtcd } from '../mirror/create-mirrors.ts'
 import type { MirrorLimits } from '../mirror/limits.ts'
 import type { CertificateFile } from '../ops/metrics/certificate-dates.ts'
 import type { CopiesOptions, ThreadsOptions } from '../threads/threads.ts'
+import type { UpstreamOptions } from '../front/front.ts'
 
 export interface ServiceOptions {
   readonly etcd: MirroredEtcds

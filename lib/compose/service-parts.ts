@@ -6,7 +6,7 @@ import { type Schema, schemaOf } from '../codec/schema/schema.ts'
 import type { Segment } from '../codec/output/segments.ts'
 import { isLoopback } from '../config/auth.ts'
 import { version } from '../config/version.ts'
-import type { MetricsText } from '../http/handler/api.ts'
+import type { MetricsText } from '../http/documents/documents.ts'
 import { createAdminHandler } from '../http/admin/admin.ts'
 import type { Authorizer } from '../http/auth/authorizer.ts'
 import type { Health } from '../http/admin/health.ts'
@@ -48,7 +48,7 @@ import {
   MemoryKeeper,
   type MemoryKeeperOptions,
 } from '../upkeep/memory-keeper.ts'
-import type { UpstreamParts, UpstreamSide } from '../front/upstream-side.ts'
+import type { Front, UpstreamParts } from '../front/front.ts'
 
 /** With an upstream, what is excluded is known all the same: it passes. */
 export function createRegistry(
@@ -75,7 +75,7 @@ export interface AdminParts {
   readonly clock: Clock
   readonly health: Health
   readonly metrics: MetricsText
-  readonly upstreamSide: UpstreamSide | undefined
+  readonly upstreamSide: Front | undefined
   readonly faults?: FaultSwitch | undefined
   /** Undefined where there is no API to show. */
   readonly page?: PageSource | undefined
@@ -144,14 +144,14 @@ export function withoutDropped(
 
 /** The part of a service that there is in front of an upstream; undefined without one. */
 export function createUpstreamSide(
-  { UpstreamSide: Side }: Sides,
+  { Front: Loaded }: Sides,
   { wings: { upstream } = {}, etcd: mirrored }: ServiceOptions,
   { isKept, configured: declared = [] }: ServedOptions,
   parts: Omit<UpstreamParts, 'isKept' | 'prefix' | 'declared' | 'etcd'>,
-): UpstreamSide | undefined {
-  if (upstream === undefined || Side === undefined) return undefined
+): Front | undefined {
+  if (upstream === undefined || Loaded === undefined) return undefined
   const etcd = new KeyFolders(clientsOf(mirrored))
-  return new Side(upstream, { ...parts, isKept, prefix: mirrored.prefix, declared, etcd })
+  return new Loaded(upstream, { ...parts, isKept, prefix: mirrored.prefix, declared, etcd })
 }
 
 /** The first etcd, and then the others. */
@@ -164,7 +164,7 @@ interface Watched {
   readonly sizes: KeyspaceSizes
   readonly mirrors: Mirrors
   readonly watches: OpenWatches
-  readonly upstreamSide: UpstreamSide | undefined
+  readonly upstreamSide: Front | undefined
   readonly memory: { readonly figures: MemoryFigures } | undefined
   readonly authorizer: Authorizer | undefined
   readonly health: Health

@@ -11,7 +11,7 @@ import type * as movedTimes from '../cluster/generate/move-times.ts'
 import type * as writeSide from '../cluster/write-side.ts'
 import type * as etcdDoor from '../door/etcd-door.ts'
 import type * as etcdServer from '../door/server.ts'
-import type * as upstreamSide from '../front/upstream-side.ts'
+import type * as upstreamSide from '../front/front.ts'
 import type * as upstreamServers from '../front/upstream/connect.ts'
 import type * as upstreamFailure from '../front/upstream/failure.ts'
 import type * as threads from '../threads/threads.ts'
@@ -28,7 +28,7 @@ export const wings = {
   anonymizer: (): Promise<typeof anonymizer> => import('../cluster/generate/anonymize.ts'),
   movedTimes: (): Promise<typeof movedTimes> => import('../cluster/generate/move-times.ts'),
   // front
-  upstreamSide: (): Promise<typeof upstreamSide> => import('../front/upstream-side.ts'),
+  upstreamSide: (): Promise<typeof upstreamSide> => import('../front/front.ts'),
   upstreamServers: (): Promise<typeof upstreamServers> => import('../front/upstream/connect.ts'),
   upstreamFailure: (): Promise<typeof upstreamFailure> => import('../front/upstream/failure.ts'),
   // threads
@@ -42,7 +42,7 @@ export const wings = {
 export interface Sides {
   readonly createWriteSide: typeof writeSide.createWriteSide | undefined
   readonly Threads: typeof threads.Threads | undefined
-  readonly UpstreamSide: typeof upstreamSide.UpstreamSide | undefined
+  readonly Front: typeof upstreamSide.Front | undefined
   /** Undefined as long as there are no rules (`faults.ts`). */
   readonly FaultControl: typeof faultControl.FaultControl | undefined
 }
@@ -59,7 +59,7 @@ export async function loadSides(asked: WingOptions = {}): Promise<Sides> {
   return {
     createWriteSide: cluster?.createWriteSide,
     Threads: several?.Threads,
-    UpstreamSide: front?.UpstreamSide,
+    Front: front?.Front,
     FaultControl: rules?.FaultControl,
   }
 }

@@ -4,7 +4,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Key } from '../base/keys.ts'
 import type { KeyValue } from '../store/event.ts'
-import { InexactEvents } from '../http/watch/inexact.ts'
+import { InexactEvents } from './inexact-events.ts'
 
 /** The time that a read waits for the mirror. */
 const holdMaxMs = 3_000

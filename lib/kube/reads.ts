@@ -1,6 +1,8 @@
 /** The contents that a planned read asks for, and what it gets: a snapshot of the mirror, or pages of etcd itself. */
 
 import type { Freshness } from '../base/freshness.ts'
+import type { Soon } from '../base/soon.ts'
+import type { PassReason } from './decide.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
 import type { Revision } from '../base/revision.ts'
 import type { KeyValue } from '../store/event.ts'
@@ -22,9 +24,9 @@ export type Contents = Snapshot | DirectSource
 
 /** Contents of keyspaces, as fresh as a read requires. */
 export interface Reads {
-  /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead: at once if nothing has to be waited for. Fails with
-   *  the codes of the mirror's freshness gate. */
-  read(request: ReadRequest): Contents | Promise<Contents>
+  /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead, or why the upstream is to answer: at once if nothing
+   *  has to be waited for. Fails with the codes of the mirror's freshness gate. */
+  read(request: ReadRequest): Soon<Contents | PassReason>
 }
 
 /** etcd itself, for reads that the mirror cannot answer: only a few at a time. */

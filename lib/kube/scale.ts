@@ -1,6 +1,5 @@
 /** The body of the subresource `scale`: small, and made for each request. */
 
-import { CacheError } from '../base/errors.ts'
 import { ByteWriter } from '../codec/output/byte-writer.ts'
 import type { MediaType } from '../codec/negotiate/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
@@ -9,9 +8,8 @@ import type { ObjectEncoder, Shown } from '../codec/served/object-encoder.ts'
 import { noReplicas, scaleOf } from '../codec/served/scale.ts'
 import { renderedScale } from '../codec/table/scale-table.ts'
 import type { KeyValue } from '../store/event.ts'
-import { PassInstead, passReasonOf } from './pass-instead.ts'
 import type { Resource } from './resources/resource.ts'
-import { notAcceptable, statusFromError, StatusError } from './status.ts'
+import { notAcceptable, StatusError } from './status.ts'
 
 /** The scale of an object, in the media type that was negotiated. Refusals are thrown. */
 export function scaleBody(
@@ -38,13 +36,6 @@ export function scaleBody(
   const { schema } = encoder.kind
   const json = renderedScale(scale, { schema, isCustom }, shown)
   return encodedJson(Buffer.from(json), { encoding: shown.encoding, isPretty })
-}
-
-/** With an upstream, the error to throw instead of a refusal: evidence compares scales, and nothing else about the subresource. */
-export function scaleRefusal(error: unknown): unknown {
-  if (!(error instanceof CacheError) || passReasonOf(error) !== undefined) return error
-  const { code } = statusFromError(error)
-  return code <= 500 && code !== 429 ? new PassInstead('refusal') : error
 }
 
 /** The refusal of a custom resource that does not say how many replicas it wants. */

@@ -6,7 +6,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Freshness } from '../base/freshness.ts'
 import type { Key } from '../base/keys.ts'
 import type { Contents, DirectSource, ReadRequest, Reads } from '../kube/reads.ts'
-import { PassInstead } from '../kube/pass-instead.ts'
+import { type Soon, soon } from '../base/soon.ts'
+import type { PassReason } from '../kube/decide.ts'
 import type { Mirrors } from '../mirror/mirrors.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 
@@ -21,19 +22,17 @@ export class MirrorReads implements Reads {
     this.#hasUpstream = hasUpstream
   }
 
-  read(request: ReadRequest): Contents | Promise<Contents> {
+  read(request: ReadRequest): Soon<Contents | PassReason> {
     const { keyspace, freshness } = request
-    if (this.#hasUpstream && !this.#mirrors.has(keyspace)) throw new PassInstead('not-ready')
+    if (this.#hasUpstream && !this.#mirrors.has(keyspace)) return 'not-ready'
     const canGoElsewhere = this.#hasUpstream || this.#canGoElsewhere(keyspace, freshness)
     const outcome = this.#mirrors.read(keyspace, new MirrorRead(request, canGoElsewhere))
-    return outcome instanceof Promise
-      ? outcome.then(settled => this.#contentsOf(settled, request))
-      : this.#contentsOf(outcome, request)
+    return soon(outcome, settled => this.#contentsOf(settled, request))
   }
 
-  #contentsOf(outcome: ReadOutcome, request: ReadRequest): Contents {
+  #contentsOf(outcome: ReadOutcome, request: ReadRequest): Contents | PassReason {
     if (outcome.from === 'mirror') return this.#staleOr(outcome.snapshot, request)
-    if (this.#hasUpstream) throw new PassInstead(outcome.reason)
+    if (this.#hasUpstream) return outcome.reason
     return this.#fromEtcd(request)
   }
 

@@ -12,10 +12,10 @@ import { deleteObject } from '../write/operations/delete-object.ts'
 import { readDeleteOptions } from '../write/operations/delete-options-body.ts'
 import type { WriteSession } from '../write/operations/session.ts'
 import { Snapshot } from '../../store/snapshot.ts'
-import type { ApiOptions } from '../../http/handler/api.ts'
-import { beginList, sendList } from '../../http/read/list.ts'
+import type { ReadServices } from '../../http/handler/answer-read.ts'
+import { beginList, readPage, sendList } from '../../http/read/list.ts'
 import { contentsFor } from '../../http/read/planned-read.ts'
-import { readPage, shownAs } from '../../http/read/read.ts'
+import { shownAs } from '../../http/exchange/shown.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 
 export interface CollectionDelete {
@@ -29,7 +29,7 @@ export interface CollectionDelete {
 export async function answerDeleteCollection(
   context: RequestContext,
   { route, session, mediaType, readBody }: CollectionDelete,
-  options: ApiOptions,
+  options: ReadServices,
 ): Promise<void> {
   const { target, exchange } = context
   const plan = planRead({ ...route, verb: 'list' }, target.query, options.tokenEncryption)

@@ -1,13 +1,12 @@
 /** Answers writes: reads the body, hands it to the write's operation, and shows what is stored then. */
 
+import type { Clock } from '../../base/clock.ts'
 import { contentType, type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { objectBody, statusBody } from '../../codec/output/object-body.ts'
-import { notShown } from '../../kube/pass-instead.ts'
-import type { ReadPlan } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import { scaleBody } from '../../kube/scale.ts'
-import { badRequest, notAcceptable, successJson } from '../../kube/status.ts'
+import { badRequest, notAcceptable, notExactly, successJson } from '../../kube/status.ts'
 import { runWrite } from '../write/operations/run-write.ts'
 import { type Written, type WriteServices, WriteSession } from '../write/operations/session.ts'
 import { jsonFromCbor } from '../write/decode/cbor-body.ts'
@@ -15,9 +14,9 @@ import { DecodeError } from '../write/decode/typed-decoder.ts'
 import { typedText } from '../write/decode/complete-tree.ts'
 import { tooLarge } from '../write/refusals.ts'
 import { readBody } from '../../http/exchange/read-body.ts'
-import type { AnswerWrite, ApiOptions } from '../../http/handler/api.ts'
+import type { AnswerWrite } from '../../http/handler/api.ts'
 import { answerDeleteCollection } from './delete-collection.ts'
-import { shownAs } from '../../http/read/read.ts'
+import { shownAs } from '../../http/exchange/shown.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 
 /** As kube-apiserver has it. */
@@ -44,8 +43,8 @@ interface Asked {
 async function answerWrite(
   context: RequestContext,
   { route, services }: Asked,
-  options: ApiOptions,
-): Promise<void> {
+  options: Parameters<AnswerWrite>[2],
+): Promise<undefined> {
   const { reply, exchange, target, state, signal } = context
   const { resource, namespace, name, subresource, verb } = route
   context.facts = { ...context.facts, source: 'etcd' }
@@ -114,20 +113,19 @@ interface Shown {
 async function show(
   context: RequestContext,
   { session, written, mediaType }: Shown,
-  options: ApiOptions,
+  options: { readonly clock: Clock },
 ): Promise<void> {
   const { reply } = context
   const type = contentType(mediaType.encoding)
   if (written.type === 'object' || written.type === 'scale') {
     const { resource } = session
     const { entry } = written
-    const plan = { resource, type: 'get' } as ReadPlan
-    const { encoder, shown } = shownAs(context, plan, mediaType, options)
+    const { encoder, shown } = shownAs(context, { resource, type: 'get' }, mediaType, options)
     const body =
       written.type === 'scale'
         ? scaleBody(resource, mediaType, { encoder, shown, entry })
         : objectBody(encoder, entry, { shown, isPretty: mediaType.isPretty })
-    if (body instanceof NotExact) throw notShown(session.resource, body)
+    if (body instanceof NotExact) throw notExactly(session.resource, body)
     await reply.body(reply.response(written.code, type), body)
     return
   }

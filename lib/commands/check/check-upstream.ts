@@ -5,7 +5,7 @@ import { silentLogger } from '../../base/logger.ts'
 import { wings } from '../../compose/sides.ts'
 import { upstreamFrom } from '../plan/upstream.ts'
 import type { OptionValues } from '../../config/option-values.ts'
-import type { UpstreamOptions } from '../../front/upstream-side.ts'
+import type { UpstreamOptions } from '../../front/front.ts'
 import type { CheckList, Finding } from './check-list.ts'
 
 export interface UpstreamCheck {

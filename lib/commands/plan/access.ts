@@ -30,7 +30,7 @@ import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { AuthorizationOptions } from '../../http/auth/authorization.ts'
 import type { ListeningOptions } from '../../compose/service-options.ts'
-import type { UpstreamOptions } from '../../front/upstream-side.ts'
+import type { UpstreamOptions } from '../../front/front.ts'
 import { upstreamFrom } from './upstream.ts'
 
 /** The options of a service that access decides: its upstream, its certificate, and who may read. */

@@ -11,7 +11,7 @@ import type { UpstreamTls } from '../../front/upstream/server.ts'
 import { wings } from '../../compose/sides.ts'
 import { systemClock } from '../../ops/system.ts'
 import type { EtcdPlan } from './etcd-plan.ts'
-import type { UpstreamOptions } from '../../front/upstream-side.ts'
+import type { UpstreamOptions } from '../../front/front.ts'
 
 /** The upstream; undefined without `--upstream`. */
 export async function upstreamFrom(

@@ -17,6 +17,7 @@ import { withDecryptedToken } from './decrypted-token.ts'
 import { offerOf } from '../../http/exchange/offers.ts'
 import { Reply } from '../../http/exchange/reply.ts'
 import { RequestContext } from '../../http/exchange/request-context.ts'
+import type { Answer } from '../../http/exchange/upstream-side.ts'
 import type { UpstreamAnswer } from '../../http/auth/upstream-calls.ts'
 import type { Segment } from '../../codec/output/segments.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
@@ -36,15 +37,19 @@ export interface ComparisonOptions {
 
 /** What both sides are asked with. */
 export interface ComparedServices {
-  /** Answers a read from the mirror. */
-  readonly answer: (context: RequestContext, route: ResourceRoute) => Promise<void>
-  readonly proxy?: ProxyOptions | undefined
+  readonly proxy: ProxyOptions
   readonly tokenEncryption?: TokenEncryption | undefined
   readonly segments: SegmentCache<Segment>
   readonly hasCbor: boolean
   readonly auditId: () => string
   readonly clock: Clock
   readonly logger: Logger
+}
+
+/** A read that was answered from the mirror. */
+export interface AnsweredRead {
+  readonly route: ResourceRoute
+  readonly answerAgain: (again: RequestContext) => Answer
 }
 
 /** This many differences are logged; all are counted. */
@@ -61,12 +66,16 @@ export class Comparison {
     this.#options = options
   }
 
-  /** Notes an answered read, which may be compared. Returns at once. */
-  answered(context: RequestContext, route: ResourceRoute, services: ComparedServices): void {
+  /** Notes an answered read, which may be compared. Returns at once. `answerAgain` answers from the mirror. */
+  answered(
+    context: RequestContext,
+    { route, answerAgain }: AnsweredRead,
+    services: ComparedServices,
+  ): void {
     const { share, random, metrics } = this.#options
     if (this.#isBusy || share === 0 || !isComparable(context) || random.next() >= share) return
     this.#isBusy = true
-    void this.#compare(context, route, services)
+    void this.#compare(context, { route, answerAgain }, services)
       .catch((): ComparisonOutcome => 'failed')
       .then(outcome => {
         this.#isBusy = false
@@ -76,13 +85,13 @@ export class Comparison {
 
   async #compare(
     context: RequestContext,
-    route: ResourceRoute,
+    { route, answerAgain }: AnsweredRead,
     services: ComparedServices,
   ): Promise<ComparisonOutcome> {
     const target = exactTarget(context, services)
     if (target === undefined) return 'failed'
     const [ours, theirs] = await Promise.all([
-      this.#ourAnswer(context, { route, target }, services),
+      this.#ourAnswer(context, { route, target, answerAgain }, services),
       upstreamAnswer(context, target, services),
     ])
     const body = ours.answer
@@ -100,7 +109,7 @@ export class Comparison {
 
   async #ourAnswer(
     { state, exchange, isWatch }: RequestContext,
-    { route, target }: { readonly route: ResourceRoute; readonly target: RequestTarget },
+    { route, target, answerAgain }: AnsweredRead & { readonly target: RequestTarget },
     services: ComparedServices,
   ): Promise<CollectedExchange> {
     const collected = new CollectedExchange(
@@ -132,7 +141,7 @@ export class Comparison {
         hasFieldSelector: false,
       },
     })
-    await services.answer(context, route)
+    await answerAgain(context)
     context.release()
     return collected
   }
@@ -190,7 +199,6 @@ async function upstreamAnswer(
   target: RequestTarget,
   { proxy, clock }: ComparedServices,
 ): Promise<UpstreamAnswer> {
-  if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
   const { authorization, accept, 'user-agent': userAgent } = exchange.headers
   const credentials = proxy.passed?.(exchange) ?? {
     headers: authorization === undefined ? {} : { authorization },

@@ -6,7 +6,7 @@ import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
-import type { InexactEvents } from '../../http/watch/inexact.ts'
+import type { InexactEvents } from '../inexact-events.ts'
 import type { HeldEvents } from '../held-events.ts'
 import type { Slots } from '../../http/limits/slots.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -27,7 +27,7 @@ export interface PassMetrics {
 export interface ProxyOptions {
   readonly upstream: Upstream
   /** The current policy of decisions. */
-  readonly policy: () => DecisionPolicy
+  readonly policy: DecisionPolicy
   /** Undefined: requests pass with the caller's own credentials, unchanged. */
   readonly passed?: ((exchange: Exchange) => PassedCredentials) | undefined
   /** Identity headers beside X-Remote-*, which never pass. */

@@ -1,7 +1,6 @@
 /** Passes requests to the upstream and streams its responses back. Nothing is stored. */
 
 import type { Clock } from '../../base/clock.ts'
-import { CacheError } from '../../base/errors.ts'
 import type { TokenEncryption } from '../../kube/continuation.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import { longSubresources, type RequestTarget, requestInfo } from '../../kube/request/request.ts'
@@ -13,7 +12,6 @@ import {
   requestTrailers,
 } from './forwarded-headers.ts'
 import { withDecryptedToken } from './decrypted-token.ts'
-import { passReasonOf } from '../../kube/pass-instead.ts'
 import type { ProxyOptions } from './proxy-options.ts'
 import { Relay } from './relay.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
@@ -36,28 +34,8 @@ const limitedReasons: ReadonlySet<PassReason> = new Set<PassReason>([
 /** What passing a request needs. */
 export interface PassServices extends PassShares {
   readonly clock: Clock
-  readonly proxy?: ProxyOptions | undefined
+  readonly proxy: ProxyOptions
   readonly tokenEncryption?: TokenEncryption | undefined
-}
-
-/** Answers from the mirror, or passes the request if the mirror cannot answer it. */
-export function answerOrPass(
-  context: RequestContext,
-  services: PassServices,
-  answer: () => void | Promise<void>,
-): void | Promise<void> {
-  const pass = (error: unknown): Promise<void> => {
-    const reason = passReasonOf(error)
-    const isTooLate = context.reply.code !== 0
-    if (reason === undefined || isTooLate) throw error
-    return passOn(context, services, reason)
-  }
-  context.reply.origin = 'mirror'
-  try {
-    return answer()?.catch(pass)
-  } catch (error) {
-    return pass(error)
-  }
 }
 
 /** Passes the request to the upstream. Resolves when the response has ended. */
@@ -68,7 +46,6 @@ export async function passOn(
 ): Promise<void> {
   const { exchange, reply } = context
   const { proxy, clock } = services
-  if (proxy === undefined) throw new CacheError('upstream_failed', 'there is no upstream')
   context.facts = { ...context.facts, source: 'upstream' }
   reply.origin = `pass; reason=${reason}`
   proxy.metrics.passed(reason)

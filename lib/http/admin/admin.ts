@@ -17,7 +17,7 @@
 import { CacheError } from '../../base/errors.ts'
 import { findLogLevel, type LevelledLogger } from '../../base/logger.ts'
 import { parseTarget, type RequestTarget } from '../../kube/request/request.ts'
-import type { MetricsText } from '../handler/api.ts'
+import type { MetricsText } from '../documents/documents.ts'
 import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
 import { answerPage, isForPage } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'

@@ -17,9 +17,6 @@ export interface HealthAnswer {
   readonly isPlain: boolean
 }
 
-/** The endpoints, for the list of paths. */
-export const healthPaths: readonly string[] = ['/healthz', '/livez', '/readyz']
-
 /** The answer at a path; undefined if there is no such endpoint or check. */
 export function answerHealth(health: Health, path: string, query: Query): HealthAnswer | undefined {
   const [, endpoint = '', name, ...rest] = path.split('/')

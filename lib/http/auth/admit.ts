@@ -1,32 +1,29 @@
 /** Authorizes a request before any byte of its response. */
 
 import { unreachable } from '../../base/assert.ts'
-import type { Attributes } from '../../kube/request/attributes.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Soon } from '../../base/soon.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import { healthPaths } from '../admin/health.ts'
+import { attributesOf } from '../../kube/request/attributes.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { Authorizer, Verdict } from './authorizer.ts'
 
-type PassOn = (reason: PassReason) => Promise<void>
-
-/** True if the request may be answered here, at once if that is known. False if it was refused, or has passed to the upstream. */
-export function isAdmitted(
+/** True if the request may be answered here, at once if that is known. A reason if it passes; undefined if it was refused. */
+export function admit(
   context: RequestContext,
   authorizer: Authorizer,
-  attributes: Attributes,
-  passOn: PassOn,
-): boolean | Promise<boolean> {
-  const verdict = authorizer.authorize(context.exchange, attributes)
-  return verdict instanceof Promise
-    ? verdict.then(decided => follow(decided, context, passOn))
-    : follow(verdict, context, passOn)
+  clock: Clock,
+): Soon<true | PassReason | undefined> {
+  const { exchange, target } = context
+  const verdict = authorizer.authorize(exchange, attributesOf(exchange.method, target))
+  if (!(verdict instanceof Promise)) return follow(verdict, context)
+  return verdict.then(decided => {
+    context.reviewMs = clock.monotonicMs() - context.startMs
+    return follow(decided, context)
+  })
 }
 
-function follow(
-  verdict: Verdict,
-  context: RequestContext,
-  passOn: PassOn,
-): boolean | Promise<boolean> {
+function follow(verdict: Verdict, context: RequestContext): true | PassReason | undefined {
   switch (verdict.type) {
     case 'granted':
       context.grant = verdict.grant
@@ -34,15 +31,17 @@ function follow(
       return true
     case 'refuse':
       context.reply.status(verdict.status)
-      return false
+      return undefined
     case 'pass':
-      return passOn(verdict.reason).then(() => false)
+      return verdict.reason
     default:
       return unreachable(verdict)
   }
 }
 
-/** Paths that need no authorization, like upstream's own health checks: the kubelet probes them without a token. */
+/** The endpoints of health checks, which need no authorization, like upstream's own: the kubelet probes them without a token. */
+export const healthPaths: readonly string[] = ['/healthz', '/livez', '/readyz']
+
 export function isPublic(path: string): boolean {
   return healthPaths.some(open => path === open || path.startsWith(`${open}/`))
 }

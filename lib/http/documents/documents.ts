@@ -1,5 +1,6 @@
 /** Discovery, OpenAPI, and the paths of the server itself. */
 
+import type { Clock } from '../../base/clock.ts'
 import { acceptClauses } from '../../codec/negotiate/accept.ts'
 import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { appendEnvelope, readEnvelope } from '../../codec/transcode/envelope.ts'
@@ -24,12 +25,32 @@ import {
   unknownPathText,
 } from '../../kube/request/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../../kube/status.ts'
-import { answerHealth, healthPaths } from '../admin/health.ts'
+import { answerHealth, type Health } from '../admin/health.ts'
+import { healthPaths } from '../auth/admit.ts'
 import { isForPage, pageAnswer } from '../page/answer-page.ts'
-import type { ApiOptions } from '../handler/api.ts'
+import type { PageSource } from '../page/page-source.ts'
 import { builtinOffer } from '../exchange/offers.ts'
 import { answerOpenApi } from './openapi.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
+
+/** What /metrics shows. */
+export interface MetricsText {
+  /** In the Prometheus text format. */
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+/** What answering documents needs. */
+export interface DocumentServices {
+  /** CBOR is offered beside the other media types. */
+  readonly hasCbor: boolean
+  readonly health: Health
+  readonly metrics: MetricsText
+  /** The page at `/`, for browsers. Undefined with an upstream, whose page that would be, and where callers are authorized: then it is
+   *  on the admin listener only. */
+  readonly page: PageSource | undefined
+  readonly clock: Clock
+}
 
 /** The paths of the server itself, beside those of the API. */
 const ownPaths: readonly string[] = [
@@ -44,8 +65,8 @@ const ownPaths: readonly string[] = [
 export async function answerDiscovery(
   context: RequestContext,
   route: DiscoveryDocument,
-  { hasCbor }: Pick<ApiOptions, 'hasCbor'>,
-): Promise<void> {
+  { hasCbor }: DocumentServices,
+): Promise<undefined> {
   const { state, reply, target } = context
   const offer = offerOfDocument(context, route, hasCbor)
   const refused = routerRefusal(reply.preference, offer)
@@ -164,13 +185,8 @@ async function json({ reply }: RequestContext, body: string): Promise<void> {
 export async function answerPath(
   context: RequestContext,
   path: string,
-  {
-    health: checks,
-    metrics,
-    clock,
-    page,
-  }: Pick<ApiOptions, 'health' | 'metrics' | 'clock' | 'page'>,
-): Promise<void> {
+  { health: checks, metrics, clock, page }: DocumentServices,
+): Promise<undefined> {
   const { reply, exchange, target, state } = context
   const refusal = uninterpretable(path, exchange.target)
   if (refusal !== undefined) {

@@ -2,6 +2,8 @@
 
 import { CacheError } from '../../base/errors.ts'
 import type { Clock } from '../../base/clock.ts'
+import { requestTimeoutBody } from '../../kube/status.ts'
+import type { Reply } from './reply.ts'
 import type { RequestContext } from './request-context.ts'
 
 /** What kube-apiserver's `--request-timeout` is by default. A `timeout` parameter may only be shorter. */
@@ -34,4 +36,10 @@ export async function withDeadline<T>(
   } finally {
     cancel()
   }
+}
+
+/** Said by the server itself, and not by what serves the resource: without its warnings. */
+export function refuseLate(reply: Reply): undefined {
+  reply.warnings = []
+  reply.text(504, requestTimeoutBody, {})
 }

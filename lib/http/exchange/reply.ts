@@ -1,6 +1,7 @@
 /** The response to one request: the headers that all responses have, and refusals in the media type that the client accepts. */
 
 import type { Clock } from '../../base/clock.ts'
+import type { Soon } from '../../base/soon.ts'
 import {
   contentType,
   negotiateError,
@@ -72,7 +73,7 @@ export class Reply {
   }
 
   /** A refusal. */
-  status(status: Status): void {
+  status(status: Status): undefined {
     const mediaType = negotiateError(this.preference, this.offer)
     const seconds = status.details?.retryAfterSeconds
     const extra: ResponseHeaders = {
@@ -90,7 +91,7 @@ export class Reply {
     code: number,
     body: string,
     extra: ResponseHeaders = { 'x-content-type-options': 'nosniff' },
-  ): void {
+  ): undefined {
     sendWhole(this.exchange, this.response(code, plainText, extra), Buffer.from(body))
   }
 
@@ -143,11 +144,11 @@ export class Reply {
   }
 
   /** Sends a complete body, in one or more pieces; compressed if it is large and the client accepts gzip. */
-  body(response: Response, ...pieces: readonly Uint8Array[]): void | Promise<void> {
+  body(response: Response, ...pieces: readonly Uint8Array[]): Soon<undefined> {
     let bytes = 0
     for (const piece of pieces) bytes += piece.length
     if (bytes >= gzipMinBytes && this.takesGzip) {
-      return this.#gzip(response, pieces, this.#options.clock).then(() => {})
+      return this.#gzip(response, pieces, this.#options.clock).then(() => undefined)
     }
     sendWhole(this.exchange, response, ...pieces)
     return undefined

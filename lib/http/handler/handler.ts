@@ -3,11 +3,12 @@
 
 import { unreachable } from '../../base/assert.ts'
 import { sleep } from '../../base/clock.ts'
+import { soon } from '../../base/soon.ts'
 import { CacheError } from '../../base/errors.ts'
 import { acceptMaxLength } from '../../codec/negotiate/accept.ts'
 import { hasUnknownMediaType } from '../../codec/negotiate/unknown-media-type.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import { decide, type Decision, type DecisionPolicy } from '../../kube/decide.ts'
+import { decide, type Decision, type DecisionPolicy, type PassReason } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
@@ -18,14 +19,15 @@ import { badRequest, internalError, statusFromError } from '../../kube/status.ts
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
-import { isAdmitted, isPublic } from '../auth/admit.ts'
+import { admit, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from '../documents/documents.ts'
 import type { RequestFaults } from '../exchange/faults.ts'
 import { enter } from '../limits/fair-share.ts'
 import type { Exchange, Handler } from '../server/exchange.ts'
 import { builtinOffer, offerOf } from '../exchange/offers.ts'
-import { answerOrPass, passOn } from '../../front/proxy/proxy.ts'
-import { answerRead, refuseLate } from '../read/read.ts'
+import type { Answer } from '../exchange/upstream-side.ts'
+import { refuseLate } from '../exchange/deadline.ts'
+import { answerRead } from './answer-read.ts'
 import { Reply } from '../exchange/reply.ts'
 import { RequestContext, type RequestFacts } from '../exchange/request-context.ts'
 import { SlowRequests } from './slow-requests.ts'
@@ -91,32 +93,40 @@ function handle(options: ApiOptions, incoming: Incoming): void {
   const { exchange, state, known, reply, startMs } = incoming
   const { target, route } = known
   const isWatch = route.type === 'resource' && isWatchRequest(route, target.query)
-  const facts = factsOf(route)
   const { faults } = incoming
-  const parts = { exchange, target, reply, startMs, faults, isWatch, state, facts }
+  const parts = { exchange, target, reply, startMs, faults, isWatch, state, facts: factsOf(route) }
   const context = new RequestContext(parts)
   if (route.type === 'resource') {
     reply.offer = offerOf(route, options.hasCbor)
   }
-  const ended = (): void => end(context, incoming, options)
-  const failed = (error: unknown): void => {
+  let answer: Answer = undefined
+  try {
+    answer = answerDecided(context, route, options)
+  } catch (error) {
     fail(context, error, options)
   }
-  let answering: Answering = undefined
+  if (answer === undefined) end(context, incoming, options)
+  else {
+    finish(context, { answer, incoming }, options).catch((error: unknown) => {
+      options.onFault(error)
+      exchange.abort()
+    })
+  }
+}
+
+/** Waits for the answer, or passes the request. */
+async function finish(
+  context: RequestContext,
+  { answer, incoming }: { readonly answer: Answer; readonly incoming: Incoming },
+  options: ApiOptions,
+): Promise<void> {
   try {
-    answering = answer(context, route, options)
+    const reason = await answer
+    if (reason !== undefined) await options.upstream?.pass(context, reason)
   } catch (error) {
-    failed(error)
+    fail(context, error, options)
   }
-  if (answering === undefined) {
-    ended()
-    return
-  }
-  const over = answering.catch(failed).then(ended)
-  over.catch((error: unknown) => {
-    options.onFault(error)
-    exchange.abort()
-  })
+  end(context, incoming, options)
 }
 
 function end(
@@ -146,14 +156,11 @@ function faultsOf(
 /** The code under which metrics count a request whose client left before the response began; nginx uses the same one. */
 const clientLeftCode = 499
 
-/** What is answered at once needs no promise: most small reads are, and a promise for each step takes as long as all steps together. */
-type Answering = void | Promise<void>
-
-function answer(context: RequestContext, route: Route, options: ApiOptions): Answering {
+function answerDecided(context: RequestContext, route: Route, options: ApiOptions): Answer {
   const { target, exchange, reply, isWatch } = context
-  const { proxy } = options
+  const { upstream, authorizer } = options
   const { accept = '' } = reply.preference
-  if (proxy === undefined && accept.length > acceptMaxLength) {
+  if (upstream === undefined && accept.length > acceptMaxLength) {
     throw badRequest(`the Accept header is longer than ${acceptMaxLength} characters`)
   }
   const decision = decide(
@@ -163,17 +170,20 @@ function answer(context: RequestContext, route: Route, options: ApiOptions): Ans
       isWatch,
       contentType: exchange.headers['content-type'],
       headerNames: Object.keys(exchange.headers),
-      hasUnknownMediaType: proxy !== undefined && hasUnknownMediaType(accept),
+      hasUnknownMediaType: upstream !== undefined && hasUnknownMediaType(accept),
       hasUpgrade: exchange.takeover !== undefined,
     },
-    proxy?.policy() ?? (options.answerWrite === undefined ? alone : aloneAndWritable),
+    upstream?.policy ?? (options.answerWrite === undefined ? alone : aloneAndWritable),
   )
-  if (options.authorizer === undefined) exchange.accept()
-  const isGuarded = options.authorizer !== undefined && decision.type !== 'pass'
-  const isOurs = !isGuarded || isOursToAnswer(context, options)
-  const go = (isAdmitted: boolean): Answering =>
-    isAdmitted ? answerAdmitted(context, { route, decision }, options) : undefined
-  return isOurs instanceof Promise ? isOurs.then(go) : go(isOurs)
+  if (authorizer === undefined) exchange.accept()
+  // Requests that pass are authorized by the upstream.
+  if (decision.type === 'pass') return decision.reason
+  if (authorizer === undefined || isPublic(target.path)) {
+    return answerAdmitted(context, { route, decision }, options)
+  }
+  return soon(admit(context, authorizer, options.clock), admitted =>
+    admitted === true ? answerAdmitted(context, { route, decision }, options) : admitted,
+  )
 }
 
 interface Decided {
@@ -181,12 +191,12 @@ interface Decided {
   readonly decision: Decision
 }
 
-function answerAdmitted(context: RequestContext, decided: Decided, options: ApiOptions): Answering {
+function answerAdmitted(context: RequestContext, decided: Decided, options: ApiOptions): Answer {
   const { route, decision } = decided
   const { reply, faults } = context
-  const isOver = decision.type !== 'pass' && isTimeOver(context, route, options)
+  const isOver = isTimeOver(context, route, options)
   // With an upstream only reads get here. They find it themselves, and say who has answered.
-  if (isOver && options.proxy === undefined) return refuseLate(reply)
+  if (isOver && options.upstream === undefined) return refuseLate(reply)
   if (decision.type === 'refuse') reply.warnings = warningsOfRefusal(route)
   if (faults === undefined) return follow(context, decided, options)
   return hasFailed(context, faults, options).then(failed =>
@@ -198,11 +208,11 @@ function follow(
   context: RequestContext,
   { route, decision }: Decided,
   options: ApiOptions,
-): Answering {
+): Answer {
   const { reply } = context
   switch (decision.type) {
     case 'mirror':
-      return route.type === 'resource' ? answerResource(context, route, options) : undefined
+      return route.type === 'resource' ? answerCounted(context, route, options) : undefined
     case 'write':
       return route.type === 'resource' ? options.answerWrite?.(context, route, options) : undefined
     case 'own':
@@ -210,18 +220,15 @@ function follow(
       if (route.type === 'discovery') return answerDiscovery(context, route, options)
       return route.type === 'path' ? answerPath(context, route.path, options) : undefined
     case 'refuse':
-      reply.status(decision.status)
-      return
+      return reply.status(decision.status)
     case 'unknown':
-      reply.text(404, unknownPathText)
-      return
+      return reply.text(404, unknownPathText)
     case 'unavailable':
-      reply.text(503, 'service unavailable\n')
-      return
+      return reply.text(503, 'service unavailable\n')
     case 'pass':
-      return passOn(context, options, decision.reason)
+      return decision.reason
     default:
-      unreachable(decision)
+      return unreachable(decision)
   }
 }
 
@@ -267,55 +274,29 @@ async function hasFailed(
   return failure !== undefined
 }
 
-/** From the mirror; where that cannot answer, from the upstream if there is one. */
-function answerResource(
-  context: RequestContext,
-  route: ResourceRoute,
-  options: ApiOptions,
-): Answering {
-  const { proxy, comparison } = options
-  if (proxy === undefined) return readCounted(context, route, options)
-  const answering = answerOrPass(context, options, () => readCounted(context, route, options))
-  if (comparison === undefined) return answering
-  const compare = (): void =>
-    comparison.answered(context, route, {
-      ...options,
-      answer: async (again, same) => answerRead(again, same, { ...options, fairness: undefined }),
-    })
-  return answering instanceof Promise ? answering.then(compare) : compare()
-}
-
-function readCounted(
-  context: RequestContext,
-  route: ResourceRoute,
-  options: ApiOptions,
-): Answering {
+/** From the mirror, as one of its user's reads. */
+function answerCounted(context: RequestContext, route: ResourceRoute, options: ApiOptions): Answer {
+  const { upstream } = options
+  if (upstream !== undefined) context.reply.origin = 'mirror'
   const leave = enter(context, options.fairness)
-  try {
-    const answering = answerRead(context, route, options)
-    if (answering !== undefined) return answering.finally(leave)
-  } catch (error) {
+  const over = (reason: PassReason | undefined): PassReason | undefined => {
+    leave()
+    if (reason === undefined && upstream !== undefined) {
+      const unlimited = { ...options, fairness: undefined }
+      upstream.answered(context, route, again => answerRead(again, route, unlimited))
+    }
+    return reason
+  }
+  const failed = (error: unknown): never => {
     leave()
     throw error
   }
-  return leave()
-}
-
-/** Whether the caller is allowed to have this answered here. Requests that pass are authorized by the upstream. */
-function isOursToAnswer(context: RequestContext, options: ApiOptions): boolean | Promise<boolean> {
-  const { target, exchange } = context
-  const { authorizer } = options
-  if (authorizer === undefined || isPublic(target.path)) return true
-  const attributes = attributesOf(exchange.method, target)
-  const isAllowed = isAdmitted(context, authorizer, attributes, reason =>
-    passOn(context, options, reason),
-  )
-  return isAllowed instanceof Promise
-    ? isAllowed.then(allowed => {
-        context.reviewMs = options.clock.monotonicMs() - context.startMs
-        return allowed
-      })
-    : isAllowed
+  try {
+    const answer = answerRead(context, route, options)
+    return answer instanceof Promise ? answer.then(over, failed) : over(answer)
+  } catch (error) {
+    return failed(error)
+  }
 }
 
 function factsOf(route: Route): RequestFacts {

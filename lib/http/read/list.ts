@@ -1,4 +1,4 @@
-/** Writes lists, whatever they are read from: the contents, the first part of the body, the response.
+/** Answers lists, and writes them, whatever they are read from: the contents, the first part of the body, the response.
  *
  *  An object that cannot be shown exactly ends a list. As long as nothing was sent, the answer is a Status; for this reason the first
  *  part of every list is made before it is sent. Later the connection is cut, so that no client takes the list for complete. */
@@ -6,18 +6,99 @@
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
-import type { NotExact } from '../../codec/not-exact.ts'
+import { NotExact } from '../../codec/not-exact.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import type { ListMeta } from '../../codec/output/list-meta.ts'
-import type { Run } from '../../codec/output/segments.ts'
-import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import {
+  type Run,
+  runsOfEntries,
+  type Segment,
+  type SharedSegments,
+} from '../../codec/output/segments.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import { listMeta, type Page, PageWalk } from '../../kube/list.ts'
+import type { ListPlan } from '../../kube/read-plan.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
-import { notShown } from '../../kube/pass-instead.ts'
+import { notExactly } from '../../kube/status.ts'
+import type { SegmentCache } from '../../store/segments.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { notShown, problemIn } from '../exchange/not-shown.ts'
+import type { UpstreamSide } from '../exchange/upstream-side.ts'
+import type { Fairness } from '../limits/fairness.ts'
+import { gated, type ShownAs, shownAs } from '../exchange/shown.ts'
 import { holdFor } from '../limits/fair-share.ts'
 import type { Pieces } from '../exchange/respond.ts'
-import type { ApiOptions } from '../handler/api.ts'
-import { problemIn } from '../watch/inexact.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
+
+/** A page of the mirror to be answered. */
+export interface PageAnswer {
+  readonly plan: ListPlan
+  readonly snapshot: Snapshot
+  readonly mediaType: MediaType
+  readonly pace: Clock
+}
+
+/** Answers a list from the mirror. */
+export async function answerList(
+  context: RequestContext,
+  { plan, snapshot, mediaType, pace }: PageAnswer,
+  services: ListServices & {
+    readonly clock: Clock
+    readonly tokenEncryption?: TokenEncryption | undefined
+  },
+): Promise<PassReason | undefined> {
+  const { resource } = plan
+  const { upstream } = services
+  const page = await readPage(context, { plan, snapshot, pace })
+  if (page === undefined) return undefined
+  const plain = shownAs(context, plan, mediaType, services)
+  const shown = upstream === undefined ? plain : gated(plain, resource, upstream)
+  if (typeof shown === 'string') return shown
+  await shown.encoder.prepare(shown.shown, pace)
+  const meta = listMeta(plan, page, services.tokenEncryption)
+  const items = page.content.type === 'slices' && plan.limit === 0 ? snapshot.count(plan.range) : 0
+  const contents = { meta, runs: runsOf(page), isMirrored: true, items }
+  const list: ListAnswer = { ...shown, resource, mediaType, contents, pace }
+  return sendList(context, list, await beginList(context, list, services), services)
+}
+
+interface Walk {
+  readonly plan: ListPlan
+  readonly snapshot: Snapshot
+  readonly pace: Clock
+}
+
+/** The page of a list, made in slices. Undefined if the client has left meanwhile. */
+export async function readPage(
+  context: RequestContext,
+  { plan, snapshot, pace }: Walk,
+): Promise<Page | undefined> {
+  const walk = new PageWalk({ plan, snapshot, makeReader: context.state.makeReader })
+  const slice = new Slice(pace)
+  while (!walk.advance(sliceEntries)) {
+    if (context.isOver) return undefined
+    if (slice.isOver) await slice.next()
+  }
+  const { page } = walk
+  if (page instanceof NotExact) throw notExactly(plan.resource, page)
+  return page
+}
+
+/** The clock is read once for this many entries. */
+const sliceEntries = 64
+
+/** Selected lists up to this size are kept encoded: clients often repeat the same selection, such as the pods of their node. */
+const keptEntriesMax = 500
+
+function runsOf({ content }: Page): Iterable<Run> {
+  if (content.type === 'slices') return content.slices
+  const { entries } = content
+  if (entries.length <= keptEntriesMax) {
+    return [{ entries, from: 0, to: entries.length, leaf: undefined, isKept: true }]
+  }
+  return runsOfEntries(entries)
+}
 
 /** What a list is written from. */
 export interface ListContents {
@@ -34,12 +115,12 @@ export interface ListContents {
   readonly end?: (() => Promise<void>) | undefined
 }
 
-export type ListServices = Pick<ApiOptions, 'segments' | 'sharedSegments' | 'proxy' | 'fairness'>
-
-/** What is shown of objects, and how. */
-export interface ShownAs {
-  readonly encoder: ObjectEncoder
-  readonly shown: Shown
+export interface ListServices {
+  readonly segments: SegmentCache<Segment>
+  /** Those that all threads of the process share, if it has several. */
+  readonly sharedSegments?: SharedSegments | undefined
+  readonly fairness?: Fairness | undefined
+  readonly upstream?: UpstreamSide | undefined
 }
 
 /** A list to be written. */
@@ -96,20 +177,21 @@ export async function sendList(
   list: ListAnswer,
   beginning: ListBeginning,
   services: ListServices,
-): Promise<void> {
+): Promise<PassReason | undefined> {
   const { reply } = context
   const { resource, mediaType, pace } = list
   const { pieces, bytes, isWhole, rest } = beginning
   // With an upstream, one object that cannot be shown exactly passes the whole list.
-  const isSentAsMade = isWhole || services.proxy === undefined
+  const isSentAsMade = isWhole || services.upstream === undefined
   const problem = isSentAsMade ? beginning.problem : await problemIn(context, rest, pace)
-  if (context.isOver) return
-  if (problem !== undefined) throw notShown(resource, problem)
+  if (context.isOver) return undefined
+  if (problem !== undefined) return notShown(resource, problem, services.upstream)
   holdFor(context, services.fairness, { bytes, kind: 'list' })
   const response = reply.response(200, contentType(mediaType.encoding))
   if (isWhole && bytes <= writtenAtOnceMaxBytes) await reply.body(response, ...pieces)
   else if (isSentAsMade) await reply.pieces(response, continued(list, pieces, rest), pace)
   else await reply.pieces(response, continued(list, [], bodyOf(context, list, services)), pace)
+  return undefined
 }
 
 function bodyOf(
@@ -149,7 +231,7 @@ function* made(
   yield* pieces
   for (let next = rest.next(); ; next = rest.next()) {
     if (next.done !== true) yield next.value
-    else if (next.value !== undefined) throw notShown(resource, next.value)
+    else if (next.value !== undefined) throw notExactly(resource, next.value)
     else return
   }
 }

@@ -1,14 +1,15 @@
 /** A planned read as the mirror is asked for it: the keys, how fresh, and how old on purpose; and the contents that it gets. */
 
+import type { Clock } from '../../base/clock.ts'
+import type { Soon } from '../../base/soon.ts'
 import type { Freshness } from '../../base/freshness.ts'
 import { type Key, type KeyRange, singleKey } from '../../base/keys.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import { readFailure } from '../../kube/read-failure.ts'
 import type { ReadPlan, WatchPlan } from '../../kube/read-plan.ts'
-import type { Contents, ReadRequest } from '../../kube/reads.ts'
-import { refuseWatch } from '../watch/answer-watch.ts'
-import type { ApiOptions } from '../handler/api.ts'
+import type { TokenEncryption } from '../../kube/continuation.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import type { Contents, ReadRequest, Reads } from '../../kube/reads.ts'
 import { withDeadline } from '../exchange/deadline.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 
@@ -54,58 +55,10 @@ export interface Wanted {
   readonly timeoutMs: number | undefined
 }
 
-export interface WantedBy extends Wanted {
-  readonly mediaType: MediaType
-}
-
-type ContentsServices = Pick<ApiOptions, 'reads' | 'tokenEncryption' | 'clock'>
-
-/** `answered` if a watch has been told already: its start has expired, or is to come. */
-export type Found = Contents | 'timed out' | 'answered'
-
-/** The contents to answer from: at once, or how long they took is noted. */
-export function findContents(
-  context: RequestContext,
-  wanted: WantedBy,
-  services: ContentsServices,
-): Found | Promise<Found> {
-  const tell = (error: unknown): Found => {
-    if (wanted.plan.type !== 'watch' || !isToldInStream(error)) throw error
-    refuseWatch(context, wanted.mediaType, error)
-    return 'answered'
-  }
-  let found: ReturnType<typeof contentsFor>
-  try {
-    found = contentsFor(context, wanted, services)
-  } catch (error) {
-    return tell(error)
-  }
-  if (!(found instanceof Promise)) return found
-  const { clock } = services
-  const startMs = clock.monotonicMs()
-  return found.catch(tell).finally(() => {
-    context.etcdMs = clock.monotonicMs() - startMs
-  })
-}
-
-/** Newer contents for a list that has waited for an index. Undefined if it need not wait, or names its revision. */
-export async function indexedContents(
-  context: RequestContext,
-  wanted: WantedBy,
-  services: ContentsServices & Pick<ApiOptions, 'onList'>,
-): Promise<Found | undefined> {
-  const { plan } = wanted
-  if (plan.type !== 'list') return undefined
-  const indexing = services.onList(plan, context.state, context.grant?.user())
-  if (indexing === undefined || plan.freshness.type === 'exact') return undefined
-  await indexing
-  return context.isOver ? 'answered' : findContents(context, wanted, services)
-}
-
-function isToldInStream(error: unknown): error is CacheError {
-  return (
-    error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
-  )
+export interface ContentsServices {
+  readonly reads: Reads
+  readonly tokenEncryption?: TokenEncryption | undefined
+  readonly clock: Clock
 }
 
 /** Waits for contents that are as fresh as the plan requires; or returns where else to read them. */
@@ -113,7 +66,7 @@ export function contentsFor(
   context: RequestContext,
   { plan, timeoutMs }: Wanted,
   { reads, tokenEncryption, clock }: ContentsServices,
-): Contents | 'timed out' | Promise<Contents | 'timed out'> {
+): Soon<Contents | PassReason | 'timed out'> {
   const staleMs = staleMsOf(plan, context)
   const fail = (error: unknown): never => {
     throw readFailure(plan, CacheError.from(error, 'source_failed'), tokenEncryption)

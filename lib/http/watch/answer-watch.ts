@@ -5,22 +5,29 @@ import type { Clock } from '../../base/clock.ts'
 import type { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
 import { errorFrame, eventFrame } from '../../codec/output/frames.ts'
-import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import type { Shown } from '../../codec/served/object-encoder.ts'
 import { segmentNameOf } from '../../codec/output/list-body.ts'
 import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { itemsOfRun, type ItemEncoder, type Run } from '../../codec/output/segments.ts'
-import { notShown } from '../../kube/pass-instead.ts'
+import {
+  itemsOfRun,
+  type ItemEncoder,
+  type Run,
+  type Segment,
+} from '../../codec/output/segments.ts'
+import type { PassReason } from '../../kube/decide.ts'
 import { compileFilter, type Filter, type MakeReader } from '../../kube/selectors/filter.ts'
 import { candidates } from '../../kube/selectors/index-choice.ts'
 import { entriesToRead } from '../../kube/selectors/leaf-labels.ts'
 import type { WatchPlan } from '../../kube/read-plan.ts'
 import { statusFromError, statusObjectJson } from '../../kube/status.ts'
 import type { KeyValue } from '../../store/event.ts'
+import type { SegmentCache } from '../../store/segments.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import { checkWatch, problemIn } from './inexact.ts'
-import type { ApiOptions } from '../handler/api.ts'
+import { notShown, problemIn } from '../exchange/not-shown.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
+import type { Fairness } from '../limits/fairness.ts'
+import { gated, type ShownAs, shownAs } from '../exchange/shown.ts'
 import { holdWatch } from '../limits/fair-share.ts'
 import { writable } from '../exchange/respond.ts'
 import { WatchResponse } from './watch-response.ts'
@@ -28,40 +35,54 @@ import { framingOf } from './watch-framing.ts'
 import { audienceSpecOf, type FrameServices } from './audience-spec.ts'
 
 /** What answering a watch needs. */
-export type WatchServices = FrameServices & Pick<ApiOptions, 'segments' | 'fairness'>
+export interface WatchServices extends FrameServices {
+  readonly segments: SegmentCache<Segment>
+  readonly fairness?: Fairness | undefined
+}
 
 /** What a watch is answered from: its plan and a snapshot. */
 export interface WatchAnswer {
   readonly plan: WatchPlan
   readonly mediaType: MediaType
-  readonly encoder: ObjectEncoder
-  readonly shown: Shown
   /** As fresh as the plan requires; any state for a watch that begins at a revision. */
   readonly snapshot: Snapshot
+  /** The work on it yields on this clock between slices. */
+  readonly pace: Clock
 }
+
+type ShownWatch = Omit<WatchAnswer, 'pace'> & ShownAs
 
 /** Answers until the watch follows the hub; after that nothing of the request is held. Refusals are thrown as long as nothing was sent. */
 export async function answerWatch(
   context: RequestContext,
-  answer: WatchAnswer,
+  { plan, mediaType, snapshot, pace }: WatchAnswer,
   services: WatchServices,
-): Promise<void> {
-  const { plan, encoder, shown, snapshot, mediaType } = answer
+): Promise<PassReason | undefined> {
   const { reply, exchange, state, signal } = context
-  const { watches, clock } = services
+  const { watches, clock, upstream } = services
+  const plain = shownAs(context, plan, mediaType, services)
+  const form = upstream === undefined ? plain : gated(plain, plan.resource, upstream)
+  if (typeof form === 'string') return form
+  const { encoder, shown } = form
+  await encoder.prepare(shown, pace)
   const { keyspace, start, timeoutSeconds, allowBookmarks } = plan
   const filter = compileFilter(plan, state.makeReader)
   const hasState = start.type === 'state'
   // Thousands of watches may begin at once, so each waits for its turn.
   if (hasState) await clock.yield()
-  checkWatch(plan, snapshot, services)
+  const objection = objectionTo(plan, snapshot, services)
+  if (objection !== undefined) return objection
+  const answer = { plan, mediaType, snapshot, encoder, shown }
   const initial = new InitialState(answer, filter, state.makeReader, services)
-  if (hasState) await checkState(context, { answer, initial }, services)
-  if (signal.aborted) return
+  // With an upstream, objects that cannot be shown exactly are found before anything is sent.
+  const isChecked = hasState && upstream !== undefined && !isUnanswerable(shown)
+  const problem = isChecked ? await problemIn(context, initial.frames(), clock) : undefined
+  if (problem !== undefined) return notShown(plan.resource, problem, upstream)
+  if (signal.aborted) return undefined
   const frames = hasState ? initial.frames() : [][Symbol.iterator]()
   const beginning = await firstOf(frames, clock)
   if (beginning.value instanceof NotExact && !isUnanswerable(shown)) {
-    throw notShown(plan.resource, beginning.value)
+    return notShown(plan.resource, beginning.value, upstream)
   }
   holdWatch(context, context.target, services.fairness)
   const response = reply.response(200, watchContentType(mediaType.encoding))
@@ -71,7 +92,9 @@ export async function answerWatch(
   const connection = new WatchResponse(exchange, framing, watches.outbox)
   const letGo = context.grant?.watch(() => connection.end())
   if (letGo !== undefined) exchange.onClose(letGo)
-  if (!(await sendState(context, { connection, beginning, rest: frames }, clock))) return
+  if (!(await sendState(context, { connection, beginning, rest: frames }, clock))) {
+    return undefined
+  }
   if (hasState && start.hasEndBookmark) {
     const frame = framing.bookmark(snapshot.revision, true)
     if (!(frame instanceof NotExact)) connection.writeNow(frame)
@@ -84,17 +107,19 @@ export async function answerWatch(
     allowBookmarks: allowBookmarks && context.faults?.dropsBookmarks() !== true,
     sink: context.faults?.sink(connection),
   })
+  return undefined
 }
 
-/** With an upstream, objects that cannot be shown exactly are found before anything is sent. */
-async function checkState(
-  context: RequestContext,
-  { answer, initial }: { readonly answer: WatchAnswer; readonly initial: InitialState },
-  services: WatchServices,
-): Promise<void> {
-  if (services.proxy === undefined || isUnanswerable(answer.shown)) return
-  const problem = await problemIn(context, initial.frames(), services.clock)
-  if (problem !== undefined) throw notShown(answer.plan.resource, problem)
+/** Why the mirror could not continue the watch, and the upstream may. */
+function objectionTo(
+  plan: WatchPlan,
+  snapshot: Snapshot,
+  { upstream, watches }: WatchServices,
+): PassReason | undefined {
+  if (upstream === undefined) return undefined
+  const { start, keyspace } = plan
+  const isExpired = start.type === 'after' && start.revision < watches.source.hub(keyspace).oldest
+  return upstream.objectionToWatch(plan, snapshot) ?? (isExpired ? 'revision-not-kept' : undefined)
 }
 
 /** Ends a watch before its first event: upstream reports in the stream that the revision has expired, or is in the future. */
@@ -164,7 +189,7 @@ const emptyPiece = new Uint8Array(0)
 
 /** The ADDED events of the current objects, which may be asked for twice: to check them, and to send them. */
 class InitialState {
-  readonly #answer: WatchAnswer
+  readonly #answer: ShownWatch
   readonly #filter: Filter | undefined
   readonly #makeReader: MakeReader
   readonly #segments: WatchServices['segments']
@@ -172,7 +197,7 @@ class InitialState {
   #selected: readonly KeyValue[] | undefined
 
   constructor(
-    answer: WatchAnswer,
+    answer: ShownWatch,
     filter: Filter | undefined,
     makeReader: MakeReader,
     { segments }: WatchServices,
@@ -233,7 +258,7 @@ function* runsOf(entries: readonly KeyValue[]): Generator<Run> {
 }
 
 /** How initial events are written. Rows show ages, so they are never kept. */
-function addedItemEncoder({ encoder, shown }: WatchAnswer): ItemEncoder {
+function addedItemEncoder({ encoder, shown }: ShownWatch): ItemEncoder {
   const options = { shown, hasColumns: false }
   return {
     append(out, entry) {

@@ -1,5 +1,7 @@
 /** Describes an audience to the hub: which watches share frames, which changes concern them, and how a frame is made. */
 
+import type { Clock } from '../../base/clock.ts'
+import type { Logger } from '../../base/logger.ts'
 import type { Key } from '../../base/keys.ts'
 import type { Revision } from '../../base/revision.ts'
 import { Superseded, Unproven } from '../../codec/served/gate.ts'
@@ -11,12 +13,18 @@ import { watchEvent } from '../../kube/watch-events.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { RequiredTerms, AudienceSpec } from '../../watch/audience.ts'
 import type { FrameCache } from '../../watch/frame-cache.ts'
-import type { ApiOptions } from '../handler/api.ts'
+import type { UpstreamSide } from '../exchange/upstream-side.ts'
+import type { OpenWatches } from './open-watches.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 import type { WatchFraming } from './watch-framing.ts'
 
 /** What making frames needs. */
-export type FrameServices = Pick<ApiOptions, 'clock' | 'logger' | 'proxy' | 'watches'>
+export interface FrameServices {
+  readonly watches: OpenWatches
+  readonly upstream?: UpstreamSide | undefined
+  readonly clock: Clock
+  readonly logger: Logger
+}
 
 export interface SelectedWatch {
   readonly plan: WatchPlan
@@ -51,23 +59,20 @@ interface Making {
 }
 
 function frameMaker(
-  { clock, logger, proxy, watches }: FrameServices,
+  { clock, logger, upstream, watches }: FrameServices,
   { framing, filter, name, keyspace }: Making,
 ): AudienceSpec['frameOf'] {
   const { gate } = framing.shown
   const frames: FrameCache | undefined = framing.canKeep ? watches.frames : undefined
   const names = { ADDED: `ADDED ${name}`, MODIFIED: `MODIFIED ${name}`, DELETED: `DELETED ${name}` }
   const inexact = ({ reason }: NotExact, key: Key, revision: Revision): 'inexact' => {
-    proxy?.inexact.note(keyspace, key, revision)
+    upstream?.noteInexact(keyspace, key, revision)
     const { resource } = framing.resource
     logger.warn('watches end: an object cannot be shown exactly', { resource, reason })
     return 'inexact'
   }
-  const unproven = (entry: KeyValue, revision: Revision): 'inexact' | 'later' => {
-    if (proxy?.held.hold(keyspace, entry) === true) return 'later'
-    proxy?.held.given.note(keyspace, entry.key, revision)
-    return 'inexact'
-  }
+  const unproven = (entry: KeyValue, revision: Revision): 'inexact' | 'later' =>
+    upstream?.waitsForProof(keyspace, entry, revision) === true ? 'later' : 'inexact'
   return (event, revision, isAlone) => {
     const told = watchEvent(event, revision, filter)
     if (told === undefined) return undefined

@@ -22,7 +22,7 @@ function modules(): string[] {
   return [
     'commands/serve',
     ...(has(/--etcd[= ]http/) ? ['etcd/grpc/client'] : ['commands/embedded-etcd']),
-    ...(has(/--upstream/) ? ['front/upstream-side'] : []),
+    ...(has(/--upstream/) ? ['front/front'] : []),
     ...(has(/--upstream|--read-only/) ? [] : ['cluster/write-side']),
     ...(has(/--threads/) ? ['threads/threads'] : []),
     ...(has(/--generate/) ? ['cluster/generate/generator'] : []),

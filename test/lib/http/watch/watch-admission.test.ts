@@ -87,7 +87,7 @@ const streaming =
 interface Special {
   readonly query?: string
   readonly makeReader?: MakeReader
-  readonly proxy?: object
+  readonly upstream?: object
 }
 
 /** Opens a streaming list, as a request that has been understood and has waited for its snapshot. */
@@ -95,7 +95,7 @@ function stream(
   world: WatchWorld,
   exchange: ScriptedExchange,
   log: Log,
-  { query: more = '', makeReader, proxy }: Special = {},
+  { query: more = '', makeReader, upstream }: Special = {},
 ): void {
   const resource = builtIn('configmaps')
   const { query } = parseTarget(`/api/v1/configmaps?${streaming}${more}`)!
@@ -104,7 +104,10 @@ function stream(
   const plan = planRead(route as never, query) as WatchPlan
   const { watches } = world
   const context = {
-    state: { makeReader: makeReader ?? (() => undefined) },
+    state: {
+      makeReader: makeReader ?? (() => undefined),
+      encoderOf: () => new ObjectEncoder(configMaps, undefined),
+    },
     exchange,
     target: { query },
     reply: { response: () => ({ status: 200, headers: {} }) },
@@ -114,15 +117,14 @@ function stream(
     plan,
     snapshot: world.store.latest(),
     mediaType: { ...shownAs(), isPretty: false, unknownParameters: [] },
-    encoder: new ObjectEncoder(configMaps, undefined),
-    shown: shownAs(),
+    pace: log.clock,
   }
   const services = {
     watches,
     clock: log.clock,
     logger: silentLogger,
     segments: new SegmentCache<Segment>(1e9),
-    ...(proxy === undefined ? {} : { proxy }),
+    ...(upstream === undefined ? {} : { upstream }),
   }
   void answerWatch(context as unknown as RequestContext, answer, services as WatchServices)
 }
@@ -185,10 +187,9 @@ t.test('a selection of few among many objects is looked for once, and gives way'
     eachLabel: take => take('a'),
     field: () => '',
   })
-  const nothing = { concerns: () => false }
-  const proxy = { inexact: nothing, held: { given: nothing } }
+  const upstream = { objectionToWatch: () => undefined, gateOf: () => undefined }
   const exchange = log.exchange('one')
-  stream(world, exchange, log, { query: '&labelSelector=a%3Db', makeReader, proxy })
+  stream(world, exchange, log, { query: '&labelSelector=a%3Db', makeReader, upstream })
   for (let i = 0; i < 10; i++) await log.settle()
   t.strictSame(told(exchange), ['ADDED m2900@2900', `BOOKMARK @${count}`])
   t.equal(reads.length, count, 'to check it and to send it')

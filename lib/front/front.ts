@@ -6,13 +6,16 @@ import type { HealthCheck } from '../base/health-check.ts'
 import { type Key, keyFromText, prefixRange } from '../base/keys.ts'
 import type { Logger } from '../base/logger.ts'
 import { AnsweringVersions } from './answering-versions.ts'
-import { InexactEvents } from '../http/watch/inexact.ts'
+import { InexactEvents } from './inexact-events.ts'
 import type { PassedCredentials, PassMetrics, ProxyOptions } from './proxy/proxy-options.ts'
 import { ReadSwitch } from './read-switch.ts'
 import { Comparison, type ComparisonOptions } from './proxy/comparison.ts'
+import { PassingSide, type PassingServices } from './proxy/passing-side.ts'
 import { Slots } from '../http/limits/slots.ts'
 import { HeldEvents } from './held-events.ts'
 import type { Exchange } from '../http/server/exchange.ts'
+import type { UpstreamSide } from '../http/exchange/upstream-side.ts'
+import type { DecisionPolicy } from '../kube/decide.ts'
 import { type AggregatedOptions, AggregatedResources } from './aggregated/aggregated-resources.ts'
 import type { EtcdKeys } from './aggregated/locate.ts'
 import type { BalancedUpstream } from './upstream/balanced-upstream.ts'
@@ -75,15 +78,15 @@ function comparisonOf(
 /** Reads that the mirror cannot answer and that pass to the upstream at the same time (lib/ARCHITECTURE.md). */
 const elsewhereMax = 8
 
-export class UpstreamSide implements Follower {
-  readonly proxy: ProxyOptions
-  readonly comparison: Comparison | undefined
+export class Front implements Follower {
   readonly readSwitch: ReadSwitch
   readonly knowledge: UpstreamKnowledge
   readonly evidence: Evidence
   /** What is answered here, for people. */
   readonly report: ResourceReport
   readonly #servers: BalancedUpstream
+  readonly #proxy: ProxyOptions
+  readonly #comparison: Comparison | undefined
 
   constructor(options: UpstreamOptions, parts: UpstreamParts) {
     const { servers, compatibleMinors = new Set(), passed, isIdentityHeader } = options
@@ -99,7 +102,7 @@ export class UpstreamSide implements Follower {
       registry,
       knowledge: () => this.knowledge,
       evidence: () => this.evidence,
-      onChange: () => this.proxy.inexact.forgetAll(),
+      onChange: () => this.#proxy.inexact.forgetAll(),
     })
     const knowledge = new UpstreamKnowledge({
       ...common,
@@ -135,11 +138,10 @@ export class UpstreamSide implements Follower {
     const isExcluded = ({ storage }: Resource): boolean =>
       storage !== undefined && !isKept(keyFromText(storage.prefix))
     this.report = reportOf({ knowledge, evidence, aggregated, isExcluded, versions }, parts)
-    const policy = policyOf(this.readSwitch, isExcluded, knowledge)
-    this.comparison = comparisonOf(options, metrics)
-    this.proxy = {
+    this.#comparison = comparisonOf(options, metrics)
+    this.#proxy = {
       upstream: servers,
-      policy: () => policy,
+      policy: policyOf(this.readSwitch, isExcluded, knowledge),
       passed,
       isIdentityHeader,
       inexact: new InexactEvents(),
@@ -150,6 +152,11 @@ export class UpstreamSide implements Follower {
       slots: new Slots(elsewhereMax),
       metrics,
     }
+  }
+
+  /** What requests ask about it. */
+  sideFor(services: Omit<PassingServices, 'proxy'>): UpstreamSide {
+    return new PassingSide({ ...services, proxy: this.#proxy }, this.#comparison)
   }
 
   applied(keyspace: Key, batch: Batch): void {
@@ -209,7 +216,7 @@ function policyOf(
   readSwitch: ReadSwitch,
   isExcluded: (resource: Resource) => boolean,
   { objection }: UpstreamKnowledge,
-): ReturnType<ProxyOptions['policy']> {
+): DecisionPolicy {
   return {
     hasUpstream: true,
     get isSwitchedOff() {

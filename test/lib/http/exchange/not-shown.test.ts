@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { problemIn } from '../../../../lib/http/watch/inexact.ts'
+import { problemIn } from '../../../../lib/http/exchange/not-shown.ts'
 import type { RequestContext } from '../../../../lib/http/exchange/request-context.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 

@@ -1,0 +1,85 @@
+/** The upstream as the core asks about it: what passes, and why. */
+
+import type { Key } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Gate } from '../../codec/served/gate.ts'
+import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { WatchPlan } from '../../kube/read-plan.ts'
+import type { AskedRead } from '../../kube/request/asked-read.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import type { RequestContext } from '../../http/exchange/request-context.ts'
+import type { Answer, AskedPlan, UpstreamSide } from '../../http/exchange/upstream-side.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { ComparedServices, Comparison } from './comparison.ts'
+import { holdsMoreThanObjects, objectionToRefusal, unknownForm } from './known-answers.ts'
+import { passOn, type PassServices } from './proxy.ts'
+
+export type PassingServices = PassServices & ComparedServices
+
+export class PassingSide implements UpstreamSide {
+  readonly policy: DecisionPolicy
+  readonly #services: PassingServices
+  readonly #comparison: Comparison | undefined
+
+  constructor(services: PassingServices, comparison: Comparison | undefined) {
+    this.policy = services.proxy.policy
+    this.#services = services
+    this.#comparison = comparison
+  }
+
+  pass(context: RequestContext, reason: PassReason): Promise<void> {
+    return passOn(context, this.#services, reason)
+  }
+
+  objectionToRead(route: ResourceRoute, asked: AskedRead): PassReason | undefined {
+    const areAlike = this.#services.proxy.mixed?.()?.areReadAlike(route, asked) ?? true
+    return areAlike ? undefined : 'versions-differ'
+  }
+
+  objectionToPlan(resource: Resource, asked: AskedPlan): PassReason | undefined {
+    const { learned } = resource
+    const form = learned === undefined ? undefined : unknownForm(learned, asked)
+    if (form !== undefined || this.#isCovered(resource)) return form
+    return holdsMoreThanObjects(asked.plan, asked.query) ? 'version' : undefined
+  }
+
+  objectionToRefusal(route: ResourceRoute, refusal: unknown): PassReason | undefined {
+    return objectionToRefusal(route, this.#isCovered(route.resource), refusal)
+  }
+
+  objectionToWatch(plan: WatchPlan, snapshot: Snapshot): PassReason | undefined {
+    const { inexact, held } = this.#services.proxy
+    if (inexact.concerns(plan, snapshot)) return 'inexact'
+    return held.given.concerns(plan, snapshot) ? 'unproven' : undefined
+  }
+
+  gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined {
+    return this.#services.proxy.gateOf?.(resource, shown)
+  }
+
+  noteInexact(keyspace: Key, key: Key, revision: Revision): void {
+    this.#services.proxy.inexact.note(keyspace, key, revision)
+  }
+
+  waitsForProof(keyspace: Key, entry: KeyValue, revision: Revision): boolean {
+    const { held } = this.#services.proxy
+    if (held.hold(keyspace, entry)) return true
+    held.given.note(keyspace, entry.key, revision)
+    return false
+  }
+
+  answered(
+    context: RequestContext,
+    route: ResourceRoute,
+    answerAgain: (again: RequestContext) => Answer,
+  ): void {
+    this.#comparison?.answered(context, { route, answerAgain }, this.#services)
+  }
+
+  #isCovered(resource: Resource): boolean {
+    return this.#services.proxy.isCovered?.(resource) ?? true
+  }
+}

@@ -1,0 +1,80 @@
+/** How the objects of a read are shown: refuses renderings that do not fit the request. */
+
+import type { Clock } from '../../base/clock.ts'
+import type { MediaType } from '../../codec/negotiate/negotiate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { invalidIncludeObject, renderingMismatch } from '../../codec/output/object-body.ts'
+import type { OutputKind } from '../../codec/output/output-kind.ts'
+import {
+  includedObject,
+  type ObjectEncoder,
+  type Shown,
+} from '../../codec/served/object-encoder.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import type { ReadPlan } from '../../kube/read-plan.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import { badRequest, notAcceptable, notExactly, plainError } from '../../kube/status.ts'
+import type { RequestContext } from './request-context.ts'
+import type { UpstreamSide } from './upstream-side.ts'
+
+/** What is shown of objects, and how. */
+export interface ShownAs {
+  readonly encoder: ObjectEncoder
+  readonly shown: Shown
+}
+
+/** Of what an answer is made. */
+export interface ShownKind {
+  readonly resource: Resource
+  readonly type: ReadPlan['type']
+  readonly subresource?: string | undefined
+}
+
+export function shownAs(
+  { state, target }: RequestContext,
+  { resource, type, subresource }: ShownKind,
+  mediaType: MediaType,
+  { clock }: { readonly clock: Clock },
+): ShownAs {
+  const encoder = state.encoderOf(resource)
+  if (encoder instanceof NotExact) throw notExactly(resource, encoder)
+  const isScale = subresource === 'scale'
+  if (type !== 'watch' && !isScale) refuseMismatch(encoder.kind, mediaType, type)
+  const asked = target.query.text('includeObject')
+  const includeObject = includedObject(asked)
+  if (includeObject === undefined && mediaType.rendering === 'Table') {
+    throw badRequest(invalidIncludeObject(asked))
+  }
+  const { encoding, rendering, renderingVersion } = mediaType
+  const shown: Shown = {
+    encoding,
+    rendering,
+    renderingVersion,
+    includeObject: includeObject ?? 'Metadata',
+    now: clock.wallMs(),
+    subresource: isScale ? 'scale' : undefined,
+  }
+  return { encoder, shown }
+}
+
+/** The same behind the gate that the upstream has for this form; a reason to pass if nothing of the form is proven. */
+export function gated(
+  { encoder, shown }: ShownAs,
+  resource: Resource,
+  upstream: UpstreamSide,
+): ShownAs | PassReason {
+  const gate = upstream.gateOf(resource, shown)
+  if (typeof gate === 'string') return gate
+  return gate === undefined ? { encoder, shown } : { encoder, shown: { ...shown, gate } }
+}
+
+/** Refuses a rendering that does not go with what was asked for. */
+function refuseMismatch(kind: OutputKind, mediaType: MediaType, type: 'get' | 'list'): void {
+  const isList = type === 'list'
+  // Go's type of a custom object can be a list, too, which is seen from its items.
+  if (kind.custom !== undefined && !isList && mediaType.rendering === 'PartialObjectMetadataList') {
+    throw plainError('content is not a list')
+  }
+  const mismatch = renderingMismatch(kind, mediaType, isList)
+  if (mismatch !== undefined) throw notAcceptable(mismatch, false)
+}

@@ -1,0 +1,56 @@
+/** The server behind this one, as the core asks about it (lib/front answers). Without an upstream there is none of it: then what cannot be
+ *  answered is refused. */
+
+import type { Key } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Soon } from '../../base/soon.ts'
+import type { MediaType } from '../../codec/negotiate/negotiate.ts'
+import type { Gate } from '../../codec/served/gate.ts'
+import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
+import type { ReadPlan, WatchPlan } from '../../kube/read-plan.ts'
+import type { AskedRead } from '../../kube/request/asked-read.ts'
+import type { Query } from '../../kube/request/request.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import type { Resource } from '../../kube/resources/resource.ts'
+import type { KeyValue } from '../../store/event.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import type { RequestContext } from './request-context.ts'
+
+/** What comes of each step of a request. Undefined: it is answered. A reason: nothing was sent, and the upstream is to answer. Refusals are
+ *  thrown. */
+export type Answer = Soon<PassReason | undefined>
+
+/** A read whose plan is known. */
+export interface AskedPlan {
+  readonly plan: ReadPlan
+  readonly mediaType: MediaType
+  readonly query: Query
+}
+
+export interface UpstreamSide {
+  /** What passes whatever it reads. */
+  readonly policy: DecisionPolicy
+  /** Passes a request. Resolves when its response has ended. */
+  pass(context: RequestContext, reason: PassReason): Promise<void>
+  /** Why a read passes before it is planned: its servers would not plan it alike. */
+  objectionToRead(route: ResourceRoute, asked: AskedRead): PassReason | undefined
+  /** Why a planned read passes: its answer holds what is not known of the server. */
+  objectionToPlan(resource: Resource, asked: AskedPlan): PassReason | undefined
+  /** Why a refusal that was thrown here is the upstream's to say; undefined if it is the answer. */
+  objectionToRefusal(route: ResourceRoute, refusal: unknown): PassReason | undefined
+  /** Why a watch passes: the mirror could not continue it. */
+  objectionToWatch(plan: WatchPlan, snapshot: Snapshot): PassReason | undefined
+  /** The gate that objects of a resource in a form must pass, or why there is none; undefined: all may be shown. */
+  gateOf(resource: Resource, shown: Shown): Gate | PassReason | undefined
+  /** Notes an event that cannot be shown exactly. */
+  noteInexact(keyspace: Key, key: Key, revision: Revision): void
+  /** True if watchers wait until the entry of an event was compared with the upstream. False if it took too long: their watches end. */
+  waitsForProof(keyspace: Key, entry: KeyValue, revision: Revision): boolean
+  /** Notes an answered read, which may be compared with the upstream's answer. Returns at once. `answerAgain` answers from the mirror. */
+  answered(
+    context: RequestContext,
+    route: ResourceRoute,
+    answerAgain: (again: RequestContext) => Answer,
+  ): void
+}

@@ -1,0 +1,244 @@
+/** Answers gets, lists and watches from the mirror. The steps of a read: negotiate, plan, wait for contents that are fresh enough, walk them,
+ *  write. All steps are called from here. */
+
+import { CacheError } from '../../base/errors.ts'
+import { type MediaType, negotiate } from '../../codec/negotiate/negotiate.ts'
+import type { ApiState } from '../../kube/api-state.ts'
+import type { PassReason } from '../../kube/decide.ts'
+import type { ListPlan, ReadPlan, WatchPlan } from '../../kube/read-plan.ts'
+import type { Contents, DirectSource } from '../../kube/reads.ts'
+import { planAsked } from '../../kube/request/asked-read.ts'
+import { requestTimeoutMs } from '../../kube/request/list-options.ts'
+import type { ResourceRoute } from '../../kube/request/routes.ts'
+import { Snapshot } from '../../store/snapshot.ts'
+import { refuseLate, withDeadline } from '../exchange/deadline.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+import type { Answer } from '../exchange/upstream-side.ts'
+import { takeTurn } from '../limits/fair-share.ts'
+import { directList, directSnapshot } from '../read/direct-contents.ts'
+import { answerGet } from '../read/get.ts'
+import {
+  answerList,
+  beginList,
+  type ListAnswer,
+  type ListBeginning,
+  type ListServices,
+  sendList,
+} from '../read/list.ts'
+import { type ContentsServices, contentsFor, rangeOf, type Wanted } from '../read/planned-read.ts'
+import { shownAs } from '../exchange/shown.ts'
+import { answerWatch, refuseWatch, type WatchServices } from '../watch/answer-watch.ts'
+
+/** What answering reads needs. */
+export interface ReadServices extends ContentsServices, ListServices, WatchServices {
+  /** Called for each list, so that an index can be built for the next one. Resolves when one that is being built will answer the list;
+   *  undefined if none is. */
+  readonly onList: (
+    plan: ListPlan,
+    state: ApiState,
+    user: string | undefined,
+  ) => Promise<void> | undefined
+}
+
+/** Answers, at once if nothing has to be waited for. Refusals are thrown, unless they are the upstream's to say. */
+export function answerRead(
+  context: RequestContext,
+  route: ResourceRoute,
+  services: ReadServices,
+): Answer {
+  const { upstream } = services
+  if (upstream === undefined) return answerPlanned(context, route, services)
+  const refused = (error: unknown): PassReason => {
+    const hasBegun = context.reply.code !== 0
+    const reason = hasBegun ? undefined : upstream.objectionToRefusal(route, error)
+    if (reason === undefined) throw error
+    return reason
+  }
+  try {
+    const answer = answerPlanned(context, route, services)
+    return answer instanceof Promise ? answer.catch(refused) : answer
+  } catch (error) {
+    return refused(error)
+  }
+}
+
+function answerPlanned(
+  context: RequestContext,
+  route: ResourceRoute,
+  services: ReadServices,
+): Answer {
+  const { reply, target, isWatch } = context
+  const { upstream } = services
+  const { query } = target
+  const timeoutMs = isWatch ? undefined : requestTimeoutMs(query)
+  const negotiated = negotiate(reply.preference, reply.offer)
+  // The router refuses before anything adds warnings.
+  const isRouterRefusal = 'refusal' in negotiated && negotiated.hasDetails
+  if (!isRouterRefusal) reply.warnings = route.resource.warnings
+  const asked = {
+    query,
+    isWatch,
+    preference: reply.preference,
+    offer: reply.offer,
+    encryption: services.tokenEncryption,
+  }
+  const mixed = upstream?.objectionToRead(route, asked)
+  if (mixed !== undefined) return mixed
+  const { plan, mediaType } = planAsked(route, asked, negotiated)
+  const objection = upstream?.objectionToPlan(route.resource, { plan, mediaType, query })
+  if (objection !== undefined) return objection
+  context.facts = {
+    ...context.facts,
+    verb: plan.type,
+    source: 'mirror',
+    hasLabelSelector: query.text('labelSelector') !== '',
+    hasFieldSelector: query.text('fieldSelector') !== '',
+  }
+  return answerWanted(context, { plan, timeoutMs, mediaType }, services)
+}
+
+interface WantedBy extends Wanted {
+  readonly mediaType: MediaType
+}
+
+/** What came of waiting for contents; undefined if there is nothing left to answer. */
+type Found = Contents | PassReason | 'timed out' | undefined
+
+/** Waits for contents, and notes for how long. */
+function answerWanted(context: RequestContext, wanted: WantedBy, services: ReadServices): Answer {
+  const expired = (error: unknown): undefined => {
+    if (wanted.plan.type !== 'watch' || !isToldInStream(error)) throw error
+    refuseWatch(context, wanted.mediaType, error)
+  }
+  const answer = (found: Found): Answer => answerFound(context, wanted, found, services)
+  let found: ReturnType<typeof contentsFor>
+  try {
+    found = contentsFor(context, wanted, services)
+  } catch (error) {
+    return expired(error)
+  }
+  if (!(found instanceof Promise)) return answer(found)
+  const { clock } = services
+  const startMs = clock.monotonicMs()
+  const noted = found.catch(expired).finally(() => {
+    context.etcdMs = clock.monotonicMs() - startMs
+  })
+  return noted.then(answer)
+}
+
+function isToldInStream(error: unknown): error is CacheError {
+  return (
+    error instanceof CacheError && (error.code === 'expired' || error.code === 'future_revision')
+  )
+}
+
+function answerFound(
+  context: RequestContext,
+  { plan, mediaType, timeoutMs }: WantedBy,
+  found: Found,
+  services: ReadServices,
+): Answer {
+  if (found === 'timed out') return refuseLate(context.reply)
+  if (found === undefined || typeof found === 'string') return found
+  return found instanceof Snapshot
+    ? answerFrom(context, { plan, snapshot: found, mediaType }, services)
+    : answerDirectly(context, { plan, source: found, mediaType, timeoutMs }, services)
+}
+
+interface SnapshotAnswer<Plan> {
+  readonly plan: Plan
+  readonly snapshot: Snapshot
+  readonly mediaType: MediaType
+}
+
+function answerFrom(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: SnapshotAnswer<ReadPlan>,
+  services: ReadServices,
+): Answer {
+  // With an upstream, every answer says who has made it.
+  if (services.upstream !== undefined) {
+    context.reply.origin = `mirror; revision=${snapshot.revision}`
+  }
+  return plan.type === 'get'
+    ? answerGet(context, { plan, snapshot, mediaType }, services)
+    : answerInTurn(context, { plan, snapshot, mediaType }, services)
+}
+
+async function answerInTurn(
+  context: RequestContext,
+  { plan, snapshot: first, mediaType }: SnapshotAnswer<ListPlan | WatchPlan>,
+  services: ReadServices,
+): Promise<PassReason | undefined> {
+  const { clock } = services
+  const waitsFromMs = clock.monotonicMs()
+  const wanted = { plan, mediaType, timeoutMs: undefined }
+  const newer = await indexedContents(context, wanted, services)
+  if (newer !== 'none' && !(newer instanceof Snapshot)) {
+    return answerFound(context, wanted, newer, services)
+  }
+  const snapshot = newer === 'none' ? first : newer
+  const turn = await takeTurn(context, services, { plan, snapshot })
+  context.turnMs = clock.monotonicMs() - waitsFromMs
+  try {
+    if (context.isOver) return undefined
+    const { pace } = turn
+    return plan.type === 'list'
+      ? await answerList(context, { plan, snapshot, mediaType, pace }, services)
+      : await answerWatch(context, { plan, snapshot, mediaType, pace }, services)
+  } finally {
+    turn.end()
+  }
+}
+
+/** Newer contents for a list that has waited for an index. None if it need not wait, or names its revision. */
+async function indexedContents(
+  context: RequestContext,
+  { plan, timeoutMs }: WantedBy,
+  services: ReadServices,
+): Promise<Found | 'none'> {
+  if (plan.type !== 'list') return 'none'
+  const indexing = services.onList(plan, context.state, context.grant?.user())
+  if (indexing === undefined || plan.freshness.type === 'exact') return 'none'
+  await indexing
+  return context.isOver ? undefined : contentsFor(context, { plan, timeoutMs }, services)
+}
+
+interface DirectAnswer extends WantedBy {
+  readonly source: DirectSource
+}
+
+/** Answers from etcd itself, which only a server without an upstream does. */
+async function answerDirectly(
+  context: RequestContext,
+  { plan, source, mediaType, timeoutMs }: DirectAnswer,
+  services: ReadServices,
+): Promise<PassReason | undefined> {
+  const { reply } = context
+  const { clock, tokenEncryption } = services
+  const deadline = { clock, timeoutMs }
+  context.facts = { ...context.facts, source: 'etcd' }
+  const { makeReader } = context.state
+  if (plan.type !== 'list') {
+    const snapshot = await withDeadline(context, deadline, signal =>
+      directSnapshot({ plan, source, signal, makeReader, tokenEncryption }, rangeOf(plan)),
+    )
+    if (snapshot === 'timed out') return refuseLate(reply)
+    return answerFrom(context, { plan, snapshot, mediaType }, services)
+  }
+  const { resource } = plan
+  const shown = shownAs(context, plan, mediaType, services)
+  await shown.encoder.prepare(shown.shown, clock)
+  let list: ListAnswer | undefined
+  try {
+    const begun = await withDeadline(context, deadline, async (signal): Promise<ListBeginning> => {
+      const read = { plan, source, signal, makeReader, tokenEncryption }
+      list = { ...shown, resource, mediaType, contents: await directList(read), pace: clock }
+      return beginList(context, list, services)
+    })
+    if (begun === 'timed out') return refuseLate(reply)
+    return list === undefined ? undefined : await sendList(context, list, begun, services)
+  } finally {
+    await list?.contents.end?.()
+  }
+}

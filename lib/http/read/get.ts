@@ -1,0 +1,59 @@
+/** Answers gets: of an object, and of its scale. */
+
+import type { Clock } from '../../base/clock.ts'
+import { soon } from '../../base/soon.ts'
+import { contentType, type MediaType } from '../../codec/negotiate/negotiate.ts'
+import { NotExact } from '../../codec/not-exact.ts'
+import { keptObjectBody } from '../../codec/output/object-body.ts'
+import type { Segment } from '../../codec/output/segments.ts'
+import type { GetPlan } from '../../kube/read-plan.ts'
+import { scaleBody } from '../../kube/scale.ts'
+import { objectNotFound } from '../../kube/status.ts'
+import type { SegmentCache } from '../../store/segments.ts'
+import type { Snapshot } from '../../store/snapshot.ts'
+import { notShown } from '../exchange/not-shown.ts'
+import type { RequestContext } from '../exchange/request-context.ts'
+import type { Answer, UpstreamSide } from '../exchange/upstream-side.ts'
+import { holdFor, noteGet } from '../limits/fair-share.ts'
+import type { Fairness } from '../limits/fairness.ts'
+import { gated, shownAs } from '../exchange/shown.ts'
+
+export interface GetServices {
+  readonly segments: SegmentCache<Segment>
+  readonly fairness?: Fairness | undefined
+  readonly upstream?: UpstreamSide | undefined
+  readonly clock: Clock
+}
+
+export interface GetAnswer {
+  readonly plan: GetPlan
+  readonly snapshot: Snapshot
+  readonly mediaType: MediaType
+}
+
+export function answerGet(
+  context: RequestContext,
+  { plan, snapshot, mediaType }: GetAnswer,
+  services: GetServices,
+): Answer {
+  const { resource } = plan
+  const { upstream, fairness, segments, clock } = services
+  noteGet(context, fairness)
+  const entry = snapshot.get(plan.key)
+  if (entry === undefined) throw objectNotFound(resource, plan.name)
+  const plain = shownAs(context, plan, mediaType, services)
+  const form = upstream === undefined ? plain : gated(plain, resource, upstream)
+  if (typeof form === 'string') return form
+  const { encoder, shown } = form
+  return soon(encoder.prepare(shown, clock), () => {
+    const { isPretty, encoding } = mediaType
+    const body =
+      plan.subresource === 'scale'
+        ? scaleBody(resource, mediaType, { encoder, shown, entry })
+        : keptObjectBody(encoder, entry, { shown, isPretty }, segments)
+    if (body instanceof NotExact) return notShown(resource, body, upstream)
+    holdFor(context, fairness, { bytes: body.length, kind: 'small' })
+    const { reply } = context
+    return reply.body(reply.response(200, contentType(encoding)), body)
+  })
+}
