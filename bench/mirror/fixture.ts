@@ -101,7 +101,7 @@ export function startMirror(
 export async function untilReady(mirror: Mirror): Promise<void> {
   for (const name of [podsKeyspace, quietKeyspace]) {
     for (;;) {
-      const options = { freshness: { type: 'consistent' }, canGoElsewhere: false } as const
+      const options = { freshness: { type: 'consistent' }, elsewhere: 'nowhere' } as const
       const outcome = await Promise.resolve(mirror.read(name, options)).catch(() => undefined)
       if (outcome !== undefined) break
     }

@@ -101,7 +101,7 @@ export async function measureSharing(
 }
 
 async function readThroughGate(mirror: Mirror): Promise<void> {
-  await mirror.read(quietKeyspace, { freshness: { type: 'consistent' }, canGoElsewhere: false })
+  await mirror.read(quietKeyspace, { freshness: { type: 'consistent' }, elsewhere: 'nowhere' })
 }
 
 async function readBare(client: GrpcClient): Promise<void> {

@@ -12,3 +12,7 @@ export type Freshness =
   | { readonly type: 'exact'; readonly revision: Revision }
 
 export type FreshnessType = Freshness['type']
+
+/** Where a read may be answered that the mirror cannot answer soon: whoever asks knows somebody else;
+ *  etcd itself, which takes exact ones, and consistent ones of a keyspace that was mirrored; nowhere. */
+export type Elsewhere = 'anywhere' | 'etcd' | 'nowhere'

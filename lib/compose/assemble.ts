@@ -242,7 +242,7 @@ function handlerOf(options: ServiceOptions, parts: Omit<ServiceParts, 'handler'>
   const auditId = createAuditIds()
   return createHandler({
     ...common,
-    state: () => registry.state,
+    registry,
     reads: new MirrorReads(mirrors, clock, upstreamSide !== undefined),
     faults: parts.faults,
     upstream: upstreamSide?.sideFor({ ...common, auditId }),

@@ -3,8 +3,8 @@
  *  runs. Until then no request meets any. */
 
 import type { FaultControl } from '../cluster/faults/fault-control.ts'
-import type { SharedFaults } from '../cluster/faults/faults.ts'
-import type { Faults, FaultySubject, RequestFaults } from '../http/exchange/faults.ts'
+import type { Faults, SharedFaults } from '../cluster/faults/faults.ts'
+import type { SwitchableFaults } from '../http/exchange/faults.ts'
 import type { FaultCount, FaultSwitch } from '../http/admin/fault-switch.ts'
 
 export interface ServiceFaultsOptions {
@@ -14,31 +14,26 @@ export interface ServiceFaultsOptions {
   readonly load: () => Promise<FaultControl>
 }
 
-export class ServiceFaults implements FaultSwitch, Faults {
+export class ServiceFaults implements FaultSwitch, SwitchableFaults {
+  /** Every request looks here. */
+  faults: Faults | undefined
   readonly #load: () => Promise<FaultControl>
   #control: FaultControl | undefined
   #loading: Promise<FaultControl> | undefined
 
   constructor({ control, load }: ServiceFaultsOptions) {
     this.#control = control
+    this.faults = control?.faults
     this.#load = load
   }
 
-  get isOn(): boolean {
-    return this.#control?.faults.isOn === true
-  }
-
   get counts(): readonly FaultCount[] {
-    return this.#control?.faults.counts ?? []
+    return this.faults?.counts ?? []
   }
 
   /** The rules for other threads; undefined as long as there were none. */
   get shared(): SharedFaults | undefined {
-    return this.#control?.faults.shared
-  }
-
-  chooseFor(subject: FaultySubject): RequestFaults | undefined {
-    return this.#control?.faults.chooseFor(subject)
+    return this.faults?.shared
   }
 
   async replace(rules: readonly string[]): Promise<void> {
@@ -64,6 +59,7 @@ export class ServiceFaults implements FaultSwitch, Faults {
   async #loaded(): Promise<FaultControl> {
     this.#loading ??= this.#load()
     this.#control ??= await this.#loading
+    this.faults = this.#control.faults
     return this.#control
   }
 }

@@ -1,6 +1,6 @@
 /** The contents that a planned read asks for, and what it gets: a snapshot of the mirror, or pages of etcd itself. */
 
-import type { Freshness } from '../base/freshness.ts'
+import type { Elsewhere, Freshness } from '../base/freshness.ts'
 import type { Soon } from '../base/soon.ts'
 import type { PassReason } from './decide.ts'
 import type { Key, KeyRange } from '../base/keys.ts'
@@ -10,9 +10,8 @@ import type { Snapshot } from '../store/snapshot.ts'
 
 export interface ReadRequest {
   readonly keyspace: Key
-  /** The keys that are needed. The answer may hold more. */
-  readonly range: KeyRange
   readonly freshness: Freshness
+  readonly elsewhere: Elsewhere
   /** Contents of so long ago are wanted, where the freshness allows it. */
   readonly staleMs?: number | undefined
   /** Called only if the read has to wait, so that a signal is made only then. */
@@ -24,6 +23,8 @@ export type Contents = Snapshot | DirectSource
 
 /** Contents of keyspaces, as fresh as a read requires. */
 export interface Reads {
+  /** Of all its reads. */
+  readonly elsewhere: Elsewhere
   /** A snapshot of the mirror, or, if the mirror cannot answer, where to read instead, or why the upstream is to answer: at once if nothing
    *  has to be waited for. Fails with the codes of the mirror's freshness gate. */
   read(request: ReadRequest): Soon<Contents | PassReason>

@@ -6,6 +6,7 @@ import type { Revision } from '../base/revision.ts'
 import type { Keyspace } from '../store/keyspace.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import type { Mirrors } from './mirrors.ts'
+import type { ReadOptions } from './reads/read.ts'
 
 /** The store of a keyspace. Undefined also while the keyspace is being dropped. */
 export function storeIn(mirrors: Mirrors, keyspace: Key): Keyspace | undefined {
@@ -45,8 +46,11 @@ export function contentsAt(
   mirrors: Mirrors,
 ): (keyspace: Key, revision: Revision, signal: AbortSignal) => Promise<Snapshot> {
   return async (keyspace, revision, signal) => {
-    const freshness = { type: 'exact', revision } as const
-    const read = { freshness, canGoElsewhere: false, signal }
+    const read: ReadOptions = {
+      freshness: { type: 'exact', revision },
+      elsewhere: 'nowhere',
+      signal,
+    }
     const outcome = await mirrors.read(keyspace, read)
     if (outcome.from === 'mirror') return outcome.snapshot
     throw new CacheError('not_ready', `the mirror does not hold revision ${revision}`)

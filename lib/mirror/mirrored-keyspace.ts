@@ -48,6 +48,7 @@ export class MirroredKeyspace {
   readonly #sink: MirrorSink
   #state: KeyspaceState = 'starting'
   #stateSinceMs: number
+  #isServed = false
   #isDropped = false
   #isRestored = false
   #contents = 0
@@ -76,7 +77,7 @@ export class MirroredKeyspace {
   }
 
   get isServed(): boolean {
-    return isServed(this.#state)
+    return this.#isServed
   }
 
   get isDropped(): boolean {
@@ -100,11 +101,12 @@ export class MirroredKeyspace {
   /** Takes over a state: that of the keyspace of which this one is a copy. */
   enter(next: KeyspaceState): void {
     if (next === this.#state) return
-    const wasServed = this.isServed
+    const wasServed = this.#isServed
     this.#state = next
+    this.#isServed = isServed(next)
     this.#stateSinceMs = this.#clock.monotonicMs()
     this.#sink.stateChanged(this.name, next)
-    if (this.isServed && !wasServed) this.#wakeWaiters()
+    if (this.#isServed && !wasServed) this.#wakeWaiters()
   }
 
   /** Adds a waiter, which is woken when the keyspace is served or removed. */

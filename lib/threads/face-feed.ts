@@ -113,6 +113,7 @@ export class FaceMirror {
       },
       probe: {
         ask: asker => this.#probe(asker),
+        known: () => this.#known(),
         get lastFailure() {
           return lastFailure()
         },
@@ -163,11 +164,8 @@ export class FaceMirror {
   /** One question is under way at a time: all who ask meanwhile, or in this turn of the event loop, share the next. Each costs both threads
    *  a message and a turn. */
   #probe(asker: RevisionAsker): void {
-    const known = this.#ownRevision?.revision
+    const known = this.#known()
     if (known !== undefined) {
-      this.witness(known)
-      // Mostly its changes are in the ring already.
-      this.#drain()
       asker.probed(known)
       return
     }
@@ -177,6 +175,16 @@ export class FaceMirror {
     }
     this.#next = { askers: [asker] }
     if (this.#underWay === undefined) this.#askSoon()
+  }
+
+  /** The revision of an etcd in this process. */
+  #known(): Revision | undefined {
+    const known = this.#ownRevision?.revision
+    if (known === undefined) return undefined
+    this.witness(known)
+    // Mostly its changes are in the ring already.
+    this.#drain()
+    return known
   }
 
   #askNext(): void {

@@ -5,7 +5,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
-import type { Freshness } from '../base/freshness.ts'
+import type { Elsewhere, Freshness } from '../base/freshness.ts'
 import type { KeyRange } from '../base/keys.ts'
 import { type Revision, revision } from '../base/revision.ts'
 import { Slice } from '../base/slice.ts'
@@ -383,12 +383,12 @@ function isAboutRevision(error: unknown): boolean {
 /** A read that must not be older than what was shown. */
 class ShownRead implements ReadOptions {
   readonly freshness: Freshness
-  readonly canGoElsewhere: boolean
+  readonly elsewhere: Elsewhere
   readonly #asked: ReadOptions
 
   constructor(asked: ReadOptions, shown: Revision) {
     this.freshness = { type: 'not-older-than', revision: shown }
-    this.canGoElsewhere = asked.canGoElsewhere
+    this.elsewhere = asked.elsewhere
     this.#asked = asked
   }
 

@@ -55,7 +55,8 @@ export class LiveRegistry {
   readonly #services: Parsed<ApiService>
   readonly #onRedefined: ((keyspaces: readonly Key[]) => void)[] = []
   #keyspaces: Keyspaces | undefined = undefined
-  #state: ApiState
+  /** The present one. Every request looks here; only the registry writes it. */
+  state: ApiState
   #isChanged = false
   #aggregated: readonly Resource[] = []
   #schema: Schema
@@ -69,15 +70,11 @@ export class LiveRegistry {
     this.#servicesPrefix = keyFromText(`${prefix}/${services}/`)
     this.#definitions = new Parsed(entry => customDefinition(entry, prefix), logger)
     this.#services = new Parsed(apiService, logger)
-    this.#state = this.#makeState()
-  }
-
-  get state(): ApiState {
-    return this.#state
+    this.state = this.#makeState()
   }
 
   /** Which keyspace a key belongs to. */
-  readonly keyspaceOf = (key: Key): Key | undefined => this.#state.registry.keyspaceOf(key)
+  readonly keyspaceOf = (key: Key): Key | undefined => this.state.registry.keyspaceOf(key)
 
   /** Begins to mirror. To be called once. */
   start(keyspaces: Keyspaces): void {
@@ -110,7 +107,7 @@ export class LiveRegistry {
   setSchema(schema: Schema): void {
     if (schema === this.#schema) return
     this.#schema = schema
-    this.#rebuild(this.#state.registry.keyspaces().map(({ prefix }) => prefix))
+    this.#rebuild(this.state.registry.keyspaces().map(({ prefix }) => prefix))
   }
 
   /** What is known of the resources of an aggregated server. Their watches end where they are served in another way than before. */
@@ -123,16 +120,16 @@ export class LiveRegistry {
   }
 
   #rebuild(changed: readonly string[] = []): void {
-    const before = this.#state.registry
+    const before = this.state.registry
     this.#definitions.take(this.#entries(this.#definitionsPrefix))
     this.#services.take(this.#entries(this.#servicesPrefix))
-    this.#state = this.#makeState()
+    this.state = this.#makeState()
     this.#follow()
     const known = new Set(before.definitions)
-    const redefined = this.#state.registry.definitions.filter(found => !known.has(found))
+    const redefined = this.state.registry.definitions.filter(found => !known.has(found))
     // Watches of a definition that is being deleted go on: each of its objects is still told of as DELETED.
     const others = redefined.filter(({ isBeingDeleted }) => !isBeingDeleted)
-    const left = new Set(this.#state.registry.definitions.map(({ prefix }) => prefix))
+    const left = new Set(this.state.registry.definitions.map(({ prefix }) => prefix))
     const gone = before.definitions.filter(({ prefix }) => !left.has(prefix))
     const prefixes = new Set([...[...others, ...gone].map(({ prefix }) => prefix), ...changed])
     const keyspaces = [...prefixes].map(keyFromText)
@@ -180,7 +177,7 @@ export class LiveRegistry {
   /** Mirrors the keyspaces of the current resources, and no others. */
   #follow(): void {
     const { isMirrored = () => true } = this.#options
-    const known = this.#state.registry.keyspaces().map(({ prefix }) => prefix)
+    const known = this.state.registry.keyspaces().map(({ prefix }) => prefix)
     const wanted = new Set(known.filter(isMirrored))
     for (const name of this.#mirrored) {
       if (wanted.has(name)) continue

@@ -132,14 +132,14 @@ export class SimMirror {
   read(freshness: Freshness = this.#anyFreshness()): void {
     const { random } = this.#options
     const keyspace = randomItem(random, keyspaceNames)
-    const canGoElsewhere = random.next() < 0.5
+    const elsewhere = randomItem(random, ['anywhere', 'etcd', 'nowhere'] as const)
     const abort = random.next() < 0.02 ? new AbortController() : undefined
     if (abort !== undefined) {
       this.#options.clock.setTimer(randomInt(random, 0, 500), () => abort.abort())
     }
     void this.#read(this.#anyPlace(), keyspace, {
       freshness,
-      canGoElsewhere,
+      elsewhere,
       signal: abort?.signal,
     })
   }
@@ -183,7 +183,7 @@ export class SimMirror {
     for (const keyspace of keyspaceNames) {
       const freshness = { type: 'consistent' } as const
       const mark = this.#checks.beginRead(keyspace)
-      const outcome = await mirrors.read(keyspace, { freshness, canGoElsewhere: false })
+      const outcome = await mirrors.read(keyspace, { freshness, elsewhere: 'nowhere' })
       this.#checks.answered(keyspace, { freshness, mark }, outcome)
       if (outcome.from === 'mirror') found.set(keyspace, outcome.snapshot)
     }
@@ -278,7 +278,7 @@ export class SimMirror {
     try {
       const outcome = await mirrors.read(watcher.keyspace, {
         freshness: { type: freshness },
-        canGoElsewhere: true,
+        elsewhere: 'anywhere',
       })
       if (outcome.from === 'elsewhere' || thread?.isDead === true) return
       this.#guard(() => {

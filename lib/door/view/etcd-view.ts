@@ -130,7 +130,7 @@ class Part implements MirroredPart {
   async read(freshness: Freshness, signal: () => AbortSignal): Promise<Snapshot | undefined> {
     const outcome = await this.#mirror.read(this.#keyspace.name, {
       freshness,
-      canGoElsewhere: true,
+      elsewhere: 'anywhere',
       // Read only by a read that has to wait.
       get signal() {
         return signal()

@@ -13,6 +13,12 @@ export interface FaultySubject {
   readonly userAgent: string
 }
 
+/** Faults that can be switched on while the program runs. */
+export interface SwitchableFaults {
+  /** Undefined as long as there were no rules. */
+  readonly faults: Faults | undefined
+}
+
 export interface Faults {
   /** There are rules. */
   readonly isOn: boolean

@@ -7,7 +7,7 @@ import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { RequestContext, RequestFacts } from '../exchange/request-context.ts'
 import type { AuditLog } from '../audit/audit.ts'
 import type { Authorizer } from '../auth/authorizer.ts'
-import type { Faults } from '../exchange/faults.ts'
+import type { SwitchableFaults } from '../exchange/faults.ts'
 import type { OnFault } from '../server/exchange.ts'
 
 export interface RequestMetrics {
@@ -22,12 +22,12 @@ export type AnswerWrite = (
 ) => Promise<undefined>
 
 export interface ApiOptions extends ReadServices, DocumentServices {
-  /** The current state. */
-  readonly state: () => ApiState
+  /** Whose state is the present one. */
+  readonly registry: { readonly state: ApiState }
   /** Undefined: anyone who can connect may read everything. */
   readonly authorizer?: Authorizer | undefined
   /** Undefined: nothing goes wrong on purpose. */
-  readonly faults?: Faults | undefined
+  readonly faults?: SwitchableFaults | undefined
   /** Undefined: nothing is recorded. */
   readonly audit?: AuditLog | undefined
   /** Undefined where this server only reads. */

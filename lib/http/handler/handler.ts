@@ -21,7 +21,7 @@ import { recordAnswer } from '../audit/audit.ts'
 import { traceIdOf } from '../audit/trace.ts'
 import { admit, isPublic } from '../auth/admit.ts'
 import { answerDiscovery, answerPath } from '../documents/documents.ts'
-import type { RequestFaults } from '../exchange/faults.ts'
+import type { Faults, RequestFaults } from '../exchange/faults.ts'
 import { enter } from '../limits/fair-share.ts'
 import type { Exchange, Handler } from '../server/exchange.ts'
 import { builtinOffer, offerOf } from '../exchange/offers.ts'
@@ -59,10 +59,11 @@ export function createHandler(options: ApiOptions): Handler {
   const recent = new RecentRequests()
   return sound => {
     const startMs = options.clock.monotonicMs()
-    const state = options.state()
+    const state = options.registry.state
     const known = recent.find(sound.method, sound.target, state.registry)
     const target = known?.target
-    const faults = target && faultsOf(sound, target, options)
+    const rules = options.faults?.faults
+    const faults = target && rules && faultsOf(sound, target, rules)
     const exchange = faults === undefined ? sound : faults.exchange(sound, options.clock)
     const reply = new Reply(exchange, target, {
       auditId: options.auditId(),
@@ -146,9 +147,9 @@ function end(
 function faultsOf(
   { method, headers }: Exchange,
   target: RequestTarget,
-  { faults }: ApiOptions,
+  faults: Faults,
 ): RequestFaults | undefined {
-  if (faults?.isOn !== true) return undefined
+  if (!faults.isOn) return undefined
   const userAgent = headers['user-agent'] ?? ''
   return faults.chooseFor({ attributes: attributesOf(method, target), userAgent })
 }

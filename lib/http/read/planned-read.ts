@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import type { Soon } from '../../base/soon.ts'
-import type { Freshness } from '../../base/freshness.ts'
+import type { Elsewhere, Freshness } from '../../base/freshness.ts'
 import { type Key, type KeyRange, singleKey } from '../../base/keys.ts'
 import { CacheError } from '../../base/errors.ts'
 import { readFailure } from '../../kube/read-failure.ts'
@@ -20,17 +20,22 @@ export function staleMsOf(plan: ReadPlan, { faults }: RequestContext): number | 
   return type === 'any' || type === 'not-older-than' ? faults.staleMs() : undefined
 }
 
-/** The keys that a plan reads. */
+/** Who reads. Asked for the signal only if the read has to wait. */
+interface Reader {
+  readonly signal: AbortSignal
+}
+
+/** A plan as the mirror is asked for it. */
 export class PlannedRead implements ReadRequest {
   readonly keyspace: Key
-  readonly range: KeyRange
   readonly freshness: Freshness
+  readonly elsewhere: Elsewhere
   readonly staleMs: number | undefined
-  readonly #reader: { readonly signal: AbortSignal }
+  readonly #reader: Reader
 
-  constructor(plan: ReadPlan, reader: { readonly signal: AbortSignal }, staleMs?: number) {
+  constructor(plan: ReadPlan, reader: Reader, { elsewhere }: Reads, staleMs?: number) {
+    this.elsewhere = elsewhere
     this.keyspace = plan.keyspace
-    this.range = rangeOf(plan)
     this.freshness = plan.type === 'watch' ? freshnessOfStart(plan) : plan.freshness
     this.staleMs = staleMs
     this.#reader = reader
@@ -74,11 +79,11 @@ export function contentsFor(
   // The mirror has its own timeout, far below that of requests.
   if (timeoutMs !== undefined) {
     return withDeadline(context, { clock, timeoutMs }, async signal =>
-      reads.read(new PlannedRead(plan, { signal }, staleMs)),
+      reads.read(new PlannedRead(plan, { signal }, reads, staleMs)),
     ).catch(fail)
   }
   try {
-    const contents = reads.read(new PlannedRead(plan, context, staleMs))
+    const contents = reads.read(new PlannedRead(plan, context, reads, staleMs))
     return contents instanceof Promise ? contents.catch(fail) : contents
   } catch (error) {
     return fail(error)

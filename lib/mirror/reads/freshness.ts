@@ -15,7 +15,7 @@ import { type GateFeed, provenOf, type ReadOptions, type ReadOutcome } from './r
 import type { Freshness } from '../../base/freshness.ts'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import type { Revision } from '../../base/revision.ts'
+import { revision, type Revision } from '../../base/revision.ts'
 import { DeadlineList } from './deadlines.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
@@ -24,12 +24,14 @@ import type { MirroredKeyspace } from '../mirrored-keyspace.ts'
 import { PendingRead } from './pending-read.ts'
 import type { RevisionProbe } from './revision-probe.ts'
 
+const noRevision = revision(0)
+
 export interface GateOptions {
   readonly clock: Clock
   readonly limits: MirrorLimits
   readonly metrics: MirrorMetrics
   readonly epochs: Pick<Epochs, 'number' | 'expiredThrough'>
-  readonly probe: Pick<RevisionProbe, 'ask' | 'lastFailure'>
+  readonly probe: Pick<RevisionProbe, 'ask' | 'known' | 'lastFailure'>
   /** etcd's compacted revision, from `compact_rev_key`. */
   readonly compactRevision: () => Revision
 }
@@ -62,18 +64,40 @@ export class FreshnessGate {
     options: ReadOptions,
   ): ReadOutcome | Promise<ReadOutcome> {
     if (this.#isClosed) return Promise.reject(stopping())
-    const isAnyGood = options.freshness.type === 'any' && keyspace.isServed && !keyspace.isDropped
-    return isAnyGood ? this.#answerNewest(keyspace, feed) : this.#wait(keyspace, feed, options)
+    return this.#atOnce(keyspace, feed, options) ?? this.#wait(keyspace, feed, options)
   }
 
-  /** A small get takes 20 µs, of which a promise and what a waiting read holds would be a tenth. */
-  #answerNewest(keyspace: MirroredKeyspace, feed: GateFeed): ReadOutcome {
+  /** A read of the newest contents that are known to be new enough. A small get takes 20 µs, of which a
+   *  promise and what a waiting read holds would be a tenth. */
+  #atOnce(
+    keyspace: MirroredKeyspace,
+    feed: GateFeed,
+    { freshness }: ReadOptions,
+  ): ReadOutcome | undefined {
+    const wanted = this.#wantedNow(freshness)
+    if (wanted === undefined || !keyspace.isServed || keyspace.isDropped) return undefined
+    const proven = provenOf(keyspace, feed)
+    if (wanted > proven) return undefined
     const { metrics } = this.#options
-    keyspace.advance(provenOf(keyspace, feed))
-    const isStale = keyspace.state === 'cut-off'
-    metrics.read('any', 'mirror', 0)
+    keyspace.advance(proven)
+    const isStale = freshness.type === 'any' && keyspace.state === 'cut-off'
+    metrics.read(freshness.type, 'mirror', 0)
     if (isStale) metrics.staleRead()
     return { from: 'mirror', snapshot: keyspace.store.latest(), isStale }
+  }
+
+  /** The revision that the newest contents must have reached; undefined if that has to be found out, or older contents are wanted. */
+  #wantedNow(freshness: Freshness): Revision | undefined {
+    switch (freshness.type) {
+      case 'any':
+        return noRevision
+      case 'consistent':
+        return this.#options.probe.known()
+      case 'not-older-than':
+        return freshness.revision
+      case 'exact':
+        return undefined
+    }
   }
 
   /** What can be decided at once is no promise: this turn may bring news of a restore before its reader goes on. */
@@ -128,18 +152,18 @@ export class FreshnessGate {
   /** Answers the read, or leaves it in the place that will wake it. All decisions about a read are made here. */
   readonly #look = (read: PendingRead): void => {
     if (read.isSettled) return
-    const { keyspace, options } = read
+    const { keyspace } = read
     if (keyspace.isDropped) {
       read.fail(new CacheError('not_found', `keyspace ${keyspace.name} is not mirrored any more`))
     } else if (!keyspace.isServed) {
-      if (options.canGoElsewhere) {
+      if (read.canGoElsewhere) {
         read.goElsewhere(keyspace.state === 'suspect' ? 'suspect' : 'not-ready')
       } else {
         read.listen()
         if (!read.isSettled) keyspace.whenServed(read)
       }
     } else {
-      this.#lookAtRevision(read, options.freshness)
+      this.#lookAtRevision(read, read.options.freshness)
     }
   }
 
@@ -188,9 +212,9 @@ export class FreshnessGate {
       return
     }
     const { clock, limits } = this.#options
-    const { feed, options } = read
+    const { feed } = read
     const isUnprovable = feed.trust === 'old version' || feed.trust === 'unanswered'
-    if (isUnprovable && options.canGoElsewhere) {
+    if (isUnprovable && read.canGoElsewhere) {
       read.giveUpAfter(clock, limits.untrustedWaitMs)
     }
     read.waitFor(revision)

@@ -29,6 +29,7 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
   readonly keyspace: MirroredKeyspace
   readonly feed: GateFeed
   readonly options: ReadOptions
+  readonly canGoElsewhere: boolean
   readonly sequence: number
   readonly #hooks: PendingReadHooks
   #isSettled = false
@@ -49,6 +50,7 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
     this.keyspace = keyspace
     this.feed = feed
     this.options = options
+    this.canGoElsewhere = canGoElsewhere(options, keyspace)
     this.sequence = hooks.sequence
     this.#hooks = hooks
   }
@@ -141,7 +143,7 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
     this.keyspace.advance(this.proven)
     if (wanted >= store.oldest && wanted >= compactRevision) {
       this.#answer(store.at(wanted))
-    } else if (wanted >= compactRevision && this.options.canGoElsewhere) {
+    } else if (wanted >= compactRevision && this.canGoElsewhere) {
       this.goElsewhere('revision-not-kept')
     } else {
       const oldest = Math.max(store.oldest, compactRevision)
@@ -172,6 +174,16 @@ export class PendingRead extends Perishable implements ServedWaiter, ProgressWai
     if (this.#isInHeap) this.feed.progress.abandoned()
     this.#hooks.settled(outcome)
   }
+}
+
+/** A keyspace that is still being read for the first time is waited for: reading the same from etcd again
+ *  would only slow that down. */
+function canGoElsewhere(
+  { elsewhere, freshness }: ReadOptions,
+  { isServed }: MirroredKeyspace,
+): boolean {
+  if (elsewhere !== 'etcd') return elsewhere === 'anywhere'
+  return freshness.type === 'exact' || (freshness.type === 'consistent' && isServed)
 }
 
 function abandoned(): CacheError {

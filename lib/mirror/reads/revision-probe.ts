@@ -13,6 +13,7 @@ import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Random } from '../../base/random.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Client, RangeRequest, ResponseHeader } from '../../etcd/client.ts'
+import type { OwnRevision } from '../../etcd/own-revision.ts'
 import type { Epochs } from '../feed/epochs.ts'
 import type { MirrorLimits } from '../limits.ts'
 import type { MirrorMetrics } from '../metrics.ts'
@@ -49,6 +50,7 @@ const probesMax = 2
 
 export class RevisionProbe {
   readonly #options: RevisionProbeOptions
+  readonly #own: OwnRevision | undefined
   readonly #request: RangeRequest
   readonly #backoff: Backoff
   #next: RevisionAsker[] = []
@@ -66,6 +68,7 @@ export class RevisionProbe {
 
   constructor(options: RevisionProbeOptions) {
     this.#options = options
+    this.#own = options.client.ownRevision
     this.#request = { range: singleKey(options.key), countOnly: true }
     this.#backoff = new Backoff(options.limits.probeBackoff, options.random)
     this.#calls = new DeadlineList(options.clock, options.limits.probeTimeoutMs, call => {
@@ -73,6 +76,11 @@ export class RevisionProbe {
       call.abort.abort()
     })
     options.signal.addEventListener('abort', () => this.#calls.takeAll(() => {}), { once: true })
+  }
+
+  /** The revision of an etcd in this process; undefined if etcd has to be asked. The first answer says which cluster it is. */
+  known(): Revision | undefined {
+    return this.#options.epochs.clusterId === undefined ? undefined : this.#own?.revision
   }
 
   /** Why the last probe failed; `undefined` after one that was answered. */
@@ -83,10 +91,9 @@ export class RevisionProbe {
   /** Gets the revision for `asker`, in as many attempts as it takes, until the asker is settled. One that comes alone, and not with others in
    *  the same turn, leaves no mark for them: taking it back would be a turn more of the event loop. */
   ask(asker: RevisionAsker, comes: 'alone' | 'with others' = 'with others'): void {
-    const { client, epochs } = this.#options
-    // The first answer says which cluster it is.
-    if (client.ownRevision !== undefined && epochs.clusterId !== undefined) {
-      asker.probed(client.ownRevision.revision)
+    const known = this.known()
+    if (known !== undefined) {
+      asker.probed(known)
       return
     }
     this.#next.push(asker)

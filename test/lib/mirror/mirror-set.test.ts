@@ -5,7 +5,7 @@ import { rangesWithout } from '../../../lib/mirror/feed/ranges.ts'
 import { contentsOf, createFixture, keyspaceNamed } from '../../support/mirror/mirror-builders.ts'
 import { TinyEtcd } from '../../support/etcd/tiny-etcd.ts'
 
-const consistent = { freshness: { type: 'consistent' }, canGoElsewhere: false } as const
+const consistent = { freshness: { type: 'consistent' }, elsewhere: 'nowhere' } as const
 const whole = prefixRange(keyFromText('/r/'))
 const { range: events } = keyspaceNamed('events')
 const { range: secrets } = keyspaceNamed('secrets')

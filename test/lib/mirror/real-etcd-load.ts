@@ -173,7 +173,10 @@ export class EtcdLoad {
       const name = keyspaces[i % keyspaces.length]!
       const floor = this.#floor
       const startMs = Date.now()
-      const options = { freshness: { type: 'consistent' }, canGoElsewhere: i % 2 === 0 } as const
+      const options = {
+        freshness: { type: 'consistent' },
+        elsewhere: i % 2 === 0 ? 'anywhere' : 'nowhere',
+      } as const
       const result = await Promise.resolve(this.mirror.read(name, options)).catch(
         (error: unknown) => CacheError.from(error, 'source_failed'),
       )
@@ -228,7 +231,7 @@ export class EtcdLoad {
     for (let attempt = 1; ; attempt++) {
       const [last] = entries.map(entry => entry.modRevision).toSorted((x, y) => y - x)
       const freshness = { type: 'not-older-than', revision: last ?? (1 as Revision) } as const
-      const options = { freshness, canGoElsewhere: false }
+      const options = { freshness, elsewhere: 'nowhere' } as const
       const outcome = await Promise.resolve(this.mirror.read(name, options)).catch(
         (error: unknown) => CacheError.from(error, 'source_failed'),
       )

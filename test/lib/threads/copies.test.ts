@@ -48,7 +48,7 @@ t.test('a change of what is not mirrored is progress for the copies', async t =>
   const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
   const { copies, fed } = await createCopies(mirror, clock, nameOf)
   etcd.put({ '/r/unknown/1': 'one' })
-  const read = copies.read('a', { freshness: { type: 'consistent' }, canGoElsewhere: false })
+  const read = copies.read('a', { freshness: { type: 'consistent' }, elsewhere: 'nowhere' })
   await clock.advance(0)
   await clock.advance(0)
   t.equal(copies.waitingReads, 0)
@@ -64,7 +64,7 @@ t.test('an etcd in this process is not asked for its revision', async t => {
   const { mirror, clock } = await createReadyFixture({ etcd, keyspaces: ['a'] })
   const { keeper, copies, fed, answers } = await createCopies(mirror, clock, nameOf)
   const asked = etcd.ranges.length
-  const options = { freshness: { type: 'consistent' }, canGoElsewhere: false } as const
+  const options = { freshness: { type: 'consistent' }, elsewhere: 'nowhere' } as const
   const batch = etcd.write({ '/r/a/1': 'two' })
   for (const one of [mirror, copies]) {
     const read = one.read('a', options)

@@ -2,7 +2,7 @@
 
 import type { ReadOutcome } from '../../../lib/mirror/reads/read.ts'
 import { silentLogger } from '../silent-logger.ts'
-import type { Freshness } from '../../../lib/base/freshness.ts'
+import type { Elsewhere, Freshness } from '../../../lib/base/freshness.ts'
 import { type Key, keyFromText, prefixRange, textFromKey } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import type { Revision } from '../../../lib/base/revision.ts'
@@ -108,9 +108,9 @@ export async function read(
   mirror: Mirror,
   keyspace: string,
   freshness: Freshness = { type: 'consistent' },
-  canGoElsewhere = false,
+  elsewhere: Elsewhere = 'nowhere',
 ): Promise<ReadOutcome> {
-  return mirror.read(keyspace, { freshness, canGoElsewhere })
+  return mirror.read(keyspace, { freshness, elsewhere })
 }
 
 /** `key=value` of each entry, and the revision. */

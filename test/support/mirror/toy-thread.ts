@@ -44,7 +44,7 @@ const server = createServer((request, response) => {
   }
   const read = mirrors.read('/r/a/', {
     freshness: { type: 'consistent' },
-    canGoElsewhere: false,
+    elsewhere: 'nowhere',
   })
   void Promise.resolve(read).then(outcome => {
     if (outcome.from !== 'mirror') throw new Error(outcome.reason)

@@ -171,7 +171,7 @@ t.test('nothing is served between a violation and the fresh read', async t => {
   const waiting = watchOutcome(read(mirror, 'a'))
   etcd.lastWatch.deliver([changesAt(3, { '/r/a/9': undefined })], etcd.headerAt(3))
   const late = watchOutcome(read(mirror, 'a', any))
-  const elsewhere = watchOutcome(read(mirror, 'a', any, true))
+  const elsewhere = watchOutcome(read(mirror, 'a', any, 'anywhere'))
   await clock.advance(0)
   t.equal(mirror.statuses()[0]?.state, 'suspect')
   t.same([waiting.now(), late.now(), elsewhere.now()], ['waiting', 'waiting', 'suspect'])

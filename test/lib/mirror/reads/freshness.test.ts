@@ -141,7 +141,7 @@ t.test('a consistent read without progress is refused in time, to be tried again
   const stale = etcd.revision
   etcd.lastWatch.onProgressRequest = () => etcd.lastWatch.progress(stale)
   etcd.write({ '/elsewhere': 'x' })
-  const outcome = read(mirror, 'a', { type: 'consistent' }, true)
+  const outcome = read(mirror, 'a', { type: 'consistent' }, 'anywhere')
   const watched = watchOutcome(outcome)
   await clock.advance(2999)
   t.equal(watched.now(), 'waiting', 'and not sent to etcd, though it could be')
@@ -222,7 +222,7 @@ t.test('a revision older than the history is for etcd, unless nobody may ask it'
   etcd.write({ '/r/a/1': 'x' })
   etcd.write({ '/r/a/1': 'y' })
   const { mirror } = await createReadyFixture({ etcd })
-  const outcome = await read(mirror, 'a', exact(2), true)
+  const outcome = await read(mirror, 'a', exact(2), 'anywhere')
   t.same(outcome, { from: 'elsewhere', reason: 'revision-not-kept' })
   await t.rejects(read(mirror, 'a', exact(2)), { code: 'expired', details: { oldest: 3 } })
 })
@@ -233,7 +233,7 @@ t.test('reads wait until the mirror is ready, but not longer than their limit', 
   const release = hold(etcd)
   const { mirror, clock } = createFixture({ etcd })
   mirror.start()
-  const elsewhere = watchOutcome(read(mirror, 'a', any, true))
+  const elsewhere = watchOutcome(read(mirror, 'a', any, 'anywhere'))
   const refused = watchOutcome(read(mirror, 'a', any))
   await clock.advance(3000)
   t.same([elsewhere.now(), refused.now()], ['not-ready', 'not_ready'])
@@ -265,7 +265,7 @@ t.test('a read that is given up by its caller does not stay behind', async t => 
   setMaxListeners(0, giveUp.signal)
   const freshness = notOlderThan(100)
   const outcomes = Array.from({ length: 500 }, () =>
-    Promise.resolve(mirror.read('a', { freshness, canGoElsewhere: false, signal: giveUp.signal })),
+    Promise.resolve(mirror.read('a', { freshness, elsewhere: 'nowhere', signal: giveUp.signal })),
   )
   for (const outcome of outcomes) outcome.catch(() => {})
   await clock.advance(10)
