@@ -41,6 +41,37 @@ const stillUpward = new Set<string>([
   'lib/cluster/write-side.ts imports ../compose/service-options.ts',
 ])
 
+/** Rooms inside a room, where their order is known: each imports those before it that it names. */
+const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  http: {
+    server: [],
+    exchange: ['server'],
+    auth: ['exchange', 'server'],
+    audit: ['exchange'],
+    limits: ['exchange', 'server'],
+    read: ['limits', 'exchange'],
+    watch: ['limits', 'exchange', 'server'],
+    page: ['watch', 'exchange', 'server'],
+    documents: ['page', 'auth', 'exchange', 'server'],
+    admin: ['documents', 'page', 'exchange', 'server'],
+    handler: ['documents', 'watch', 'read', 'limits', 'audit', 'auth', 'exchange', 'server'],
+  },
+}
+
+/** Imports up inside rooms, from before there was an order. */
+const stillUpInside = new Set<string>([
+  'lib/http/server/h1.ts imports ../exchange/write-pieces.ts',
+  'lib/http/server/host-guard.ts imports ../exchange/respond.ts',
+  'lib/http/server/server.ts imports ../exchange/respond.ts',
+  'lib/http/server/server.ts imports ../limits/handshakes.ts',
+  'lib/http/server/server.ts imports ../limits/reads.ts',
+  'lib/http/server/server.ts imports ../limits/stalled.ts',
+  'lib/http/server/server.ts imports ../limits/starts.ts',
+  'lib/http/server/server.ts imports ../limits/streams.ts',
+  'lib/http/server/tls.ts imports ../auth/certificates.ts',
+  'lib/http/server/bare/exchange.ts imports ../../exchange/write-pieces.ts',
+])
+
 /** Packages that only one file, or one folder, may know. */
 const packageOwners: Readonly<Record<string, string>> = {
   etcd3: 'bench/engine/',
@@ -71,6 +102,29 @@ t.test('imports between the folders of lib/ point down only', async t => {
   }
   t.strictSame(upward, [])
 })
+
+t.test('imports between the rooms of a room point down only', async t => {
+  const upward: string[] = []
+  for (const file of sources) {
+    const [room, from] = roomsOf(file)
+    const rooms = inside[room]
+    if (rooms === undefined || from === undefined) continue
+    const allowed = rooms[from]
+    t.ok(allowed, `lib/${room}/${from} is a folder that the table of ${room} knows`)
+    for (const target of importsOf(file).filter(name => name.startsWith('.'))) {
+      const [roomOfTarget, to = ''] = roomsOf(normalize(join(dirname(file), target)))
+      if (roomOfTarget !== room || to === from || allowed?.includes(to) === true) continue
+      upward.push(`${file} imports ${target}`)
+    }
+  }
+  t.strictSame(upward.toSorted(), [...stillUpInside].toSorted())
+})
+
+/** The room of a file of lib/, and the room in that; undefined for a file that is in none. */
+function roomsOf(file: string): readonly [string, string | undefined] {
+  const [, room = '', ...rest] = file.split('/')
+  return [room, rest.length > 1 ? rest[0] : undefined]
+}
 
 t.test('outside of a wing its code is a type, or loaded by lib/compose/sides.ts', async t => {
   const isAbove = (file: string): boolean => /^lib\/(?:compose|commands)\//.test(file)

@@ -5,7 +5,8 @@
 import type { FaultControl } from '../cluster/faults/fault-control.ts'
 import type { Faults, SharedFaults } from '../cluster/faults/faults.ts'
 import type { SwitchableFaults } from '../http/exchange/faults.ts'
-import type { FaultCount, FaultSwitch } from '../http/admin/fault-switch.ts'
+import type { FaultSwitch } from '../http/admin/fault-switch.ts'
+import type { FaultCount } from '../http/exchange/faults.ts'
 
 export interface ServiceFaultsOptions {
   /** Undefined where there are no rules yet. */

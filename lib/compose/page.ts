@@ -2,7 +2,7 @@
 
 import type { Clock } from '../base/clock.ts'
 import type { FaultSwitch } from '../http/admin/fault-switch.ts'
-import type { Health } from '../http/admin/health.ts'
+import type { Health } from '../http/documents/health.ts'
 import type { MetricsText } from '../http/documents/documents.ts'
 import type { PageSource, RecentFigures, Traffic } from '../http/page/page-source.ts'
 import { keyspaceNames } from '../kube/resources/keyspace-names.ts'

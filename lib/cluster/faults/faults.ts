@@ -8,7 +8,7 @@
 import { randomAt } from '../../base/random.ts'
 import type { Faults as RequestsFaults, FaultySubject } from '../../http/exchange/faults.ts'
 import { MetFaults } from './met-faults.ts'
-import type { FaultCount } from '../../http/admin/fault-switch.ts'
+import type { FaultCount } from '../../http/exchange/faults.ts'
 import type { ChosenFault } from './chosen-faults.ts'
 import type { Compaction, FaultRule, FaultType } from './rule.ts'
 

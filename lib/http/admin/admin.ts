@@ -22,7 +22,7 @@ import type { Exchange, Handler, OnFault } from '../server/exchange.ts'
 import { answerPage, isForPage } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'
 import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
-import { answerHealth, type Health } from './health.ts'
+import { answerHealth, type Health } from '../documents/health.ts'
 import { webPageProblem } from '../server/host-guard.ts'
 import { type Response, sendWhole } from '../exchange/respond.ts'
 

@@ -6,13 +6,8 @@
  *  ``` */
 
 import { CacheError } from '../../base/errors.ts'
+import type { FaultCount } from '../exchange/faults.ts'
 import type { Exchange } from '../server/exchange.ts'
-
-/** A rule, and how often it was met. */
-export interface FaultCount {
-  readonly rule: string
-  readonly met: number
-}
 
 /** The faults that are switched on. */
 export interface FaultSwitch {

@@ -8,7 +8,7 @@ import { type Attributes, attributesOf } from '../../kube/request/attributes.ts'
 import type { Clock } from '../../base/clock.ts'
 import { traceIdOf } from './trace.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
-import type { Authorizer } from '../auth/authorizer.ts'
+import type { Senders } from '../exchange/grant.ts'
 
 /** Takes lines. Never fails and never blocks. */
 export interface AuditLog {
@@ -28,7 +28,7 @@ interface AuditServices {
   /** Reports a bug of this program: the event is lost, and the request is not affected. */
   readonly onFault: (error: unknown) => void
   readonly clock: Clock
-  readonly authorizer?: Authorizer | undefined
+  readonly authorizer?: Pick<Senders, 'identityOfSender'> | undefined
 }
 
 /** Records a response when it has ended; a watch when it has begun, and again when it ends. */
@@ -84,7 +84,7 @@ function recorder(
 /** The user, also of a request that was refused. */
 function identityOf(
   { grant, exchange }: RequestContext,
-  authorizer: Authorizer,
+  authorizer: Pick<Senders, 'identityOfSender'>,
 ): () => Promise<Identity | undefined> {
   if (grant !== undefined) return () => grant.identity()
   return async () => authorizer.identityOfSender(exchange)

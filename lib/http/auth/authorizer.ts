@@ -14,6 +14,7 @@ import {
   type Status,
   unauthorized,
 } from '../../kube/status.ts'
+import type { Grant, Senders } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
 import { type Caller, hashed } from './caller.ts'
 import { type Callers, isImpersonating } from './callers.ts'
@@ -23,21 +24,13 @@ import type { ReviewQueue } from './review-queue.ts'
 import { ReviewDesk } from './review-desk.ts'
 import type { AskedReviews, ReviewMode } from './reviews.ts'
 
-/** The permission of a request. */
-export interface Grant {
+/** The permission of a caller's request. */
+export interface CallersGrant extends Grant {
   readonly caller: Caller
-  /** The user whose limits it counts against: see `Authorizer.userOf`. */
-  user(): string
-  /** Asks the upstream for the user's name in the background. */
-  learnName(): void
-  /** The user, for the audit log; undefined if the upstream does not say. */
-  identity(): Promise<Identity | undefined>
-  /** Rechecks an open watch: `end` is called once when it must end. Call the returned function when the watch has ended. */
-  watch(end: () => void): () => void
 }
 
 export type Verdict =
-  | { readonly type: 'granted'; readonly grant: Grant }
+  | { readonly type: 'granted'; readonly grant: CallersGrant }
   | { readonly type: 'pass'; readonly reason: PassReason }
   | { readonly type: 'refuse'; readonly status: Status }
 
@@ -73,7 +66,7 @@ const selectorsRefusedMax = 1_000
 /** The user that all callers count as whom the upstream does not know. */
 const strangers = 'strangers'
 
-export class Authorizer {
+export class Authorizer implements Senders {
   readonly #options: AuthorizerOptions
   /** Keys of callers for whom the upstream has answered a review. */
   readonly #accepted = new LRUCache<string, true>({ max: callersMax })
@@ -256,7 +249,7 @@ export class Authorizer {
   ): Verdict {
     const { caller } = question
     const namespace = namespaceOf(question)
-    const grant: Grant = {
+    const grant: CallersGrant = {
       caller,
       user: () => this.#userOf(caller),
       learnName: () => void this.#learnName(caller),

@@ -25,7 +25,7 @@ import {
   unknownPathText,
 } from '../../kube/request/routes.ts'
 import { methodNotAllowed, notAcceptable } from '../../kube/status.ts'
-import { answerHealth, type Health } from '../admin/health.ts'
+import { answerHealth, type Health } from './health.ts'
 import { healthPaths } from '../auth/admit.ts'
 import { isForPage, pageAnswer } from '../page/answer-page.ts'
 import type { PageSource } from '../page/page-source.ts'

@@ -26,6 +26,12 @@ export interface Faults {
   chooseFor(subject: FaultySubject): RequestFaults | undefined
 }
 
+/** A rule, and how often it was met. */
+export interface FaultCount {
+  readonly rule: string
+  readonly met: number
+}
+
 /** The faults of one request. Whatever is asked for is met. */
 export interface RequestFaults {
   /** The faults that the client has met so far. */

@@ -4,7 +4,7 @@
 import { CacheError } from '../../base/errors.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ApiState } from '../../kube/api-state.ts'
-import type { Grant } from '../auth/authorizer.ts'
+import type { Grant } from './grant.ts'
 import type { RequestFaults } from './faults.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Reply } from './reply.ts'

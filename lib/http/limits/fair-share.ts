@@ -5,7 +5,7 @@ import { entriesToLookAt } from '../../kube/selectors/index-choice.ts'
 import type { RequestTarget } from '../../kube/request/request.ts'
 import type { ListPlan, WatchPlan } from '../../kube/read-plan.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import type { Authorizer, Grant } from '../auth/authorizer.ts'
+import type { Grant, Senders } from '../exchange/grant.ts'
 import type { Exchange } from '../server/exchange.ts'
 import type { Fairness, PassedKind, RequestKind } from './fairness.ts'
 
@@ -98,7 +98,7 @@ export function holdPassed(
 /** What tells whose share a request takes that passes. */
 export interface PassShares {
   readonly fairness?: Fairness | undefined
-  readonly authorizer?: Pick<Authorizer, 'userOf' | 'learnName'> | undefined
+  readonly authorizer?: Pick<Senders, 'userOf' | 'learnName'> | undefined
 }
 
 /** Notes a get, which the long work of others must not delay. */

@@ -2,7 +2,7 @@
 
 import type { HealthCheck } from '../../base/health-check.ts'
 import type { PassReason } from '../../kube/decide.ts'
-import type { FaultCount } from '../admin/fault-switch.ts'
+import type { FaultCount } from '../exchange/faults.ts'
 import type { WatchingClient } from '../watch/open-watches.ts'
 
 export interface PageSource {

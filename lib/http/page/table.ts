@@ -1,6 +1,6 @@
 /** A table in a card, which scrolls by itself on a small screen. */
 
-import { html, type Html, type HtmlValue } from '../html.ts'
+import { html, type Html, type HtmlValue } from './html.ts'
 
 export interface Column {
   readonly title: string

@@ -1,10 +1,10 @@
 /** Reads and watches: who is answered by whom, and who is behind. */
 
-import type { WatchingClient } from '../../watch/open-watches.ts'
-import type { Figures } from '../figures.ts'
-import { bytes } from '../format.ts'
-import { html, type Html } from '../html.ts'
-import type { PageSource } from '../page-source.ts'
+import type { WatchingClient } from '../watch/open-watches.ts'
+import type { Figures } from './figures.ts'
+import { bytes } from './format.ts'
+import { html, type Html } from './html.ts'
+import type { PageSource } from './page-source.ts'
 import { answerers } from './overview.ts'
 import { badge, section, table } from './table.ts'
 

@@ -1,10 +1,10 @@
 /** The top of the page: whether all is well, the figures that matter most, and the plots. */
 
-import type { Figures } from '../figures.ts'
-import { bytes, count, rate, seconds, share } from '../format.ts'
-import { html, type Html, type HtmlValue } from '../html.ts'
-import type { PageSource, Percentiles, RecentFigures } from '../page-source.ts'
-import { plot } from '../plot.ts'
+import type { Figures } from './figures.ts'
+import { bytes, count, rate, seconds, share } from './format.ts'
+import { html, type Html, type HtmlValue } from './html.ts'
+import type { PageSource, Percentiles, RecentFigures } from './page-source.ts'
+import { plot } from './plot.ts'
 import { badge, section, table } from './table.ts'
 
 /** What is wrong, if anything is. */

@@ -1,9 +1,9 @@
 /** The upstream: its servers, what passes to it and why, and what the comparisons with it have shown. */
 
-import type { Figures } from '../figures.ts'
-import { bytes } from '../format.ts'
-import { html, type Html } from '../html.ts'
-import type { PageSource } from '../page-source.ts'
+import type { Figures } from './figures.ts'
+import { bytes } from './format.ts'
+import { html, type Html } from './html.ts'
+import type { PageSource } from './page-source.ts'
 import { badge, section, table } from './table.ts'
 
 export function upstream(figures: Figures, source: PageSource): Html | undefined {

@@ -1,10 +1,10 @@
 /** Each kind of object: what is mirrored of it, and whether it is answered here. */
 
-import type { Figures } from '../figures.ts'
-import { bytes, seconds } from '../format.ts'
-import { html, type Html, type HtmlValue } from '../html.ts'
-import type { ReportedResource } from '../page-source.ts'
-import type { PageSource } from '../page-source.ts'
+import type { Figures } from './figures.ts'
+import { bytes, seconds } from './format.ts'
+import { html, type Html, type HtmlValue } from './html.ts'
+import type { ReportedResource } from './page-source.ts'
+import type { PageSource } from './page-source.ts'
 import { badge, type Column, section, table } from './table.ts'
 
 function columnsOf(figures: Figures): readonly Column[] {

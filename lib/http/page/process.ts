@@ -1,9 +1,9 @@
 /** The process: its memory against the budget, its processor, its certificates. */
 
-import type { Figures } from '../figures.ts'
-import { bytes, seconds } from '../format.ts'
-import { html, Html, type HtmlValue } from '../html.ts'
-import type { PageSource } from '../page-source.ts'
+import type { Figures } from './figures.ts'
+import { bytes, seconds } from './format.ts'
+import { html, Html, type HtmlValue } from './html.ts'
+import type { PageSource } from './page-source.ts'
 import { badge, section, table } from './table.ts'
 
 const budgeted = [
