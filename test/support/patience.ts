@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /** Names the file in which the runner keeps its last figure for the processes that it starts. */
-export const patienceVariable = 'WATCHGLASS_PATIENCE_FILE'
+export const patienceVariable = 'TEST_PATIENCE_FILE'
 
 /** A limit for this machine, now. */
 export function patient(ms: number): number {
