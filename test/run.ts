@@ -10,13 +10,16 @@ import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
 import { quickBudget, suiteBudgets, suiteOf, wholeBudget } from './budgets.ts'
 import { MachineWatch } from './support/patience.ts'
-import { nodeOfVersion } from './support/runner/other-node.ts'
+import { lacksThreads, nodeForThreads, nodeOfVersion } from './support/runner/other-node.ts'
 import { alone, jobsOf } from './support/runner/plan.ts'
 import { type FileResult, type Job, runJobs } from './support/runner/run-files.ts'
 import { ProcessUse, allTestFiles } from './support/runner/test-files.ts'
 
 /** What depends on Node's own HTTP, TLS and streams. */
 const wire = /^dist\/test\/(?:lib\/(?:http|front|watch)|e2e)\//
+
+/** What starts face threads in its own process. */
+const threads = /^dist\/test\/lib\/threads\/pool\.test/
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -50,14 +53,22 @@ function chosenJobs(): Job[] {
       other,
     )
   }
-  if (positionals.length > 0) return positionals.map(file => alone(file, node))
+  if (positionals.length > 0) return positionals.map(file => alone(file, nodeOf(file)))
   const checks = ['lint', 'format'].map(step => ({
     files: [step],
     command: ['npm', 'run', '--silent', step],
   }))
   const use = new ProcessUse()
   const isChosen = (file: string): boolean => values.quick !== true || !use.startsProcesses(file)
-  return [...checks, ...jobsOf(allTestFiles().filter(isChosen), node)]
+  const chosen = allTestFiles().filter(isChosen)
+  const ofThreads = chosen.filter(file => threads.test(file))
+  const others = chosen.filter(file => !threads.test(file))
+  return [...checks, ...jobsOf(others, node), ...ofThreads.map(file => alone(file, nodeOf(file)))]
+}
+
+/** The Node that runs a file: one that can have several threads for those that start them in their own process. */
+function nodeOf(file: string): string {
+  return threads.test(file) && lacksThreads() === false ? nodeForThreads() : process.execPath
 }
 
 /** Not a failure: the machine may be busy. But whoever sees it knows where the time goes. */

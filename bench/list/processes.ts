@@ -8,6 +8,7 @@ import type { CopyOrder, CopyReport, RepeatOrder } from './ceiling.ts'
 import { certificate } from './certificate.ts'
 import { Http1Client, type RequestHeaders } from './http1-client.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
+import { nodeForThreads } from '../../test/support/runner/other-node.ts'
 
 /** Who answers. */
 export interface Subject {
@@ -36,9 +37,12 @@ export class Program implements Subject {
     const { cert, key } = certificate
     const tls = scheme === 'http' ? [] : [`--tls-cert=${cert}`, `--tls-key=${key}`]
     const listen = [`--listen=${scheme}://127.0.0.1:0`, ...tls]
+    // Ratios of one thread and several compare the same Node.
+    const hasThreads = args.some(arg => arg.startsWith('--threads'))
+    const node = hasThreads ? nodeForThreads() : process.execPath
     const child = spawn(
-      process.execPath,
-      [...programFlags(), withParent, file, 'serve', ...listen, '--log-level=error', ...args],
+      node,
+      [...programFlags(node), withParent, file, 'serve', ...listen, '--log-level=error', ...args],
       { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] },
     )
     let said = ''

@@ -12,8 +12,6 @@ import { OptionValues } from '../config/option-values.ts'
 import { repeat } from '../base/timers.ts'
 import { systemClock } from '../ops/system.ts'
 import { FaceThread } from '../threads/process/face-thread.ts'
-import type { ThreadData } from '../threads/process/thread-messages.ts'
-import { Accepts, type SharedListen } from '../http/server/accepts.ts'
 import type { FaultsOptions } from '../cluster/faults/fault-control.ts'
 import type { ThreadOptions } from './thread-options.ts'
 import { type ServePlan, startPlan } from './plan/serve-plan.ts'
@@ -79,10 +77,9 @@ function optionsOf(
   { etcd, prefix, options }: ServePlan,
   forCopies: Parameters<typeof copiesOf>[1],
 ): ServiceOptions {
-  const { count, listening, program } = thread.data
+  const { count, port, program } = thread.data
   const { faults, segments } = program as ThreadProgram
   const { listening: asked, wings = {} } = options
-  const { listen } = asked
   return {
     ...options,
     etcd: {
@@ -90,14 +87,7 @@ function optionsOf(
       others: etcd.others.size === 0 ? undefined : othersOf(thread, etcd),
       prefix,
     },
-    listening: {
-      ...asked,
-      listen: {
-        ...listen,
-        port: listening.type === 'port' ? listening.port : listen.port,
-        shared: sharedListenOf(thread.data),
-      },
-    },
+    listening: { ...asked, listen: { ...asked.listen, port, isShared: true } },
     // The main thread is the one that operators see, and it waits before it stops its threads.
     operating: undefined,
     memory: { segmentsMaxBytes: ownSegmentsMaxBytes(count, segments !== undefined) },
@@ -109,14 +99,6 @@ function optionsOf(
       copies: copiesOf(thread, forCopies),
     },
   }
-}
-
-/** The kernel spreads the connections of threads that listen by themselves. */
-function sharedListenOf({ number, listening, program }: ThreadData): SharedListen {
-  if (listening.type === 'port') return { descriptor: undefined }
-  const { accepts: memory } = (program as ThreadProgram).shared
-  const accepts = new Accepts({ memory, thread: number - 1, clock: systemClock })
-  return { descriptor: listening.descriptor, accepts }
 }
 
 /** The other etcds, in the order of the main thread. */

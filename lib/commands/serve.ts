@@ -1,6 +1,5 @@
 /** `watchglass serve`: an etcd or an embedded one, the mirror of it, and the API; runs until it is asked to stop. */
 
-import { availableParallelism } from 'node:os'
 import { sleep } from '../base/clock.ts'
 import { CacheError } from '../base/errors.ts'
 import { textFromKey } from '../base/keys.ts'
@@ -63,7 +62,7 @@ function withWings(plan: ServePlan, more: Partial<WingOptions>): ServePlan {
 
 /** Face threads, unless one thread does all. */
 async function threadsFor(values: OptionValues): Promise<ThreadsOptions | undefined> {
-  const count = threadsOf(values, availableParallelism())
+  const count = threadsOf(values)
   if (count === 1) return undefined
   const { prepareThreads } = await wings.threads()
   const options: ThreadOptions = { values: values.entries }

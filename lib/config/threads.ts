@@ -1,5 +1,6 @@
-/** How many threads serve, read from the options. */
+/** How many threads serve, read from the options, and whether this machine can have several. */
 
+import { availableParallelism } from 'node:os'
 import { CacheError } from '../base/errors.ts'
 import type { OptionValues } from './option-values.ts'
 import type { Option } from './option.ts'
@@ -10,22 +11,50 @@ export const threadsOption: Option = {
   name: 'threads',
   value: 'N|auto',
   fallback: '1',
-  help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror of etcd and serves nobody. auto: one for each core but one, at most 8; 1 on machines with up to two cores and with --upstream.',
+  help: 'How many threads serve clients, 1 to 64. With 1 the main thread does; with more it keeps the mirror of etcd and serves nobody. More than 1 needs Linux and Node 22.12 or newer. auto: one for each core but one, at most 8; 1 on machines with up to two cores, with --upstream, and where more are not possible.',
 }
 
-/** The number of `--threads` on a machine with so many cores. */
-export function threadsOf(values: OptionValues, cores: number): number {
+/** What counts of a machine. */
+export interface Machine {
+  readonly cores: number
+  readonly platform: NodeJS.Platform
+  /** The version of Node. */
+  readonly node: string
+}
+
+const thisMachine: Machine = {
+  cores: availableParallelism(),
+  platform: process.platform,
+  node: process.versions.node,
+}
+
+/** The number of `--threads`. More than one is refused where threads cannot listen on the same port. */
+export function threadsOf(values: OptionValues, machine: Machine = thisMachine): number {
   const text = values.text('threads') ?? '1'
   if (text === 'auto') {
     // Each thread would compare the upstream's answers for itself.
-    const isOne = cores <= 2 || values.text('upstream') !== undefined
-    return isOne ? 1 : Math.min(cores - 1, most)
+    const isOne = machine.cores <= 2 || values.text('upstream') !== undefined
+    return isOne || !canSharePort(machine) ? 1 : Math.min(machine.cores - 1, most)
   }
   const count = Number(text)
   if (!/^\d{1,2}$/.test(text) || count < 1 || count > 64) {
     throw invalid(`--threads "${text}" is not auto or a number of threads from 1 to 64`)
   }
+  if (count > 1 && !canSharePort(machine)) {
+    const { platform, node } = machine
+    throw invalid(
+      `--threads ${text} needs Linux and Node 22.12 or newer, where several threads can listen on one port, and this is Node ${node} on ${platform}: use a newer Node, or --threads 1`,
+    )
+  }
   return count
+}
+
+/** Node can listen with `reusePort` from 22.12 and from 23.1 on; before, it ignores the option. Linux spreads connections over such
+ *  sockets; other systems have no such option, or give all connections to one of them. */
+export function canSharePort({ platform, node }: Omit<Machine, 'cores'>): boolean {
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  const isNewEnough = major > 23 || (major === 23 && minor >= 1) || (major === 22 && minor >= 12)
+  return platform === 'linux' && isNewEnough
 }
 
 function invalid(message: string): CacheError {

@@ -9,6 +9,7 @@ import { ask, askOn, connect, openSession } from '../support/attacks/faces.ts'
 import { calm, staysCalm, worksAtOnce } from '../support/attacks/works.ts'
 import { identity } from '../support/upstream/reviews.ts'
 import type { Binding } from '../support/upstream/rules.ts'
+import { lacksThreads } from '../support/runner/other-node.ts'
 
 const mallory: Binding = {
   subjects: ['mallory'],
@@ -49,6 +50,7 @@ async function upgrade(door: Door, authorization: string, held: Socket[]): Promi
 for (const threads of [1, 2]) {
   t.test(
     `spelling credentials in many ways multiplies no bound, with ${threads} threads`,
+    { skip: threads > 1 && lacksThreads() },
     async t => {
       const args = [`--threads=${threads}`]
       const door = await startDoor(t, { users, bindings: [mallory], args })

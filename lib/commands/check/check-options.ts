@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { availableParallelism, totalmem } from 'node:os'
+import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { CacheError } from '../../base/errors.ts'
 import { schemaOf } from '../../codec/schema/schema.ts'
@@ -68,7 +68,7 @@ export async function checkOptions(list: CheckList, values: OptionValues): Promi
   })
   await list.try('--fault', async () => `${(await faultsOf(values))?.rules.length ?? 0} faults`)
   await list.try('--threads', () => {
-    const count = threadsOf(values, availableParallelism())
+    const count = threadsOf(values)
     return count === 1 ? 'one thread does everything' : `${count} threads serve clients`
   })
   await list.try('--memory-budget', () => budget(memoryBudgetOf(values)))

@@ -23,7 +23,6 @@ import { limitResets } from './h2-session.ts'
 import { headersMaxBytes, refuseMalformed } from './malformed.ts'
 import { isAccepted } from './accepted.ts'
 import { BareConnections } from './bare/connections.ts'
-import type { SharedListen } from './accepts.ts'
 import { Handshakes } from '../limits/handshakes.ts'
 import { Reads } from '../limits/reads.ts'
 import { StalledClients } from '../limits/stalled.ts'
@@ -35,8 +34,8 @@ export interface Listen {
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number
-  /** How several threads listen on the port: on descriptors of one socket, or each on a socket of its own. */
-  readonly shared?: SharedListen | undefined
+  /** Others listen on the port beside this server, each with a socket of its own. */
+  readonly isShared?: boolean | undefined
 }
 
 export interface ServerOptions {
@@ -172,7 +171,6 @@ export class Server {
     const server = new Server(options)
     const { host, port } = options.listen
     const listener = server.#http1
-    options.listen.shared?.accepts?.follow(listener)
     await new Promise<void>((resolve, reject) => {
       listener.once('error', error =>
         reject(
@@ -381,10 +379,7 @@ function refuseStream(exchange: Exchange): void {
   sendWhole(exchange, { status: 400, headers }, body)
 }
 
-/** `reusePort` has no type in Node 20, which ignores it. */
-function listenOptionsOf({ host, port, shared }: Listen): net.ListenOptions & { fd?: number } {
-  if (shared === undefined) return { host, port }
-  const { descriptor } = shared
-  if (descriptor !== undefined) return { fd: descriptor }
-  return { host, port, reusePort: true } as net.ListenOptions
+/** `reusePort` has no type in Node 20, which ignores it (lib/config/threads.ts). */
+function listenOptionsOf({ host, port, isShared = false }: Listen): net.ListenOptions {
+  return { host, port, reusePort: isShared } as net.ListenOptions
 }

@@ -3,7 +3,6 @@
 import type { Random } from '../../base/random.ts'
 import { adoptSalt, saltOfHashes } from '../../http/auth/caller.ts'
 import { type CreateTally, type TallyName, tallyNames } from '../../http/limits/fairness.ts'
-import { createAcceptsMemory, forgetAccepts } from '../../http/server/accepts.ts'
 import { createTallyMemory, forgetThread, SharedTally } from './shared-tally.ts'
 
 /** Can be sent to threads. */
@@ -12,8 +11,6 @@ export interface ProcessLimits {
   readonly salt: string
   readonly seed: number
   readonly tallies: Readonly<Record<TallyName, SharedArrayBuffer>>
-  /** See `Accepts`. */
-  readonly accepts: SharedArrayBuffer
 }
 
 export function createLimits(threads: number, random: Random): ProcessLimits {
@@ -22,7 +19,6 @@ export function createLimits(threads: number, random: Random): ProcessLimits {
     salt: saltOfHashes(),
     seed: Math.floor(random.next() * 0x1_0000_0000),
     tallies: Object.fromEntries(tallies) as Record<TallyName, SharedArrayBuffer>,
-    accepts: createAcceptsMemory(threads),
   }
 }
 
@@ -36,7 +32,6 @@ export function joinLimits({ salt, seed, tallies }: ProcessLimits, thread: numbe
 }
 
 /** A thread has died: what it had taken is free. */
-export function giveBack({ tallies, accepts }: ProcessLimits, thread: number): void {
-  forgetAccepts(accepts, thread)
+export function giveBack({ tallies }: ProcessLimits, thread: number): void {
   for (const name of tallyNames) forgetThread(tallies[name], thread)
 }

@@ -64,7 +64,7 @@ export class PoolThread {
   #onListening: (port: number) => void = () => {}
   #onFailure: (failure: Error) => void = () => {}
 
-  constructor(number: number, listening: ThreadData['listening'], options: PoolThreadOptions) {
+  constructor(number: number, port: number, options: PoolThreadOptions) {
     const { keeper, count, script, program, clock } = options
     this.#number = number
     this.#options = options
@@ -81,7 +81,7 @@ export class PoolThread {
       count,
       ring,
       slabs: slabs.port2,
-      listening,
+      port,
       program: program(),
     }
     this.#worker = new Worker(script, {

@@ -133,7 +133,6 @@ export class ThreadPool {
     this.#cancelCheck()
     const ends = [...this.#threads.values()].map(thread => thread.stop())
     await Promise.all(ends)
-    this.#options.port.close()
   }
 
   async #start(number: number): Promise<void> {

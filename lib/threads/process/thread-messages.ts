@@ -14,15 +14,11 @@ export interface ThreadData extends SharedMemory {
   readonly ring: SharedArrayBuffer
   /** Where slabs come from. */
   readonly slabs: MessagePort
-  readonly listening: Listening
+  /** Where it listens beside the others; 0 lets the system choose. */
+  readonly port: number
   /** What the program passes to its threads. */
   readonly program: unknown
 }
-
-/** How a thread listens: beside others on one port, or on a descriptor of the one socket. */
-export type Listening =
-  | { readonly type: 'port'; readonly port: number }
-  | { readonly type: 'descriptor'; readonly descriptor: number }
 
 /** A slab, or a record that is too long for the ring. */
 export interface SlabMessage {

@@ -10,6 +10,7 @@ import { load } from '../../../lib/config/load.ts'
 import { programFlags } from '../../support/program/program-flags.ts'
 import { startProgram } from '../../support/program/program.ts'
 import { ask, type HttpAnswer } from '../../support/http/served.ts'
+import { lacksThreads } from '../../support/runner/other-node.ts'
 
 const certs = 'test/support/certs'
 const ca = `${certs}/ca.pem`
@@ -59,42 +60,46 @@ t.test('serve says where it serves, what it holds and what to try, and ends in p
   t.equal(await program.stop(), 0)
 })
 
-t.test('serve with two threads answers as with one, and counts as one', async t => {
-  const pods = 2_100
-  const args = ['--generate', `pods=${pods}`, '--threads', '2', '--shutdown-delay', '1']
-  const program = await startProgram(t, args)
-  const { port } = program
-  const list = (lists: number, headers: Record<string, string>): Promise<HttpAnswer[]> =>
-    Promise.all(Array.from({ length: lists }, () => ask(port, { path: '/api/v1/pods', headers })))
-  const [{ body: whole }, ...others] = (await list(4, {})) as [HttpAnswer, ...HttpAnswer[]]
-  const { items } = JSON.parse(whole.toString()) as { items: { metadata: { uid: string } }[] }
-  t.equal(new Set(items.map(({ metadata: { uid } }) => uid)).size, pods)
-  t.ok(
-    others.every(({ body }) => body.equals(whole)),
-    'whichever thread has encoded it',
-  )
-  const kept = (await ask(port, { path: '/metrics' })).body.toString()
-  const segments = Number(/^watchglass_segments (\d+)$/m.exec(kept)?.[1])
-  t.ok(segments >= pods / 24 && segments <= pods / 20, 'each leaf is kept once for both threads')
-  for (const { body } of await list(2, { 'accept-encoding': 'gzip' })) {
-    t.ok(gunzipSync(body).equals(whole))
-  }
-  const ready = await ask(port, { path: '/readyz?verbose' })
-  t.match(ready.body.toString(), /^readyz check passed$/m)
-  const metrics = (await ask(port, { path: '/metrics' })).body.toString()
-  t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 6$/m)
-  t.equal(metrics.match(/^# TYPE watchglass_requests_total/gm)?.length, 1)
-  t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 2100$/m)
-  const stopped = program.stop()
-  for (;;) {
-    const { status, headers } = await ask(port, { path: '/readyz' })
-    if (status === 200) continue
-    t.equal(status, 500)
-    t.equal(headers.connection, 'close', 'threads have clients connect anew')
-    break
-  }
-  t.equal(await stopped, 0)
-})
+t.test(
+  'serve with two threads answers as with one, and counts as one',
+  { skip: lacksThreads() },
+  async t => {
+    const pods = 2_100
+    const args = ['--generate', `pods=${pods}`, '--threads', '2', '--shutdown-delay', '1']
+    const program = await startProgram(t, args)
+    const { port } = program
+    const list = (lists: number, headers: Record<string, string>): Promise<HttpAnswer[]> =>
+      Promise.all(Array.from({ length: lists }, () => ask(port, { path: '/api/v1/pods', headers })))
+    const [{ body: whole }, ...others] = (await list(4, {})) as [HttpAnswer, ...HttpAnswer[]]
+    const { items } = JSON.parse(whole.toString()) as { items: { metadata: { uid: string } }[] }
+    t.equal(new Set(items.map(({ metadata: { uid } }) => uid)).size, pods)
+    t.ok(
+      others.every(({ body }) => body.equals(whole)),
+      'whichever thread has encoded it',
+    )
+    const kept = (await ask(port, { path: '/metrics' })).body.toString()
+    const segments = Number(/^watchglass_segments (\d+)$/m.exec(kept)?.[1])
+    t.ok(segments >= pods / 24 && segments <= pods / 20, 'each leaf is kept once for both threads')
+    for (const { body } of await list(2, { 'accept-encoding': 'gzip' })) {
+      t.ok(gunzipSync(body).equals(whole))
+    }
+    const ready = await ask(port, { path: '/readyz?verbose' })
+    t.match(ready.body.toString(), /^readyz check passed$/m)
+    const metrics = (await ask(port, { path: '/metrics' })).body.toString()
+    t.match(metrics, /^watchglass_requests_total\{verb="list",.*resource="pods",.*\} 6$/m)
+    t.equal(metrics.match(/^# TYPE watchglass_requests_total/gm)?.length, 1)
+    t.match(metrics, /^watchglass_keyspace_entries\{keyspace="\/registry\/pods\/"\} 2100$/m)
+    const stopped = program.stop()
+    for (;;) {
+      const { status, headers } = await ask(port, { path: '/readyz' })
+      if (status === 200) continue
+      t.equal(status, 500)
+      t.equal(headers.connection, 'close', 'threads have clients connect anew')
+      break
+    }
+    t.equal(await stopped, 0)
+  },
+)
 
 t.test('serve mirrors an etcd that is there', async t => {
   const child: ChildProcess = spawn(

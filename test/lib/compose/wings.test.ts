@@ -14,6 +14,7 @@ import type { LoadedModules } from '../../support/program/loaded-modules.ts'
 import { freePort } from '../../support/program/ports.ts'
 import { startProgram } from '../../support/program/program.ts'
 import { TestUpstream, upstreamReady } from '../../support/upstream/upstream.ts'
+import { lacksThreads } from '../../support/runner/other-node.ts'
 
 const wings = ['cluster', 'front', 'threads', 'door']
 
@@ -80,7 +81,8 @@ const asked: readonly (readonly [wing: string, args: readonly string[]])[] = [
   ['door', ['--etcd-listen=127.0.0.1:0']],
 ]
 for (const [wing, args] of asked) {
-  t.test(`${args[0]?.split('=')[0]} loads ${wing}, and not the other three`, async t => {
+  const skip = wing === 'threads' && lacksThreads()
+  t.test(`${args[0]?.split('=')[0]} loads ${wing}, and not the other three`, { skip }, async t => {
     t.strictSame(wingsOf(await loadedBy(t, args)), [wing])
   })
 }

@@ -18,6 +18,7 @@ import { ThreadPool } from '../../../lib/threads/process/pool.ts'
 import { createTestEngine } from '../../support/etcd/test-engine.ts'
 import { silentLogger } from '../../support/silent-logger.ts'
 import { historyBounds } from '../../support/mirror/mirror-builders.ts'
+import { hasThreads } from '../../support/runner/other-node.ts'
 
 interface Toy {
   readonly number: number
@@ -26,7 +27,9 @@ interface Toy {
   readonly isPassing: boolean
 }
 
-t.test('threads serve one port from one memory; one that dies is replaced', async t => {
+const skip = !hasThreads && 'this Node cannot have several threads'
+
+t.test('threads serve one port from one memory; one that dies is replaced', { skip }, async t => {
   shareSlabs()
   const { client } = createTestEngine(t)
   const put = (key: string, value: string): Promise<unknown> =>

@@ -18,6 +18,7 @@ import { identity } from '../upstream/reviews.ts'
 import type { Binding } from '../upstream/rules.ts'
 import { TestUpstream, upstreamReady } from '../upstream/upstream.ts'
 import { ask, type Answer, type Face } from './faces.ts'
+import { nodeFor } from '../runner/other-node.ts'
 
 export interface DoorOptions {
   readonly protocol?: 'http' | 'https' | undefined
@@ -134,9 +135,10 @@ type Program = Omit<Door, 'protocol' | 'upstream' | 'etcd'>
 /** Starts `watchglass serve` with these arguments. */
 async function startChild(t: Test, args: readonly string[]): Promise<Program> {
   const preload = new URL('./report-heap.js', import.meta.url).href
+  const node = nodeFor(args)
   const child = spawn(
-    process.execPath,
-    [...programFlags(), '--import', preload, 'dist/lib/cli.js', 'serve', ...args],
+    node,
+    [...programFlags(node), '--import', preload, 'dist/lib/cli.js', 'serve', ...args],
     { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] },
   )
   const log: LogLine[] = []

@@ -1,6 +1,7 @@
 /** A face thread that says what it has of keyspace `/r/a/`, and dies when it is asked to. */
 
 import { createServer } from 'node:http'
+import type { ListenOptions } from 'node:net'
 import type { CacheError } from '../../../lib/base/errors.ts'
 import { noMetrics } from '../../../lib/mirror/metrics.ts'
 import { defaultLimits } from '../../../lib/mirror/limits.ts'
@@ -10,7 +11,7 @@ import { FaceThread } from '../../../lib/threads/process/face-thread.ts'
 import { historyBounds } from './mirror-builders.ts'
 
 const thread = FaceThread.here()!
-const { number, listening } = thread.data
+const { number, port } = thread.data
 let isReady = false
 let isPassing = false
 const mirrors = thread.createMirrors({
@@ -55,11 +56,7 @@ const server = createServer((request, response) => {
     response.end(JSON.stringify({ number, values, isShared, isPassing }))
   })
 })
-const options =
-  listening.type === 'descriptor'
-    ? { fd: listening.descriptor }
-    : { port: listening.port, host: '127.0.0.1', reusePort: true }
-server.listen(options, () => {
+server.listen({ port, host: '127.0.0.1', reusePort: true } as ListenOptions, () => {
   const address = server.address()
   thread.tell({ type: 'listening', port: typeof address === 'object' ? (address?.port ?? 0) : 0 })
 })

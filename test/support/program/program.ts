@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Teardown } from '../etcd/etcd-cluster.ts'
+import { nodeFor } from '../runner/other-node.ts'
 import { programFlags } from './program-flags.ts'
 
 export interface Program {
@@ -36,10 +37,11 @@ export async function startProgram(
   imported?: Imported,
 ): Promise<Program> {
   const flags = imported === undefined ? [] : [`--import=${imported.module.href}`]
+  const node = nodeFor(args)
   const child = spawn(
-    process.execPath,
+    node,
     [
-      ...(imported?.loadsAsUsual === true ? [] : programFlags()),
+      ...(imported?.loadsAsUsual === true ? [] : programFlags(node)),
       ...flags,
       '.',
       'serve',

@@ -18,6 +18,7 @@ import type { Teardown } from '../../../support/etcd/etcd-cluster.ts'
 import { freePort } from '../../../support/program/ports.ts'
 import type { Certificates } from './certificates.ts'
 import { collectVariable, fileVariable, periodVariable } from './collect.ts'
+import { nodeFor } from '../../../support/runner/other-node.ts'
 
 export interface Program {
   readonly name: ProgramName
@@ -142,7 +143,7 @@ async function startOne(
   const isCollected = name !== 'proxy'
   const collector = fileURLToPath(new URL('collect.js', import.meta.url))
   const child = spawn(
-    process.execPath,
+    nodeFor(args),
     [
       ...heapFlags[isCollected ? 'forced' : 'own'],
       '--enable-source-maps',
