@@ -1,6 +1,6 @@
 /** Work in slices: our own code looks at the clock every so often, and gives way to whatever else is due once it has had its time. */
 
-import type { Clock } from './clock.ts'
+import type { Clock, Place } from './clock.ts'
 
 /** So long work goes on before it gives way: a third of what the event loop may be held for, since two slices may meet, and what is small comes
  *  between them. */
@@ -25,7 +25,7 @@ export class Slice {
   }
 
   /** Gives way, and begins the next slice: `first` as for `Clock.yield`. */
-  async next(place?: 'first'): Promise<void> {
+  async next(place?: Place): Promise<void> {
     await this.#clock.yield(place)
     this.#endMs = this.#clock.monotonicMs() + this.#lengthMs
   }

@@ -15,7 +15,7 @@ import {
 import { tlsFilesOf } from '../../config/listen.ts'
 import type { OptionValues } from '../../config/option-values.ts'
 import { Callers } from '../../http/auth/callers.ts'
-import { requireAuthorities } from '../../http/auth/certificates.ts'
+import { requireAuthorities } from '../../http/server/authorities.ts'
 import { isIdentityHeader } from '../../http/auth/identity-headers.ts'
 import type { ReviewServer } from '../../http/auth/reviews.ts'
 import {

@@ -8,7 +8,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
-import { slowReaderTimeoutMs } from '../../http/exchange/respond.ts'
+import { slowReaderTimeoutMs } from '../../http/server/respond.ts'
 import { answerTrailers } from './forwarded-headers.ts'
 import type { ForwardControl, ForwardSink } from '../upstream/upstream.ts'
 

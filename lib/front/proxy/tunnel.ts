@@ -7,7 +7,7 @@ import { UpstreamFailure } from '../upstream/failure.ts'
 import type { ForwardRequest, Upstream } from '../upstream/upstream.ts'
 import type { RequestContext } from '../../http/exchange/request-context.ts'
 import type { Exchange } from '../../http/server/exchange.ts'
-import { slowReaderTimeoutMs } from '../../http/exchange/respond.ts'
+import { slowReaderTimeoutMs } from '../../http/server/respond.ts'
 import { answerHeaders } from './forwarded-headers.ts'
 import { Relay, type RelayHooks } from './relay.ts'
 

@@ -24,7 +24,7 @@ import type { PageSource } from '../page/page-source.ts'
 import { faultsBody, type FaultSwitch, readRules } from './fault-switch.ts'
 import { answerHealth, type Health } from '../documents/health.ts'
 import { webPageProblem } from '../server/host-guard.ts'
-import { type Response, sendWhole } from '../exchange/respond.ts'
+import { type Response, sendWhole } from '../server/respond.ts'
 
 /** Passes all reads to the upstream, while it is on. */
 export interface PassThroughSwitch {

@@ -8,7 +8,7 @@ import { CacheError } from '../../base/errors.ts'
 import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
 import type { FrontProxies } from './callers.ts'
-import { authoritiesOf } from './certificates.ts'
+import { authoritiesOf } from '../server/authorities.ts'
 import { defaultIdentityHeaders, type IdentityHeaderNames } from './identity-headers.ts'
 
 /** What is trusted, as it was read. */

@@ -13,7 +13,13 @@ import type { RequestTarget } from '../../kube/request/request.ts'
 import { type Status, statusJson } from '../../kube/status.ts'
 import { warningHeaders } from '../../kube/resources/warning-headers.ts'
 import type { Exchange, ResponseHeaders } from '../server/exchange.ts'
-import { type Outcome, type Pieces, type Response, sendPieces, sendWhole } from './respond.ts'
+import {
+  type Outcome,
+  type Pieces,
+  type Response,
+  sendPieces,
+  sendWhole,
+} from '../server/respond.ts'
 import type { Zipper } from './zipper.ts'
 
 /** Smaller bodies are not worth compressing; this is upstream's bound. */

@@ -5,7 +5,7 @@ import { constants, crc32, deflateRaw } from 'node:zlib'
 import { crcShift, GzipMember, storedBlock, type ZippedRun } from '../../codec/output/gzip.ts'
 import { holderOfKept, type Segment } from '../../codec/output/segments.ts'
 import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
-import type { Pieces } from './respond.ts'
+import type { Pieces } from '../server/respond.ts'
 
 /** Speed before size, as upstream. */
 const level = 1

@@ -51,7 +51,7 @@ export async function takeTurn(
   const takesSlot = isLong(plan, snapshot) || (plan.type === 'list' && fairness.holdsMuch(user))
   if (!takesSlot) {
     fairness.noteSmall(user)
-    await fairness.resume()
+    await clock.yield('soon')
     return { pace: clock, end: nothing }
   }
   const end = await fairness.place(plan.type, user, request.signal)

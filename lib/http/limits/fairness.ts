@@ -8,7 +8,6 @@
 
 import { type CancelTimer, type Clock, sleep } from '../../base/clock.ts'
 import { tooManyRequests } from '../../kube/status.ts'
-import { Resumptions } from './resumptions.ts'
 import { type Tally, UserTally } from './user-tally.ts'
 
 /** `small` is everything that is neither a whole list nor the beginning of a watch; `passed` is what goes to the upstream. */
@@ -125,7 +124,6 @@ export class Fairness {
   readonly #passed: Readonly<Record<PassedKind, Tally>>
   readonly #tallies: readonly Tally[]
   readonly #places: Readonly<Record<'list' | 'watch', Places>>
-  readonly #resumptions: Resumptions
   #lastSmall: Small = { user: '', atMs: Number.NEGATIVE_INFINITY }
   /** The last small request of another user than that. */
   #otherSmall: Small = this.#lastSmall
@@ -147,7 +145,6 @@ export class Fairness {
     const counted = [this.#requests, this.#bytes, this.#watches, this.#selectors]
     this.#tallies = [...counted, ...Object.values(this.#passed)]
     this.#places = { list: this.#createPlaces(), watch: this.#createPlaces() }
-    this.#resumptions = new Resumptions(options.clock)
   }
 
   /** Counts a request of a user. Call the returned function when it is over. */
@@ -214,11 +211,6 @@ export class Fairness {
    *  begun only when these get on. */
   holdsMuch(user: string): boolean {
     return this.#bytes.isAbove(user, unreadBytes)
-  }
-
-  /** Resolves when a list or watch that takes no slot may begin; undefined: at once. */
-  resume(): Promise<void> | undefined {
-    return this.#resumptions.next()
   }
 
   /** Waits for a slot. Call the returned function to free it. Fails with `overloaded`, and with the reason of the signal. */

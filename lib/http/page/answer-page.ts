@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import type { Exchange } from '../server/exchange.ts'
-import { type Response, sendWhole } from '../exchange/respond.ts'
+import { type Response, sendWhole } from '../server/respond.ts'
 import { renderPage } from './page.ts'
 import type { PageSource } from './page-source.ts'
 import { script } from './script.ts'

@@ -28,7 +28,7 @@ import type { UpstreamSide } from '../exchange/upstream-side.ts'
 import type { Fairness } from '../limits/fairness.ts'
 import { gated, type ShownAs, shownAs } from '../exchange/shown.ts'
 import { holdFor } from '../limits/fair-share.ts'
-import type { Pieces } from '../exchange/respond.ts'
+import type { Pieces } from '../server/respond.ts'
 import type { RequestContext } from '../exchange/request-context.ts'
 
 /** A page of the mirror to be answered. */

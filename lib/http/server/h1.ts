@@ -6,7 +6,7 @@ import { noteAccepted } from './accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders, Takeover } from './exchange.ts'
 import { guarded } from './guarded.ts'
 import { peerOf } from './peer.ts'
-import { writePieces } from '../exchange/write-pieces.ts'
+import { writePieces } from './write-pieces.ts'
 
 /** So many requests of a connection may be unanswered. Clients wait for an answer before they send the next request; two thousand fit into one
  *  packet, and Node makes the objects of all before any is answered. */

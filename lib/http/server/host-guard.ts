@@ -4,7 +4,7 @@
 
 import { isIP } from 'node:net'
 import type { Exchange, Handler } from './exchange.ts'
-import { sendWhole } from '../exchange/respond.ts'
+import { sendWhole } from './respond.ts'
 
 /** A handler that refuses requests of web pages and passes on all others. `names` are further names of the server. */
 export function withHostGuard(handler: Handler, names: readonly string[] = []): Handler {

@@ -18,16 +18,13 @@ import { guarded } from './guarded.ts'
 import { closesFlood, Http1Exchange } from './h1.ts'
 import { Http2Exchange } from './h2.ts'
 import { WaitingTakeover } from './takeover.ts'
-import { sendWhole } from '../exchange/respond.ts'
+import { sendWhole } from './respond.ts'
 import { limitResets } from './h2-session.ts'
 import { headersMaxBytes, refuseMalformed } from './malformed.ts'
-import { isAccepted } from './accepted.ts'
+import { Arrivals } from './arrivals.ts'
 import { BareConnections } from './bare/connections.ts'
-import { Handshakes } from '../limits/handshakes.ts'
-import { Reads } from '../limits/reads.ts'
-import { StalledClients } from '../limits/stalled.ts'
-import { Starts } from '../limits/starts.ts'
-import { StreamLimits } from '../limits/streams.ts'
+import { StalledClients } from './stalled.ts'
+import { StreamLimits } from './stream-limits.ts'
 
 export interface Listen {
   readonly protocol: 'http' | 'https'
@@ -103,10 +100,8 @@ export class Server {
   readonly #onFault: OnFault
   readonly #exchanges = new Bag<Exchange>()
   readonly #stalled: StalledClients
-  readonly #starts: Starts
-  readonly #reads: Reads
+  readonly #arrivals: Arrivals
   readonly #streamLimits: StreamLimits
-  readonly #handshakes: Handshakes
   readonly #clock: Clock
   readonly #times: Times
   #onIdle: (() => void) | undefined
@@ -130,10 +125,8 @@ export class Server {
       begin: (exchange, socket) => this.#begin(exchange, socket),
     })
     this.#stalled = new StalledClients(this.#exchanges, clock)
-    this.#starts = new Starts(clock)
-    this.#handshakes = new Handshakes(clock)
+    this.#arrivals = new Arrivals(clock)
     this.#streamLimits = new StreamLimits(clock)
-    this.#reads = new Reads({ clock, isWaiting: session => this.#starts.isWaiting(session) })
     const h2 = this.#withHttp2(http2.createServer(http2Options))
     switch (listen.protocol) {
       case 'https':
@@ -243,7 +236,7 @@ export class Server {
     server.removeAllListeners('connection')
     server.on('connection', (socket: net.Socket) => {
       onFirstBytes(socket, this.#times.headersTimeoutMs, () => {
-        this.#handshakes.add(socket.remoteAddress ?? '', () => {
+        this.#arrivals.handshake(socket.remoteAddress ?? '', () => {
           if (!socket.destroyed) call(begins, server, socket)
         })
       })
@@ -275,9 +268,11 @@ export class Server {
   }
 
   #openSession(h2: http2.Http2Server, socket: net.Socket): void {
-    this.#reads.open(socket.remoteAddress ?? '', () => {
+    this.#arrivals.session(socket.remoteAddress ?? '', () => {
       if (socket.destroyed) return
-      h2.updateSettings({ maxConcurrentStreams: this.#streamLimits.begin(this.#reads.isCrowded) })
+      h2.updateSettings({
+        maxConcurrentStreams: this.#streamLimits.begin(this.#arrivals.isCrowded),
+      })
       h2.emit('connection', socket)
     })
   }
@@ -295,12 +290,12 @@ export class Server {
   #withHttp2(server: http2.Http2Server): http2.Http2Server {
     server.on('session', (session: http2.ServerHttp2Session) => {
       const leave = this.#sessions.add(session)
-      this.#reads.add(session)
+      this.#arrivals.add(session)
       // Node's own timeout of a session stays after the session has ended, and keeps all of it for its whole time.
       const idle = new IdleTimer(this.#clock, this.#times.idleTimeoutMs, () => session.close())
       session.on('close', () => {
         leave()
-        this.#reads.remove(session)
+        this.#arrivals.remove(session)
         idle.stop()
       })
       session.on('error', () => {})
@@ -310,7 +305,7 @@ export class Server {
       session.on('ping', () => idle.used())
       const limited = this.#streamLimits.open(session)
       session.on('stream', (stream: http2.ServerHttp2Stream) => {
-        this.#reads.began(session)
+        this.#arrivals.read(session)
         stream.once('close', limited(stream))
         stream.once('close', idle.begin())
       })
@@ -344,7 +339,7 @@ export class Server {
       if (!exchange.isClosed) this.#handler(exchange)
     }
     const start = guarded(exchange, handle, this.#onFault)
-    this.#starts.add(connection, isAccepted(connection), start)
+    this.#arrivals.request(connection, start)
   }
 
   #closeIdle(): void {

@@ -8,7 +8,7 @@ import { CacheError } from '../../base/errors.ts'
 import { follow } from '../../base/follow.ts'
 import type { Logger } from '../../base/logger.ts'
 import { pairProblem } from '../../base/pem.ts'
-import { requireAuthorities } from '../auth/certificates.ts'
+import { requireAuthorities } from './authorities.ts'
 
 export interface TlsFiles {
   readonly certFile: string

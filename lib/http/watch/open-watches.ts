@@ -13,7 +13,7 @@ import { Schedule } from '../../watch/schedule.ts'
 import type { WatchSource } from '../../watch/watch-source.ts'
 import type { WatcherSink } from '../../watch/watcher.ts'
 import { Outbox } from './outbox.ts'
-import { slowReaderTimeoutMs } from '../exchange/respond.ts'
+import { slowReaderTimeoutMs } from '../server/respond.ts'
 import type { WatchEnd, WatchResponse } from './watch-response.ts'
 
 /** A watch without a time limit of its own ends after 30 to 60 minutes, so that clients spread over servers again. */

@@ -86,3 +86,17 @@ t.test('who works alone still lets the loop go round between two slices', async 
   for (let i = 0; i < 10; i++) await turns.next()
   t.ok(rounds() - before >= 9)
 })
+
+t.test('of what begins two need not wait in a turn, and the others have slices', async t => {
+  const { turns, rounds } = world()
+  await new Promise(setImmediate)
+  const before = rounds()
+  await Promise.all([turns.next('soon'), turns.next('soon')])
+  t.equal(rounds(), before)
+  await turns.next('soon')
+  t.ok(rounds() > before)
+  await new Promise(setImmediate)
+  const later = rounds()
+  await turns.next('soon')
+  t.equal(rounds(), later, 'and two in the next turn')
+})

@@ -8,7 +8,7 @@ import { noteAccepted } from '../accepted.ts'
 import type { Exchange, OnFault, Peer, ResponseHeaders } from '../exchange.ts'
 import { guarded } from '../guarded.ts'
 import { peerOf } from '../peer.ts'
-import { writePieces } from '../../exchange/write-pieces.ts'
+import { writePieces } from '../write-pieces.ts'
 import type { BareRequest } from './request.ts'
 
 /** The connection that it is written to. */

@@ -5,7 +5,8 @@ import type { DetailedPeerCertificate } from 'node:tls'
 import { X509Certificate } from 'node:crypto'
 import t from 'tap'
 import { expiryOfToken, tokenCaller } from '../../../../lib/http/auth/caller.ts'
-import { authoritiesOf, leadsTo } from '../../../../lib/http/auth/certificates.ts'
+import { leadsTo } from '../../../../lib/http/auth/certificates.ts'
+import { authoritiesOf } from '../../../../lib/http/server/authorities.ts'
 import {
   defaultIdentityHeaders,
   headersOfIdentity,

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import type { CallersOptions } from '../../../../lib/http/auth/callers.ts'
-import { authoritiesOf } from '../../../../lib/http/auth/certificates.ts'
+import { authoritiesOf } from '../../../../lib/http/server/authorities.ts'
 import { defaultIdentityHeaders } from '../../../../lib/http/auth/identity-headers.ts'
 import { createGuard } from '../../../support/upstream/guard.ts'
 import {

@@ -2,7 +2,7 @@
 
 import type { CancelTimer, Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
-import type { Exchange, ResponseHeaders } from '../server/exchange.ts'
+import type { Exchange, ResponseHeaders } from './exchange.ts'
 
 export interface Response {
   readonly status: number

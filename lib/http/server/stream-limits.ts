@@ -13,7 +13,7 @@ import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2'
 import { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/timers.ts'
-import { isAccepted } from '../server/accepted.ts'
+import { isAccepted } from './accepted.ts'
 
 /** The streams that kube-apiserver allows. */
 const usualStreams = 100

@@ -2,15 +2,15 @@
 
 export type Task = () => void
 
-interface Line<Key> {
-  readonly key: Key
+interface Line {
+  readonly key: unknown
   readonly tasks: Task[]
 }
 
-export class Lines<Key> {
-  readonly #lines = new Map<Key, Line<Key>>()
+export class Lines {
+  readonly #lines = new Map<unknown, Line>()
   /** Those with tasks, in the order of their turns. */
-  readonly #turns: Line<Key>[] = []
+  readonly #turns: Line[] = []
   #size = 0
 
   /** How many wait. */
@@ -18,7 +18,7 @@ export class Lines<Key> {
     return this.#size
   }
 
-  add(key: Key, task: Task): void {
+  add(key: unknown, task: Task): void {
     this.#size++
     const known = this.#lines.get(key)
     if (known !== undefined) {
@@ -30,7 +30,7 @@ export class Lines<Key> {
     this.#turns.push(line)
   }
 
-  has(key: Key): boolean {
+  has(key: unknown): boolean {
     return this.#lines.has(key)
   }
 

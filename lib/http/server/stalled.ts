@@ -8,8 +8,8 @@
 import type { Bag } from '../../base/bag.ts'
 import type { Clock } from '../../base/clock.ts'
 import { Rounds } from '../../base/timers.ts'
-import type { Exchange } from '../server/exchange.ts'
-import { slowReaderTimeoutMs } from '../exchange/respond.ts'
+import type { Exchange } from './exchange.ts'
+import { slowReaderTimeoutMs } from './respond.ts'
 
 /** A client is cut off after 60 to 75 s: the timeout, and up to one interval until it is noticed. */
 const checkEveryMs = slowReaderTimeoutMs / 4

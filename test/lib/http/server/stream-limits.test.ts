@@ -1,6 +1,6 @@
 import type { ServerHttp2Session } from 'node:http2'
 import t from 'tap'
-import { StreamLimits } from '../../../../lib/http/limits/streams.ts'
+import { StreamLimits } from '../../../../lib/http/server/stream-limits.ts'
 import { noteAccepted } from '../../../../lib/http/server/accepted.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 

@@ -1,9 +1,5 @@
 import t from 'tap'
-import {
-  sendPieces,
-  sendWhole,
-  slowReaderTimeoutMs,
-} from '../../../../lib/http/exchange/respond.ts'
+import { sendPieces, sendWhole, slowReaderTimeoutMs } from '../../../../lib/http/server/respond.ts'
 import { FakeClock } from '../../../support/fake-clock.ts'
 import { ScriptedExchange } from '../../../support/http/scripted-exchange.ts'
 

@@ -1,0 +1,276 @@
+/** When what clients send begins: the one scheduler of arrivals.
+ *
+ *  ```
+ *  first bytes ─▶ handshake ─▶ HTTP/2 session ─▶ streams are read ─▶ a request begins ─▶ (long work: lib/ops/turns.ts)
+ *  ```
+ *
+ *  The law: what has come first begins first; whoever has the least under way is next; nobody who is known waits while the event loop has
+ *  time; strangers have their share.
+ *
+ *  A turn of the event loop has time for a few milliseconds of beginnings. Within it everything begins as it is read, but for a connection
+ *  that sends many requests in a packet: its others wait, one line for each connection, and lines take turns. What does not fit waits for
+ *  the end of the turn, when everything that the sockets had was read. So ordinary clients, also a thousand of them, meet nothing of this.
+ *
+ *  Node makes the objects of a stream as it reads its headers, before anything of ours runs: connections that send a hundred requests each
+ *  in a packet would hold the loop for long. So once a turn has had its time, connections that have lately sent many at once are not read
+ *  until the next. What stops is the socket beneath Node's session, which has no method for it: the bytes stay with the system.
+ *
+ *  Strangers are connections without an authenticated client. What they do is paid from a purse that all of them share and that fills
+ *  slowly: as long as it lasts they are served like everybody else, so that five hundred clients may come at once after a restart. Once it
+ *  is empty, as it is when somebody floods us with connections, they have a small part of each turn, and at least one of each kind begins
+ *  in it. */
+
+import type { ServerHttp2Session } from 'node:http2'
+import { isAccepted } from './accepted.ts'
+import { Lines, type Task } from './lines.ts'
+
+/** How long of a turn something may begin. With the last one, and what it sets in motion, the loop is held for less than 10 ms. */
+const turnMs = 5
+/** Of it, for strangers whose purse is empty. */
+const strangersMs = 1
+/** Streams of such strangers that a turn reads before it stops reading them. */
+const strangersStreams = 4
+/** So many requests of a connection begin as they are read. Over HTTP/2 all requests of a packet are read before any of them does more than
+ *  begin, so their time is not known yet. */
+const atOnceMax = 8
+/** A connection that has lately sent more at once is busy: it is the one that is not read when a turn has had its time. */
+const busyStreams = 8
+
+/** About what strangers cost the event loop. */
+const costMs = { handshake: 0.8, session: 0.3, stream: 0.1, request: 0.1 }
+/** Eight hundred clients that come at once, as when a server restarts. */
+const purseMs = 1_000
+/** How much of all time goes into the purse. */
+const refill = 0.05
+
+/** What Node's streams on sockets have beneath. */
+interface Handle {
+  readStart(): void
+  readStop(): void
+}
+
+/** An HTTP/2 connection as it is read. */
+interface Source {
+  readonly session: object
+  readonly handle: Handle
+  /** Streams that this turn has read. */
+  read: number
+  /** How many it has lately sent at once. */
+  burst: number
+}
+
+/** A turn of the event loop in which something arrives. */
+interface Turn {
+  readonly beganMs: number
+  /** How many requests of each connection have begun in it. */
+  readonly begun: Map<object, number>
+  readonly readers: Source[]
+  /** What of strangers with an empty purse has begun, and how many of their streams were read. */
+  readonly strange: Set<Lines>
+  strangersRead: number
+  /** Busy connections are not read any more. */
+  isOver: boolean
+}
+
+export class Arrivals {
+  readonly #clock: { monotonicMs(): number }
+  /** Requests of known clients, and of strangers who can pay. */
+  readonly #requests = new Lines()
+  readonly #strangers = new Lines()
+  readonly #sessions = new Lines()
+  readonly #handshakes = new Lines()
+  readonly #sources = new Map<object, Source>()
+  readonly #stopped = new Set<Source>()
+  #turn: Turn | undefined = undefined
+  #purse = purseMs
+  #purseAtMs: number
+  /** Whose turn it is: new connections, or requests. */
+  #isForNew = true
+
+  constructor(clock: { monotonicMs(): number }) {
+    this.#clock = clock
+    this.#purseAtMs = clock.monotonicMs()
+  }
+
+  /** Strangers have taken more than all of them may: connections that begin now may have fewer streams. */
+  get isCrowded(): boolean {
+    return this.#left() <= 0
+  }
+
+  /** What waits to begin. */
+  get waiting(): number {
+    return this.#requests.size + this.#strangers.size + this.#sessions.size + this.#handshakes.size
+  }
+
+  /** Runs the task, which begins a handshake, in this turn of the event loop or a later one. Addresses take turns. */
+  handshake(address: string, task: Task): void {
+    this.#open(this.#handshakes, address, () => {
+      this.#pay(costMs.handshake)
+      task()
+    })
+  }
+
+  /** The same of an HTTP/2 session. */
+  session(address: string, task: Task): void {
+    this.#open(this.#sessions, address, () => {
+      this.#pay(costMs.session)
+      task()
+    })
+  }
+
+  /** The same of a request. Connections take turns. */
+  request(connection: object, task: Task): void {
+    const turn = this.#turnOfNow()
+    const isKnown = isAccepted(connection)
+    if (!isKnown) this.#pay(costMs.request)
+    const lines = isKnown || !this.isCrowded ? this.#requests : this.#strangers
+    const begun = turn.begun.get(connection) ?? 0
+    if (lines.size > 0 || begun >= atOnceMax || !this.#mayBegin(turn, lines)) {
+      lines.add(connection, task)
+      return
+    }
+    turn.begun.set(connection, begun + 1)
+    if (lines === this.#strangers) turn.strange.add(lines)
+    task()
+  }
+
+  /** An HTTP/2 connection has begun. */
+  add(session: ServerHttp2Session): void {
+    const { _handle } = session.socket as unknown as { readonly _handle: Handle | null }
+    // A connection that is closed already has none.
+    if (_handle !== null && _handle !== undefined) {
+      this.#sources.set(session, { session, handle: _handle, read: 0, burst: 0 })
+    }
+  }
+
+  remove(session: object): void {
+    const source = this.#sources.get(session)
+    this.#sources.delete(session)
+    if (source !== undefined) this.#stopped.delete(source)
+  }
+
+  /** A stream of the connection was read. */
+  read(session: object): void {
+    const turn = this.#turnOfNow()
+    const source = this.#sources.get(session)
+    if (source !== undefined && source.read++ === 0) turn.readers.push(source)
+    const isKnown = isAccepted(session)
+    if (!isKnown) this.#pay(costMs.stream)
+    if (!isKnown && this.isCrowded) {
+      if (++turn.strangersRead === strangersStreams) this.#stop(one => !isAccepted(one.session))
+      else if (turn.strangersRead > strangersStreams && source !== undefined) this.#stopOne(source)
+      return
+    }
+    if (this.#hasTime(turn)) return
+    if (!turn.isOver) {
+      turn.isOver = true
+      this.#stop(isBusy)
+    } else if (source !== undefined && isBusy(source)) this.#stopOne(source)
+  }
+
+  #open(lines: Lines, address: string, task: Task): void {
+    const turn = this.#turnOfNow()
+    if (lines.size > 0 || !this.#mayBegin(turn, lines)) lines.add(address, task)
+    else {
+      turn.strange.add(lines)
+      task()
+    }
+  }
+
+  #hasTime({ beganMs }: Turn): boolean {
+    return this.#clock.monotonicMs() - beganMs < turnMs
+  }
+
+  #mayBegin(turn: Turn, lines: Lines): boolean {
+    if (lines === this.#requests || !this.isCrowded) return this.#hasTime(turn)
+    return !turn.strange.has(lines) || this.#clock.monotonicMs() - turn.beganMs < strangersMs
+  }
+
+  /** Ends with the next `setImmediate`, which comes after all sockets that are readable were read. */
+  #turnOfNow(): Turn {
+    if (this.#turn !== undefined) return this.#turn
+    this.#turn = {
+      beganMs: this.#clock.monotonicMs(),
+      begun: new Map(),
+      readers: [],
+      strange: new Set(),
+      strangersRead: 0,
+      isOver: false,
+    }
+    setImmediate(this.#endTurn)
+    return this.#turn
+  }
+
+  readonly #endTurn = (): void => {
+    for (const source of this.#turn?.readers ?? []) {
+      source.burst = Math.max(source.read, source.burst / 2)
+      source.read = 0
+    }
+    this.#turn = undefined
+    for (const source of this.#stopped) {
+      if (!this.#requests.has(source.session) && !this.#strangers.has(source.session)) {
+        this.#stopped.delete(source)
+        source.handle.readStart()
+      }
+    }
+    if (this.waiting === 0 && this.#stopped.size === 0) return
+    this.#turnOfNow()
+    this.#serve()
+  }
+
+  readonly #serve = (): void => {
+    const task = this.#next()
+    if (task === undefined) return
+    task()
+    // Only when all promise callbacks of it have run is its time known.
+    queueMicrotask(this.#tick)
+  }
+
+  readonly #tick = (): void => {
+    process.nextTick(this.#serve)
+  }
+
+  #next(): Task | undefined {
+    const turn = this.#turnOfNow()
+    this.#isForNew = !this.#isForNew
+    const opening = [this.#sessions, this.#handshakes]
+    const order = this.isCrowded
+      ? [this.#requests, this.#strangers, ...opening]
+      : this.#isForNew
+        ? [...opening, this.#requests, this.#strangers]
+        : [this.#requests, this.#strangers, ...opening]
+    for (const lines of order) {
+      if (lines.size === 0 || !this.#mayBegin(turn, lines)) continue
+      if (lines !== this.#requests) turn.strange.add(lines)
+      return lines.take()
+    }
+    return undefined
+  }
+
+  #pay(ms: number): void {
+    this.#purse = this.#left() - ms
+  }
+
+  /** What is in the purse. It owes at most what fills it in two seconds. */
+  #left(): number {
+    const nowMs = this.#clock.monotonicMs()
+    const filled = this.#purse + (nowMs - this.#purseAtMs) * refill
+    this.#purse = Math.min(purseMs, Math.max(-2_000 * refill, filled))
+    this.#purseAtMs = nowMs
+    return this.#purse
+  }
+
+  #stop(isMeant: (source: Source) => boolean): void {
+    for (const source of this.#sources.values()) if (isMeant(source)) this.#stopOne(source)
+  }
+
+  #stopOne(source: Source): void {
+    if (this.#stopped.has(source)) return
+    this.#stopped.add(source)
+    source.handle.readStop()
+  }
+}
+
+function isBusy({ read, burst }: Source): boolean {
+  return Math.max(read, burst) > busyStreams
+}

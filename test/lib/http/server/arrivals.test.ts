@@ -1,0 +1,216 @@
+/** The law of arrivals: first come, first begun; connections take turns; strangers have what their purse allows, and then a part. */
+
+import type { ServerHttp2Session } from 'node:http2'
+import t from 'tap'
+import { noteAccepted } from '../../../../lib/http/server/accepted.ts'
+import { Arrivals } from '../../../../lib/http/server/arrivals.ts'
+import { settle } from '../../../support/fake-clock.ts'
+
+/** A connection that says whether it is read. */
+interface Connection {
+  readonly session: ServerHttp2Session
+  isRead: boolean
+}
+
+/** Arrivals on a clock that moves by what tasks take, and what has begun. */
+class Stage {
+  nowMs = 0
+  readonly begun: string[] = []
+  readonly arrivals = new Arrivals({ monotonicMs: () => this.nowMs })
+
+  connect(isKnown = true): Connection {
+    const handle = {
+      readStart: () => void (connection.isRead = true),
+      readStop: () => void (connection.isRead = false),
+    }
+    const session = { socket: { _handle: handle } } as unknown as ServerHttp2Session
+    const connection: Connection = { session, isRead: true }
+    if (isKnown) noteAccepted(session)
+    this.arrivals.add(session)
+    return connection
+  }
+
+  request({ session }: Connection, name: string, tookMs = 0): void {
+    this.arrivals.request(session, this.#task(name, tookMs))
+  }
+
+  open(kind: 'handshake' | 'session', address: string, name: string, tookMs = 0): void {
+    this.arrivals[kind](address, this.#task(name, tookMs))
+  }
+
+  read({ session }: Connection, streams: number): void {
+    for (let i = 0; i < streams; i++) this.arrivals.read(session)
+  }
+
+  /** Strangers have taken all that they may. */
+  async emptyPurse(): Promise<void> {
+    let further = 10
+    while (further > 0) {
+      this.open('session', 'flood', '')
+      while (this.arrivals.waiting > 0) await settle()
+      if (this.arrivals.isCrowded) further--
+    }
+    await settle()
+    this.since()
+  }
+
+  /** What has begun since it was last asked. */
+  since(): string {
+    return this.begun.splice(0).join(' ')
+  }
+
+  #task(name: string, tookMs: number): () => void {
+    return () => {
+      this.begun.push(name)
+      this.nowMs += tookMs
+    }
+  }
+}
+
+t.test('ordinary clients begin as they are read, also a thousand of them', async t => {
+  const stage = new Stage()
+  const expected = Array.from({ length: 1_000 }, (_, i) => `${i}`)
+  for (const name of expected) {
+    const connection = stage.connect()
+    stage.read(connection, 1)
+    stage.request(connection, name)
+    t.ok(connection.isRead)
+  }
+  t.equal(stage.since(), expected.join(' '))
+  t.equal(stage.arrivals.waiting, 0)
+})
+
+t.test('of a connection that sends many requests, some wait: connections take turns', async t => {
+  const stage = new Stage()
+  const [a, b] = [stage.connect(), stage.connect()]
+  for (let i = 1; i <= 11; i++) stage.request(a, `a${i}`)
+  t.equal(stage.since(), 'a1 a2 a3 a4 a5 a6 a7 a8')
+  for (let i = 1; i <= 3; i++) stage.request(b, `b${i}`)
+  t.equal(stage.since(), '', 'what waits came first')
+  await settle()
+  t.equal(stage.since(), 'a9 b1 a10 b2 a11 b3')
+})
+
+t.test('what does not fit into a turn of 5 ms begins in the next, in its order', async t => {
+  const stage = new Stage()
+  for (let i = 1; i <= 9; i++) stage.request(stage.connect(), `${i}`, 2)
+  t.equal(stage.since(), '1 2 3')
+  await settle()
+  t.equal(stage.since(), '4 5 6')
+  await settle()
+  t.equal(stage.since(), '7 8 9')
+})
+
+t.test('strangers are served like everybody else as long as their purse lasts', async t => {
+  const stage = new Stage()
+  for (let i = 1; i <= 3; i++) stage.request(stage.connect(i % 2 === 0), `${i}`, 1)
+  t.equal(stage.since(), '1 2 3')
+  await settle()
+  for (let i = 1; i <= 20; i++) stage.open('handshake', 'a', `h${i}`, 0.1)
+  t.equal(stage.since().split(' ').length, 20)
+})
+
+t.test('new connections and requests that wait take turns', async t => {
+  const stage = new Stage()
+  stage.request(stage.connect(), 'long', 6)
+  for (let i = 1; i <= 3; i++) {
+    stage.request(stage.connect(), `r${i}`)
+    stage.open('handshake', 'a', `h${i}`)
+    stage.open('session', 'a', `s${i}`)
+  }
+  stage.since()
+  await settle()
+  const begun = stage.since().split(' ')
+  t.equal(begun.length, 9)
+  t.strictSame(begun.slice(0, 4).toSorted(), ['r1', 'r2', 's1', 's2'], 'half of it requests')
+})
+
+t.test(
+  'with an empty purse known clients go first, and strangers have a part of each turn',
+  async t => {
+    const stage = new Stage()
+    await stage.emptyPurse()
+    await settle()
+    for (let i = 1; i <= 4; i++) stage.request(stage.connect(false), `s${i}`, 0.5)
+    for (let i = 1; i <= 6; i++) stage.request(stage.connect(), `k${i}`, 2)
+    t.equal(stage.since(), 's1 s2 k1 k2')
+    await settle()
+    t.equal(stage.since(), 'k3 k4 k5 s3')
+    await settle()
+    t.equal(stage.since(), 'k6 s4')
+  },
+)
+
+t.test(
+  'with an empty purse a handshake begins in each long turn, and addresses take turns',
+  async t => {
+    const stage = new Stage()
+    await stage.emptyPurse()
+    for (const name of ['a1', 'a2', 'a3', 'b1']) stage.open('handshake', name.slice(0, 1), name, 1)
+    const begun: string[] = []
+    for (let i = 0; i < 4; i++) {
+      begun.push(stage.since())
+      await settle()
+    }
+    t.strictSame(begun, ['a1', 'a2', 'b1', 'a3'])
+  },
+)
+
+t.test('the purse fills again, and nobody is in debt for long', async t => {
+  const stage = new Stage()
+  await stage.emptyPurse()
+  stage.nowMs += 100
+  t.notOk(stage.arrivals.isCrowded)
+  await stage.emptyPurse()
+  for (let i = 0; i < 1_000; i++) stage.open('session', 'flood', '')
+  while (stage.arrivals.waiting > 0) await settle()
+  t.ok(stage.arrivals.isCrowded)
+  stage.nowMs += 2_100
+  t.notOk(stage.arrivals.isCrowded)
+})
+
+t.test('once a turn has had its time, busy connections are not read until the next', async t => {
+  const stage = new Stage()
+  const [busy, light, other] = [stage.connect(), stage.connect(), stage.connect()]
+  stage.read(busy, 9)
+  stage.read(other, 9)
+  await settle()
+  stage.read(light, 1)
+  stage.nowMs += 5
+  stage.read(light, 1)
+  t.notOk(busy.isRead || other.isRead, 'they have lately sent many at once')
+  t.ok(light.isRead)
+  await settle()
+  t.ok(busy.isRead && other.isRead)
+})
+
+t.test('a connection whose requests wait to begin is not read', async t => {
+  const stage = new Stage()
+  const one = stage.connect()
+  for (let i = 1; i <= 20; i++) stage.request(one, `${i}`, 5)
+  stage.read(one, 20)
+  t.notOk(one.isRead)
+  for (let i = 0; i < 3; i++) await settle()
+  t.notOk(one.isRead)
+  for (let i = 0; i < 20; i++) await settle()
+  t.ok(one.isRead)
+  stage.nowMs += 5
+  stage.read(one, 100)
+  stage.arrivals.remove(one.session)
+  await settle()
+  t.equal(one.isRead, true, 'what was closed in a turn in which it was read is left as it is')
+})
+
+t.test('with an empty purse a turn reads four streams of strangers', async t => {
+  const stage = new Stage()
+  const [a, b, known] = [stage.connect(false), stage.connect(false), stage.connect()]
+  await stage.emptyPurse()
+  await settle()
+  stage.read(a, 3)
+  t.ok(a.isRead && b.isRead)
+  stage.read(a, 1)
+  t.notOk(a.isRead || b.isRead)
+  t.ok(known.isRead)
+  await settle()
+  t.ok(a.isRead && b.isRead)
+})
