@@ -9,12 +9,27 @@ const internMaxBytes = 40
 
 const interned: string[] = Array.from<string>({ length: internEntries }).fill('')
 
-/** Node's own slices, without the checks and the dispatch of `toString`. */
+/** Node's own slices, without the checks and the dispatch of `toString`; that, where Node does not have them. */
 interface NativeSlices {
-  utf8Slice(start: number, end: number): string
-  latin1Slice(start: number, end: number): string
+  utf8Slice(this: Uint8Array, start: number, end: number): string
+  latin1Slice(this: Uint8Array, start: number, end: number): string
 }
-const native = Buffer.prototype as unknown as NativeSlices
+
+/** The slices of a Buffer's prototype. */
+function slicesOf(prototype: Partial<NativeSlices>): NativeSlices {
+  const { utf8Slice, latin1Slice } = prototype
+  if (utf8Slice !== undefined && latin1Slice !== undefined) return { utf8Slice, latin1Slice }
+  return {
+    utf8Slice(start, end) {
+      return Buffer.prototype.toString.call(this, 'utf8', start, end)
+    },
+    latin1Slice(start, end) {
+      return Buffer.prototype.toString.call(this, 'latin1', start, end)
+    },
+  }
+}
+
+const native = slicesOf(Buffer.prototype as Partial<NativeSlices>)
 
 /** The UTF-8 text of `bytes[start..end)`. Invalid bytes become U+FFFD. The window must lie inside `bytes`. */
 export function textFromBytes(bytes: Uint8Array, start: number, end: number): string {

@@ -1,6 +1,9 @@
 /** The law of arrivals: first come, first begun; connections take turns; strangers have what their purse allows, and then a part. */
 
+import { once } from 'node:events'
+import * as http2 from 'node:http2'
 import type { ServerHttp2Session } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { noteAccepted } from '../../../../lib/http/server/accepted.ts'
 import { Arrivals } from '../../../../lib/http/server/arrivals.ts'
@@ -213,4 +216,18 @@ t.test('with an empty purse a turn reads four streams of strangers', async t => 
   t.ok(known.isRead)
   await settle()
   t.ok(a.isRead && b.isRead)
+})
+
+t.test('beneath a session of this Node is a handle that stops reading', async t => {
+  const server = http2.createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const client = http2.connect(`http://127.0.0.1:${port}`)
+  t.teardown(() => {
+    client.destroy()
+    server.close()
+  })
+  const [session] = (await once(server, 'session')) as [ServerHttp2Session]
+  const { _handle: handle } = session.socket as unknown as { _handle: Record<string, unknown> }
+  t.same([typeof handle['readStop'], typeof handle['readStart']], ['function', 'function'])
 })
