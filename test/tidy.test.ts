@@ -16,7 +16,7 @@ const core: Readonly<Record<string, readonly string[]>> = {
   codec: ['store', 'wire', 'go', 'base'],
   mirror: ['etcd', 'store', 'base'],
   kube: ['codec', 'store', 'wire', 'go', 'base'],
-  http: ['kube', 'codec', 'watch', 'store', 'go', 'base'],
+  http: ['kube', 'codec', 'watch', 'store', 'wire', 'go', 'base'],
   upkeep: ['mirror', 'kube', 'codec', 'watch', 'store', 'base'],
   ops: ['base'],
   config: ['base'],

@@ -3,7 +3,7 @@
 
 import { createHash } from 'node:crypto'
 import { Worker } from 'node:worker_threads'
-import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../lib/wire/byte-writer.ts'
 import { CustomKind } from '../../lib/codec/served/custom/custom.ts'
 import { readEnvelope } from '../../lib/codec/transcode/envelope.ts'
 import { compileFields } from '../../lib/codec/fields/reader.ts'

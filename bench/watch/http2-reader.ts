@@ -2,8 +2,7 @@
  *  server. */
 
 import type { TLSSocket } from 'node:tls'
-import { appendVarint } from '../../lib/codec/output/append.ts'
-import { ByteWriter } from '../../lib/codec/output/byte-writer.ts'
+import { appendVarint, ByteWriter } from '../../lib/wire/byte-writer.ts'
 
 /** Takes bytes of an answer, which lie in a buffer that is used again afterwards. */
 export type TakeBytes = (bytes: Buffer, from: number, to: number) => void

@@ -1,6 +1,6 @@
 /** The body of the subresource `scale`: small, and made for each request. */
 
-import { ByteWriter } from '../codec/output/byte-writer.ts'
+import { ByteWriter } from '../wire/byte-writer.ts'
 import type { MediaType } from '../codec/negotiate/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
 import { encodedJson, notAList } from '../codec/output/object-body.ts'

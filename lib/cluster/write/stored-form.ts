@@ -2,7 +2,7 @@
  *  definitions and for APIServices. The same object has the same bytes. */
 
 import type { Steps } from '../../base/slice.ts'
-import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { appendProtobuf } from '../../codec/transcode/transcode.ts'
 import { downgradeDefinition } from '../../codec/served/convert/downgrade-definition.ts'

@@ -2,7 +2,7 @@
 
 import { type JsonValue, JsonNumber, memberAt } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { type JsonPath, JsonFieldReader } from './json-reader.ts'
 import type { SelectableField, SelectableKind, SelectableReader } from './selectable.ts'
 

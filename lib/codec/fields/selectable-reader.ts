@@ -5,7 +5,7 @@ import { NotExact } from '../not-exact.ts'
 import type { MessageType } from '../schema/schema.ts'
 import { formatOf } from '../served/object-view.ts'
 import { isNormalised, normaliseStored } from '../served/stored/normalise.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { CustomSelectable } from './custom-selectable.ts'
 import { type FieldReader, compileFields } from './reader.ts'
 

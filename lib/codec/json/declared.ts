@@ -1,10 +1,10 @@
 /** Objects of aggregated API servers that are stored as JSON. Their Go types are unknown to us, so their text must already be as
  *  Go writes it, members in the order of the types; then resourceVersion is put in where ObjectMeta declares it. */
 
-import type { ByteWriter } from '../output/byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { JsonVerifier } from './verify.ts'
 import { appendSpliced } from './splice.ts'
 

@@ -4,6 +4,8 @@
  *  nothing else. It replaces invalid UTF-8 when it decodes. Positions are checked against `end`: a window's neighbours are
  *  never read. */
 
+import { goJsonString } from '../../go/text.ts'
+import { type ByteWriter, appendText } from '../../wire/byte-writer.ts'
 import { textFromBytes } from '../text.ts'
 
 const quote = 0x22
@@ -261,4 +263,54 @@ function hexUnit(bytes: Uint8Array, at: number, end: number): number | undefined
   if (at + 6 > end || bytes[at] !== backslash || bytes[at + 1] !== 0x75) return undefined
   const digits = textFromBytes(bytes, at + 2, at + 6)
   return /^[0-9a-fA-F]{4}$/.test(digits) ? Number.parseInt(digits, 16) : undefined
+}
+
+/** Appends a JSON string as Go's encoder writes it, quotes included. */
+export function appendJsonString(out: ByteWriter, text: string): void {
+  const { length } = text
+  out.reserve(out.length + length * 6 + 2)
+  const { bytes } = out
+  let at = out.length
+  bytes[at++] = 0x22
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    const kind = code < 0x80 ? (characterKinds[code] as number) : other
+    if (kind === plain) {
+      bytes[at++] = code
+    } else if (kind === other) {
+      appendText(out, goJsonString(text))
+      return
+    } else {
+      // `<`, `>` and `&`: a cell without a value says `<none>`.
+      at = writeEscape(bytes, at, code)
+    }
+  }
+  bytes[at++] = 0x22
+  out.length = at
+}
+
+const plain = 0
+const forHtml = 1
+const other = 2
+
+/** What becomes of the characters of a JSON string. */
+const characterKinds: Uint8Array = Uint8Array.from({ length: 0x80 }, (_, code) => {
+  if (code < 0x20 || code === 0x22 || code === 0x5c) return other
+  return code === 0x3c || code === 0x3e || code === 0x26 ? forHtml : plain
+})
+
+/** `\u00xx` */
+function writeEscape(bytes: Uint8Array, position: number, code: number): number {
+  let at = position
+  bytes[at++] = 0x5c
+  bytes[at++] = 0x75
+  bytes[at++] = 0x30
+  bytes[at++] = 0x30
+  bytes[at++] = hexDigit(code >> 4)
+  bytes[at++] = hexDigit(code & 15)
+  return at
+}
+
+function hexDigit(value: number): number {
+  return value < 10 ? 0x30 + value : 0x57 + value
 }

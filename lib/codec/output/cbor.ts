@@ -5,8 +5,7 @@
  *  bytes again, in tag 22 (`base64 on the way to JSON`): only the schema can tell, so it is passed in. The upstream's own order
  *  of names is random; clients must take any. */
 
-import { appendText } from './append.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { appendText, ByteWriter } from '../../wire/byte-writer.ts'
 import { JsonNumber, type JsonValue, parseTree } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
 import type { Field, MessageType } from '../schema/schema.ts'

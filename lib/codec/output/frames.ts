@@ -1,8 +1,7 @@
 /** The bytes of watch events: one line of JSON, or one length-prefixed protobuf message, or one CBOR item of a sequence. */
 
 import type { KeyValue } from '../../store/event.ts'
-import { appendVarint } from './append.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
 import { type ObjectEncoder, type Shown, openRow } from '../served/object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'

@@ -2,9 +2,9 @@
  *  what stands before an upstream makes the values (lib/front/aggregated/). */
 
 import type { NotExact } from '../not-exact.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 import type { CustomColumn } from '../table/printers/custom.ts'
-import type { ByteWriter } from './byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 
 export interface LearnedOutput {
   /** Rises whenever the server's output is learnt again: results from before are not valid any more. */

@@ -1,9 +1,8 @@
 /** The body of a list, as a sequence of pieces: what stands before the items, the items of one leaf after the other, and what
  *  stands behind them. Never whole in memory, and made as it is asked for. */
 
-import { appendVarint } from './append.ts'
+import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { varintLength } from '../../wire/varint.ts'
-import { ByteWriter } from './byte-writer.ts'
 import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
 import { ExpectedSize } from './expected-size.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'

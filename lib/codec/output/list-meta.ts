@@ -1,7 +1,7 @@
 /** The fields of a list itself, as JSON. */
 
-import { appendJsonString } from './append.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { appendJsonString } from '../json/strings.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 
 /** The list's own fields. */
 export interface ListMeta {

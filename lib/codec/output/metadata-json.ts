@@ -3,14 +3,14 @@
  *  Members are copied as they are: the server wrote them, so their text is already what it would write again. What it would
  *  leave out (empty values, members that it does not know) is left out. */
 
-import type { ByteWriter } from './byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { JsonMembers } from '../json/members.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
 import { schemaOf } from '../schema/schema.ts'
 import { encoderOf } from '../transcode/encode/encoders.ts'
 import { EncodeState } from '../transcode/encode/state.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 
 /** The JSON of the object's member `metadata`. */
 export function findJsonMetadata({ bytes, start, end }: StoredValue): StoredValue | NotExact {

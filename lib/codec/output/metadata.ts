@@ -4,14 +4,13 @@
  *  is the protobuf form. The server takes metadata from its internal objects, into which some annotations do not find their
  *  way. */
 
-import { appendTextField, appendVarint } from './append.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { appendTextField, appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
 import { type Schema, perSchema } from '../schema/schema.ts'
 import { Decoders } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
 import { metadataScope, viewAdditions } from '../served/view/additions.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
 
 /** The metadata of the message in `bytes[start..end)`, which is an object's: always its first field. */

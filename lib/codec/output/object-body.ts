@@ -1,6 +1,6 @@
 /** The body of an answer that is one object: what was asked for, a row about it, or a Status that says why not. */
 
-import { ByteWriter } from './byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
 import { segmentNameOf, listBody } from './list-body.ts'

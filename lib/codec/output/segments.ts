@@ -3,7 +3,7 @@
 
 import type { SegmentCache, SegmentHolder } from '../../store/segments.ts'
 import type { KeyValue } from '../../store/event.ts'
-import { ByteWriter } from './byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import type { ZippedRun } from './gzip.ts'
 import { NotExact } from '../not-exact.ts'
 

@@ -1,8 +1,7 @@
 /** Stored objects in the version that is served, where that has another shape than the stored one. The result is always protobuf
  *  of the served kind, in its envelope, so that all outputs go on from there as they do from a stored value. */
 
-import { appendText } from '../output/append.ts'
-import { ByteWriter } from '../output/byte-writer.ts'
+import { appendText, ByteWriter } from '../../wire/byte-writer.ts'
 import { downgradeAutoscaler } from './convert/autoscalers.ts'
 import { upgradeDefinition } from './convert/definitions.ts'
 import { appendServedEvent } from './convert/events.ts'
@@ -12,7 +11,8 @@ import { type JsonObject, parseTree, textInOrder } from '../json/tree.ts'
 import { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
 import { appendProtobuf } from '../transcode/transcode.ts'
-import { type StoredValue, appendView } from './view.ts'
+import { appendView } from './view.ts'
+import { type StoredValue } from '../stored-value.ts'
 
 /** The conversions there are, by served apiVersion and kind. */
 type Convert = (out: ByteWriter, value: StoredValue, schema: Schema) => NotExact | undefined

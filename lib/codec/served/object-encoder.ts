@@ -2,7 +2,7 @@
  *  for a resource, and kept as long as it does not change. */
 
 import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
-import { ByteWriter } from '../output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type CborType, cborFromJson } from '../output/cbor.ts'
 import type { Gate } from './gate.ts'
 import type { CustomKind } from './custom/custom.ts'
@@ -30,7 +30,8 @@ import {
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
 import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
 import { normaliseStored } from './stored/normalise.ts'
-import { type StoredValue, prepareView } from './view.ts'
+import { prepareView } from './view.ts'
+import { type StoredValue } from '../stored-value.ts'
 import { yamlFromJson, yamlItemFromJson } from '../output/yaml.ts'
 
 /** What rows of a Table carry of their objects. */

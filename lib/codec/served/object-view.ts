@@ -1,7 +1,7 @@
 /** What the API serves of any stored object: decides by the stored bytes and the served kind which way leads there. Whatever is
  *  in the way is `NotExact` with a reason, so that the layer above can pass the request on. */
 
-import type { ByteWriter } from '../output/byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
 import type { LearnedObjects } from '../output/learned-output.ts'
@@ -11,7 +11,8 @@ import { appendDeclared } from '../json/declared.ts'
 import { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
 import { appendProtobufView } from './protobuf.ts'
-import { type StoredValue, appendView } from './view.ts'
+import { appendView } from './view.ts'
+import { type StoredValue } from '../stored-value.ts'
 
 /** What a resource's objects are served as. */
 export interface ViewedKind {

@@ -2,8 +2,7 @@
  *  that the server fills in on read, and the served version's name. Nothing is decoded, as raw JSON inside an object, and empty
  *  bytes, do not survive that (FORMAT.md, section 3). Whether the server would change anything else is checked first. */
 
-import { ByteWriter } from '../output/byte-writer.ts'
-import { appendVarint } from '../output/append.ts'
+import { ByteWriter, appendVarint } from '../../wire/byte-writer.ts'
 import { appendEnvelope } from '../transcode/envelope.ts'
 import { GiveUp, NotExact, giveUp } from '../not-exact.ts'
 import { type Field, type Kind, type MessageType, perSchema } from '../schema/schema.ts'
@@ -12,7 +11,8 @@ import { isCanonical } from './stored/canonical.ts'
 import { objectScope } from './view/additions.ts'
 import { numberOf } from './view/check-functions.ts'
 import { type CheckMessage, checkerOf } from './view/checkers.ts'
-import { type StoredValue, type ViewOptions, storedKind } from './view.ts'
+import { type ViewOptions, storedKind } from './view.ts'
+import { type StoredValue } from '../stored-value.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
 
 /** Appends the protobuf object that the API serves: in its envelope, or the bare message for an item of a list. When that cannot

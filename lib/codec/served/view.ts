@@ -2,7 +2,7 @@
  *  server applies on every read, its fixups, and the served version's name where only the name differs. */
 
 import type { Steps } from '../../base/slice.ts'
-import type { ByteWriter } from '../output/byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 import { NotExact } from '../not-exact.ts'
 import { type Kind, type Schema, perSchema } from '../schema/schema.ts'
@@ -11,8 +11,6 @@ import { Decoders, type Variant } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
 import type { WriteValue } from '../transcode/decode/state.ts'
 import { objectScope, viewAdditions } from './view/additions.ts'
-
-export type { StoredValue } from '../stored-value.ts'
 
 export interface ViewOptions {
   /** Of the server that is answered for. */

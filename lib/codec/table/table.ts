@@ -1,13 +1,13 @@
 /** A resource's Table: its columns, and rows for its objects. */
 
-import { appendJsonString } from '../output/append.ts'
-import type { ByteWriter } from '../output/byte-writer.ts'
+import { appendJsonString } from '../json/strings.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { readEnvelope } from '../transcode/envelope.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
 
 import { type ColumnDefinition, type Schema } from '../schema/schema.ts'
 import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
-import type { StoredValue } from '../served/view.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
 import type { LearnedTable } from '../output/learned-output.ts'
 import type { CompiledPattern } from './pattern.ts'

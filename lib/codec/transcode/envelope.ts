@@ -2,7 +2,7 @@
  *  {1 typeMeta {1 apiVersion, 2 kind}, 2 raw, 3 contentEncoding, 4 contentType}. Reads it without copying the object. */
 
 import { assert } from '../../base/assert.ts'
-import type { ByteWriter } from '../output/byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'

@@ -1,7 +1,7 @@
 /** Stored protobuf to JSON and back, from bytes to bytes, without a tree of objects between: the plain conversion, as Go's own
  *  encoders do it (FORMAT.md). What the API serves is `view`. */
 
-import { ByteWriter } from '../output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type KindName, appendEnvelope, readEnvelope } from './envelope.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
 import { type Kind, type Schema, perSchema, schemaOf } from '../schema/schema.ts'

@@ -2,7 +2,7 @@
  *  What cannot be learnt stays unknown, and reads that need it pass. */
 
 import { keyFromText, prefixRange, textFromKey } from '../../base/keys.ts'
-import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { ObjectEncoder, type Shown } from '../../codec/served/object-encoder.ts'
 import type { EmptyObject, LearnedOutput, LearnedTable } from '../../codec/output/learned-output.ts'

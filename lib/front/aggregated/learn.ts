@@ -5,7 +5,7 @@
 import { keyFromText, prefixRange } from '../../base/keys.ts'
 import { revision as revisionOf } from '../../base/revision.ts'
 import { objectOf, textOf } from '../../base/untyped.ts'
-import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { CustomKind } from '../../codec/served/custom/custom.ts'
 import { LearnedKind } from './learned-kind.ts'

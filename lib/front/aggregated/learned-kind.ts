@@ -2,12 +2,12 @@
  *  with a resourceVersion, and only if the text is as Go writes it and the metadata as Go's ObjectMeta is written. Evidence, which
  *  compares with the server's answers, decides whether the server leaves the rest unchanged. */
 
-import type { ByteWriter } from '../../codec/output/byte-writer.ts'
+import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { apiVersionOf } from '../../codec/output/output-kind.ts'
 import { appendDeclared } from '../../codec/json/declared.ts'
 import { JsonMembers } from '../../codec/json/members.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import type { StoredValue } from '../../codec/served/view.ts'
+import type { StoredValue } from '../../codec/stored-value.ts'
 import type {
   LearnedNames,
   LearnedObjects,

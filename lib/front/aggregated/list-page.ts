@@ -3,7 +3,7 @@
 import { CacheError } from '../../base/errors.ts'
 import { numberOf, objectOf, textOf } from '../../base/untyped.ts'
 import { JsonMembers } from '../../codec/json/members.ts'
-import type { StoredValue } from '../../codec/served/view.ts'
+import type { StoredValue } from '../../codec/stored-value.ts'
 
 export interface ListPage {
   readonly kind: string

@@ -3,7 +3,7 @@
 
 import { isCanonicalTime } from '../../go/time.ts'
 import { JsonMembers } from '../../codec/json/members.ts'
-import type { StoredValue } from '../../codec/served/view.ts'
+import type { StoredValue } from '../../codec/stored-value.ts'
 
 type Form = 'filled' | 'text' | 'integer' | 'count' | 'boolean' | 'time' | 'texts' | 'map' | 'any'
 

@@ -2,7 +2,7 @@
  *  bytes. What differs in the data may differ on few objects only, such as those that have a new field, so each object is written as each
  *  minor writes it. */
 
-import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type Gate, type ShownPlace, VersionsDiffer } from '../../codec/served/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { bookmarkFrame } from '../../codec/output/frames.ts'

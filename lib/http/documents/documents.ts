@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../base/clock.ts'
 import { acceptClauses } from '../../codec/negotiate/accept.ts'
-import { ByteWriter } from '../../codec/output/byte-writer.ts'
+import { ByteWriter } from '../../wire/byte-writer.ts'
 import { appendEnvelope, readEnvelope } from '../../codec/transcode/envelope.ts'
 import { AssertionError } from '../../base/assert.ts'
 import {

@@ -2,9 +2,8 @@
  *  about reads needs. Members for which a message has no field are left out, as upstream prunes its schemas before it writes them. */
 
 import type { Steps } from '../../base/slice.ts'
-import { appendVarint } from '../../codec/output/append.ts'
+import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { varintLength } from '../../wire/varint.ts'
-import { ByteWriter } from '../../codec/output/byte-writer.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { yamlFromJson } from '../../codec/output/yaml.ts'
 import { listOf, objectOf, type UntypedObject } from '../../base/untyped.ts'

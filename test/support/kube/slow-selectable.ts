@@ -4,7 +4,7 @@ import { readEnvelope } from '../../../lib/codec/transcode/envelope.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { type Field, type MessageType, schemaOf } from '../../../lib/codec/schema/schema.ts'
 import type { MakeReader } from '../../../lib/kube/selectors/filter.ts'
-import type { StoredValue } from '../../../lib/codec/served/view.ts'
+import type { StoredValue } from '../../../lib/codec/stored-value.ts'
 
 /** A reader that parses JSON, or decodes protobuf by the schema, whole. */
 export const slowReader: MakeReader = resource => {

@@ -1,7 +1,6 @@
 /** An Event of the core group as events.k8s.io/v1 serves it: the same messages under other numbers. */
 
-import type { ByteWriter } from '../../output/byte-writer.ts'
-import { appendVarint } from '../../output/append.ts'
+import { type ByteWriter, appendVarint } from '../../../wire/byte-writer.ts'
 import { NotExact } from '../../not-exact.ts'
 import type { StoredValue } from '../../stored-value.ts'
 import { WireReader } from '../../../wire/reader.ts'

@@ -2,8 +2,7 @@
  *  that way. Conversions and defaults change no more of it than labels and annotations. */
 
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
-import { appendVarint } from '../../output/append.ts'
-import { ByteWriter } from '../../output/byte-writer.ts'
+import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
 import { findMetadata } from '../../output/metadata.ts'
 import { NotExact } from '../../not-exact.ts'
 import { readEnvelope } from '../../transcode/envelope.ts'

@@ -3,7 +3,7 @@
 
 import { type CustomDefinitionParts, CustomKind } from './custom.ts'
 import { NotExact } from '../../not-exact.ts'
-import type { StoredValue } from '../view.ts'
+import type { StoredValue } from '../../stored-value.ts'
 import {
   isObject,
   listOf,

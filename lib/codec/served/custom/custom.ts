@@ -5,8 +5,7 @@
  *  but resourceVersion and apiVersion: one pass proves it (json/verify.ts), and the text is spliced. Otherwise the same is done
  *  to a tree. A definition is compiled once and kept by its owner, as compiling costs more than many objects. */
 
-import type { ByteWriter } from '../../output/byte-writer.ts'
-import { appendText } from '../../output/append.ts'
+import { type ByteWriter, appendText } from '../../../wire/byte-writer.ts'
 import { VerifiedLayouts } from '../../json/verified-layouts.ts'
 import { JsonVerifier, type VerifyOptions } from '../../json/verify.ts'
 import { appendSpliced } from '../../json/splice.ts'
@@ -17,7 +16,7 @@ import { rootMetadataNode } from '../structural/object-meta-node.ts'
 import { normaliseObjectMeta } from '../structural/object-meta.ts'
 import { type StructuralNode, compileRoot, verifyNodeOf } from '../structural/schema.ts'
 import { equalBytes, textFromBytes } from '../../text.ts'
-import type { StoredValue } from '../view.ts'
+import type { StoredValue } from '../../stored-value.ts'
 
 /** What of a CustomResourceDefinition decides how its objects are read. */
 export interface CustomDefinitionParts {

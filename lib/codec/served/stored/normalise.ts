@@ -5,7 +5,7 @@
 
 import { atOnce } from '../../../base/slice.ts'
 import { appendEnvelope, readEnvelope } from '../../transcode/envelope.ts'
-import { ByteWriter } from '../../output/byte-writer.ts'
+import { ByteWriter } from '../../../wire/byte-writer.ts'
 import { GiveUp, NotExact, giveUp } from '../../not-exact.ts'
 import { type JsonObject, parseDocument } from '../../json/tree.ts'
 import { type MessageType, type Schema, perSchema } from '../../schema/schema.ts'

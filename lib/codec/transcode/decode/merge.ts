@@ -2,8 +2,7 @@
  *  merge the occurrences of a message, and that is the same as reading their bytes one after the other. So they are joined
  *  first, and the result is read like any other. */
 
-import { appendVarint } from '../../output/append.ts'
-import { ByteWriter } from '../../output/byte-writer.ts'
+import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
 import type { Field, MessageType } from '../../schema/schema.ts'
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
 import { giveUp } from '../../not-exact.ts'

@@ -1,6 +1,6 @@
 /** What the compiled functions of a conversion share: the input, the output, and how they give up. */
 
-import { ByteWriter } from '../../output/byte-writer.ts'
+import { ByteWriter } from '../../../wire/byte-writer.ts'
 
 const noInput = new Uint8Array(0)
 const noInputView = new DataView(noInput.buffer)

@@ -1,6 +1,6 @@
 /** The state of a conversion from JSON to protobuf, and the values that it writes. */
 
-import { ByteWriter } from '../../output/byte-writer.ts'
+import { ByteWriter } from '../../../wire/byte-writer.ts'
 import { sequenceLength } from '../decode/json-text.ts'
 import { JsonTape, jsonNumber, jsonPlainText, jsonText } from './json-tape.ts'
 import { giveUp } from '../../not-exact.ts'

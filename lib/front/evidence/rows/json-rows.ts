@@ -2,7 +2,7 @@
  *  and which API names they hold. There is no schema: a path is the names that lead there, and an object with very many different
  *  names is treated as a map with user-defined keys. */
 
-import type { StoredValue } from '../../../codec/served/view.ts'
+import type { StoredValue } from '../../../codec/stored-value.ts'
 import { freeTexts } from './path-nodes.ts'
 import type { NamesInOrder } from './names-in-order.ts'
 import { mixed, type RowTable } from './row-table.ts'

@@ -4,7 +4,7 @@
  *  eighth of encoding them. */
 
 import { minors, schemaOf } from '../../../codec/schema/schema.ts'
-import type { StoredValue } from '../../../codec/served/view.ts'
+import type { StoredValue } from '../../../codec/stored-value.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
 import { readEnvelope } from '../../../codec/transcode/envelope.ts'
 import { type FieldPlan, RowNode } from './path-nodes.ts'

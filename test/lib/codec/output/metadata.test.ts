@@ -1,7 +1,7 @@
 import { strictEqual } from 'node:assert'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { readEnvelope } from '../../../../lib/codec/transcode/envelope.ts'
 import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
 import { appendMetadataProtobuf, findMetadata } from '../../../../lib/codec/output/metadata.ts'
@@ -9,7 +9,7 @@ import { findJsonMetadata, protobufMetadata } from '../../../../lib/codec/output
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { objectBody } from '../../../../lib/codec/output/object-body.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
-import type { StoredValue } from '../../../../lib/codec/served/view.ts'
+import type { StoredValue } from '../../../../lib/codec/stored-value.ts'
 import type { KeyValue } from '../../../../lib/store/event.ts'
 import {
   builtIn,

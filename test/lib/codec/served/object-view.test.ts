@@ -1,6 +1,6 @@
 import t from 'tap'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { CustomKind } from '../../../../lib/codec/served/custom/custom.ts'
 import {
   appendObject,

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { appendObjectProtobuf } from '../../../../lib/codec/served/object-view.ts'
 import { appendProtobufView } from '../../../../lib/codec/served/protobuf.ts'

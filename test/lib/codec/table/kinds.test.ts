@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'

@@ -1,7 +1,7 @@
 /** Objects stored as they are given, without the defaults that a kube-apiserver would have filled in. */
 
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../../lib/codec/transcode/transcode.ts'
 import { type ViewOptions, appendView } from '../../../../lib/codec/served/view.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
 import { createRandom, randomInt, randomItem } from '../../../../lib/base/random.ts'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { appendProtobufView } from '../../../../lib/codec/served/protobuf.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'

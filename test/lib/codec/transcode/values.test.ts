@@ -1,7 +1,7 @@
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
 import t from 'tap'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import {
   appendJson,
   jsonFromProtobuf,

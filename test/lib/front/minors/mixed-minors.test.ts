@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { keyFromText } from '../../../../lib/base/keys.ts'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { builtinEncodings } from '../../../../lib/codec/negotiate/negotiate.ts'
 import { type Schema, schemaOf } from '../../../../lib/codec/schema/schema.ts'

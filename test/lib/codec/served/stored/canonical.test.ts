@@ -1,6 +1,6 @@
 import { strictEqual } from 'node:assert'
 import t from 'tap'
-import { ByteWriter } from '../../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../../lib/wire/byte-writer.ts'
 import { schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import { varintLength, writeVarint } from '../../../../../lib/wire/varint.ts'
 import { appendCanonical, isCanonical } from '../../../../../lib/codec/served/stored/canonical.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
-import { ByteWriter } from '../../../../../lib/codec/output/byte-writer.ts'
+import { ByteWriter } from '../../../../../lib/wire/byte-writer.ts'
 import { type Schema, schemaOf } from '../../../../../lib/codec/schema/schema.ts'
 import { appendObject, appendObjectProtobuf } from '../../../../../lib/codec/served/object-view.ts'
 import { protobufFromJson } from '../../../../../lib/codec/transcode/transcode.ts'

@@ -1,14 +1,8 @@
 import { strictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import {
-  appendJsonString,
-  appendText,
-  appendTextField,
-  appendVarint,
-} from '../../../../lib/codec/output/append.ts'
-import { varintLength } from '../../../../lib/wire/varint.ts'
-import { ByteWriter } from '../../../../lib/codec/output/byte-writer.ts'
+import { appendJsonString } from '../../../../lib/codec/json/strings.ts'
+import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { goJson } from '../../../support/kube/go-json.ts'
 
 function appended(append: (out: ByteWriter) => void): Buffer {
@@ -45,25 +39,8 @@ t.test('JSON strings are escaped as Go escapes them', async () => {
   )
 })
 
-t.test('half a character is replaced', async t => {
+t.test('half a character is replaced in a JSON string', async t => {
   t.equal(appended(out => appendJsonString(out, 'a\ud800b')).toString(), '"a\ufffdb"')
-  t.equal(appended(out => appendText(out, 'a\ud800b')).toString(), 'a\ufffdb')
   // The text of an escape is no escape.
   t.equal(appended(out => appendJsonString(out, '\\ud800')).toString(), '"\\\\ud800"')
-})
-
-t.test('varints are as long as they say', async () => {
-  fc.assert(
-    fc.property(fc.maxSafeNat(), value => {
-      const bytes = appended(out => appendVarint(out, value))
-      strictEqual(bytes.length, varintLength(value))
-      let read = 0n
-      for (const [i, byte] of bytes.entries()) read |= BigInt(byte & 0x7f) << BigInt(7 * i)
-      strictEqual(Number(read), value)
-    }),
-  )
-})
-
-t.test('a field of text has a tag and a length', async t => {
-  t.same([...appended(out => appendTextField(out, 16, 'ab'))], [0x82, 0x01, 2, 0x61, 0x62])
 })

@@ -1,6 +1,8 @@
 /** A growing buffer that outputs are written into, one after the other, and that is kept and used again, so that a list of
  *  objects becomes one run of bytes without a buffer for each. */
 
+import { writeVarint } from './varint.ts'
+
 /** Bytes `0..length` are written. Writers may overwrite what lies behind `length`, and replace `bytes` when they need
  *  room: read both anew after every call. */
 export class ByteWriter {
@@ -66,3 +68,32 @@ export class ByteWriter {
 function bytesOf(capacity: number): Uint8Array {
   return new Uint8Array(Buffer.allocUnsafeSlow(capacity).buffer)
 }
+
+/** Appends text as UTF-8; a lone half of a surrogate pair becomes U+FFFD. */
+export function appendText(out: ByteWriter, text: string): void {
+  out.reserve(out.length + text.length * 3)
+  out.length += asBuffer(out.bytes).write(text, out.length, 'utf8')
+}
+
+/** Appends an unsigned protobuf varint. */
+export function appendVarint(out: ByteWriter, value: number): void {
+  if (out.length + 10 > out.bytes.length) out.reserve(out.length + 10)
+  out.length = writeVarint(out.bytes, out.length, value)
+}
+
+/** Appends a protobuf field that holds ASCII text. */
+export function appendTextField(out: ByteWriter, field: number, text: string): void {
+  appendVarint(out, field * 8 + 2)
+  appendVarint(out, text.length)
+  out.appendAscii(text)
+}
+
+/** The bytes as a `Buffer` on the same memory, kept for the buffer that was asked for last: writers keep theirs for long. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  if (lastBuffer.buffer !== bytes.buffer || lastBuffer.length !== bytes.length) {
+    lastBuffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  }
+  return lastBuffer
+}
+
+let lastBuffer: Buffer = Buffer.alloc(0)
