@@ -1,12 +1,14 @@
-/** Proves that JSON text is exactly what Go writes: the part of a stored object that no schema describes. The hot loop of the
- *  verifier: no recursion, no objects, state in locals. */
+/** Proves that JSON text is exactly what Go writes, and that the schema that describes it changes nothing in it. The hot loop of
+ *  the verifier: no recursion, no objects, state in locals. What no node describes is proven for its form only. */
 
 import { canonicalNumber } from '../../go/json-number.ts'
-import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
+import { isCanonicalTime } from '../../go/time.ts'
 import { textFromBytes } from '../text.ts'
+import { type JsonInput, canonicalStringEnd, compareStrings } from './strings.ts'
+import { VerifyNode } from './verify-node.ts'
 
 /** Deeper text is not proven. */
-export const maxDepth = 200
+const maxDepth = 200
 
 /** Longer numbers are legal, and never what Go writes. */
 const maxNumberBytes = 32
@@ -27,16 +29,42 @@ const inList = -1
 /** And before the first key of an object. */
 const noKey = -2
 
-/** By depth, the last key's position in the containers around. */
-const around = new Int32Array(maxDepth)
+/** The items of a list that the schema does not describe: the server empties the objects among them. */
+const emptied = new VerifyNode({ isNullable: true })
 
-/** Where the value at `start` ends, if it is what Go writes, at or before `end`; otherwise -1. Keys must rise if `isSorted`. */
-export function provenEnd(input: JsonInput, start: number, end: number, isSorted: boolean): number {
+/** By depth, the state of the containers around. Of one that no node describes there is nothing but its last key. */
+const keysAround = new Int32Array(maxDepth)
+const nodesAround: VerifyNode[] = []
+const missingAround = new Int32Array(maxDepth)
+const freeAround = new Uint8Array(maxDepth)
+
+/** The order of members: `sorted` as maps are written, `declared` as Go structs are. */
+export type MemberOrder = 'sorted' | 'declared'
+
+// One loop over locals: to share them with other functions would cost a third of the speed.
+// oxlint-disable max-lines-per-function
+/** Where the value at `start` ends, if it is what Go writes and the server leaves it as it is, at or before `end`; otherwise -1.
+ *  A value that no node describes is left alone, whatever is in it. */
+export function provenEnd(
+  input: JsonInput,
+  start: number,
+  end: number,
+  root: VerifyNode | MemberOrder,
+): number {
   const { bytes } = input
+  const isSorted = root !== 'declared'
   let at = start
   let depth = 0
   let lastKey = inList
   let isKey = false
+  /** Of the container; of the value that comes next. */
+  let node: VerifyNode | undefined
+  let child = typeof root === 'string' ? undefined : root
+  /** Containers in this one are described by no node. */
+  let describedDepth = -1
+  /** Expected members that have not been seen; whether what the container does not describe may stay. */
+  let missing = 0
+  let isFree = false
   for (;;) {
     if (at + 1 >= end) return -1
     let byte = bytes[at] as number
@@ -48,19 +76,50 @@ export function provenEnd(input: JsonInput, start: number, end: number, isSorted
         if (isSorted && lastKey !== noKey && compareStrings(bytes, lastKey, from) >= 0) return -1
         lastKey = from
         isKey = false
+        if (node === undefined) continue
+        child = node.table?.find(input, from, at - 2) ?? node.additional
+        if (child === undefined && !isFree) return -1
+        if (child?.isExpected === true) missing--
         continue
       }
+      if (child?.isStrict === true && !isTextOf(child, bytes, from, at - 1)) return -1
     } else if (isKey) {
       return -1
     } else if (byte !== openBrace && byte !== openBracket) {
-      at = scalarEnd(input, at, end)
+      const from = at
+      at = scalarEnd(input, from, end)
+      if (child !== undefined) {
+        const isNullAllowed = child.isNullable || (lastKey === inList && !child.hasDefault)
+        if (byte === 0x6e && !isNullAllowed) return -1
+        if (child.isStrict && !isScalarOf(child, bytes, from, at)) return -1
+      }
+    } else if (child?.isStrict === true && !mayOpen(child, byte, bytes[at + 1] as number)) {
+      return -1
     } else if (bytes[at + 1] === byte + 2) {
+      if (byte === openBrace && child !== undefined && child.expectedCount > 0) return -1
       at += 2
     } else {
       if (depth === maxDepth) return -1
-      around[depth++] = lastKey
+      keysAround[depth] = lastKey
+      if (node !== undefined) {
+        nodesAround[depth] = node
+        missingAround[depth] = missing
+        freeAround[depth] = isFree ? 1 : 0
+      }
       at++
       isKey = byte === openBrace
+      if (child === undefined || child.isAnything) {
+        if (node !== undefined) describedDepth = depth
+        node = undefined
+        child = undefined
+        missing = 0
+      } else {
+        isFree = (isFree && lastKey === inList) || child.isPreserving
+        node = child
+        missing = isKey ? child.expectedCount : 0
+        if (!isKey) child = itemsOf(node, isFree)
+      }
+      depth++
       lastKey = isKey ? noKey : inList
       continue
     }
@@ -70,11 +129,53 @@ export function provenEnd(input: JsonInput, start: number, end: number, isSorted
       if (at >= end) return -1
       byte = bytes[at++] as number
       if (byte === comma) break
-      if (byte !== (lastKey === inList ? closeBracket : closeBrace)) return -1
-      lastKey = around[--depth] as number
+      if (byte !== (lastKey === inList ? closeBracket : closeBrace) || missing !== 0) return -1
+      lastKey = keysAround[--depth] as number
+      if (node !== undefined || depth === describedDepth) {
+        node = nodesAround[depth] as VerifyNode
+        missing = missingAround[depth] as number
+        isFree = freeAround[depth] === 1
+      }
     }
     isKey = lastKey !== inList
+    if (!isKey && node !== undefined) child = itemsOf(node, isFree)
   }
+}
+
+// oxlint-enable max-lines-per-function
+
+function itemsOf(node: VerifyNode, isFree: boolean): VerifyNode | undefined {
+  return node.items ?? (isFree ? undefined : emptied)
+}
+
+/** True if the container may begin, which must not be an empty one. */
+function mayOpen({ form, container }: VerifyNode, byte: number, next: number): boolean {
+  if (form !== undefined) return false
+  return container === (byte === openBrace ? 'object' : 'list') && next !== byte + 2
+}
+
+function isTextOf(
+  { form, container }: VerifyNode,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
+  if (container !== undefined) return false
+  if (form === 'time') return isCanonicalTime(bytes, start, end)
+  return form === 'text' || (form === 'non-empty text' && end > start)
+}
+
+/** True if the number, true, false or null in the window has the form. */
+function isScalarOf({ form }: VerifyNode, bytes: Uint8Array, start: number, end: number): boolean {
+  const first = bytes[start] as number
+  const isNumber = first <= 0x39
+  if (form === 'boolean') return !isNumber
+  if (!isNumber || (form !== 'integer' && form !== 'non-zero integer')) return false
+  if (end - start > 15) return false
+  for (let i = start + 1; i < end; i++) {
+    if ((bytes[i] as number) < 0x30 || (bytes[i] as number) > 0x39) return false
+  }
+  return form === 'integer' || first !== 0x30
 }
 
 /** Where the number, true, false or null at `at` ends, or -1. Short integers are the rule, and cost no text. */

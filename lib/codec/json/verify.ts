@@ -10,15 +10,13 @@
  *  "Not proven" says nothing about the text: it may be malformed. Time is bounded by its length, and nothing is
  *  recursive. */
 
-import { describedEnd } from './described.ts'
-import { provenEnd } from './proven.ts'
+import { type MemberOrder, provenEnd } from './proven.ts'
 import type { VerifyNode } from './verify-node.ts'
 import { type JsonInput, canonicalStringEnd, compareStrings, inputOf } from './strings.ts'
 
 /** What is asked of a pass. */
 export interface VerifyOptions {
-  /** `sorted`: as maps are written. `declared`: as Go structs are. */
-  readonly order: 'sorted' | 'declared'
+  readonly order: MemberOrder
   /** The object's members apart from apiVersion, kind and metadata; undefined leaves them alone. */
   readonly root: VerifyNode | undefined
   /** The members of metadata; undefined leaves them alone. */
@@ -68,7 +66,7 @@ export class JsonVerifier {
   #input: JsonInput = inputOf(noBytes)
   #end = 0
   #at = 0
-  #isSorted = true
+  #order: MemberOrder = 'sorted'
   /** The key that was read last, without its quotes. */
   #keyStart = 0
   #keyEnd = 0
@@ -83,7 +81,7 @@ export class JsonVerifier {
     this.setInput(bytes)
     this.#at = start
     this.#end = end
-    this.#isSorted = options.order === 'sorted'
+    this.#order = options.order
     this.apiVersionStart = -1
     this.kindStart = -1
     this.resourceVersionStart = -1
@@ -165,7 +163,7 @@ export class JsonVerifier {
   }
 
   #isBehindResourceVersion(): boolean {
-    if (!this.#isSorted) return !beforeResourceVersion.some(name => this.#isKey(name))
+    if (this.#order === 'declared') return !beforeResourceVersion.some(name => this.#isKey(name))
     return isKeyAbove(this.#bytes, this.#keyStart, resourceVersion)
   }
 
@@ -173,12 +171,8 @@ export class JsonVerifier {
   #value(node: VerifyNode | undefined): boolean {
     const isNull = this.#at < this.#end && this.#bytes[this.#at] === 0x6e
     if (isNull && node !== undefined && !node.isNullable) return false
-    const end =
-      node === undefined
-        ? provenEnd(this.#input, this.#at, this.#end, this.#isSorted)
-        : describedEnd(this.#input, this.#at, this.#end, node)
-    this.#at = end
-    return end >= 0
+    this.#at = provenEnd(this.#input, this.#at, this.#end, node ?? this.#order)
+    return this.#at >= 0
   }
 
   /** The node of the member whose key was read last. Undefined is free; a member that would be pruned is a stop. */
@@ -213,7 +207,7 @@ export class JsonVerifier {
     const start = at + 1
     const after = canonicalStringEnd(this.#input, start, end)
     if (after < 0 || after >= end || bytes[after] !== colon) return notProven
-    if (this.#isSorted && previous >= 0 && compareStrings(bytes, previous, start) >= 0) {
+    if (this.#order === 'sorted' && previous >= 0 && compareStrings(bytes, previous, start) >= 0) {
       return notProven
     }
     this.#keyStart = start
