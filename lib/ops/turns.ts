@@ -9,7 +9,7 @@
 import type { Place } from '../base/clock.ts'
 
 /** How long slices may begin within one turn of the loop. With a last slice of 3 ms the loop is held for 4 ms, and what arrives begins in it for
- *  5 (lib/http/server/arrivals.ts). A consistent get waits for two turns, so short ones count more than many slices in each. */
+ *  4 (lib/http/server/arrivals.ts). A consistent get waits for two turns, so short ones count more than many slices in each. */
 const turnMs = 1
 
 /** Of what begins, so much in a turn need not wait, such as lists that have all waited for etcd's revision. How long it takes is not known

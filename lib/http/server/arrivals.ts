@@ -25,16 +25,24 @@ import { isAccepted } from './accepted.ts'
 import { Lines, type Task } from './lines.ts'
 
 /** How long of a turn something may begin. With the last one, and what it sets in motion, the loop is held for less than 10 ms. */
-const turnMs = 5
+const turnMs = 4
 /** Of it, for strangers whose purse is empty. */
 const strangersMs = 1
 /** Streams of such strangers that a turn reads before it stops reading them. */
 const strangersStreams = 4
 /** So many requests of a connection begin as they are read. Over HTTP/2 all requests of a packet are read before any of them does more than
  *  begin, so their time is not known yet. */
-const atOnceMax = 8
-/** A connection that has lately sent more at once is busy: it is the one that is not read when a turn has had its time. */
-const busyStreams = 8
+const atOnceMax = 16
+/** So many streams at once are few. */
+const fewStreams = 8
+/** Connections that have lately sent more streams at once are not read any more in a turn that has had so much time: clients send some ten
+ *  at once, aggregators some more, and hundreds only who means harm. */
+const readFor: readonly (readonly [streams: number, ms: number])[] = [
+  [64, 1],
+  [fewStreams, 6],
+]
+/** Requests that begin one after the other, until it is looked what they have set in motion. */
+const batch = 8
 
 /** About what strangers cost the event loop. */
 const costMs = { handshake: 0.8, session: 0.3, stream: 0.1, request: 0.1 }
@@ -68,8 +76,8 @@ interface Turn {
   /** What of strangers with an empty purse has begun, and how many of their streams were read. */
   readonly strange: Set<Lines>
   strangersRead: number
-  /** Busy connections are not read any more. */
-  isOver: boolean
+  /** Connections that have lately sent more streams at once are not read any more. */
+  readMax: number
 }
 
 export class Arrivals {
@@ -79,6 +87,7 @@ export class Arrivals {
   readonly #strangers = new Lines()
   readonly #sessions = new Lines()
   readonly #handshakes = new Lines()
+  /** Of those that are busy, the one that was read last is the last: they go on in this order. */
   readonly #sources = new Map<object, Source>()
   readonly #stopped = new Set<Source>()
   #turn: Turn | undefined = undefined
@@ -161,11 +170,17 @@ export class Arrivals {
       else if (turn.strangersRead > strangersStreams && source !== undefined) this.#stopOne(source)
       return
     }
-    if (this.#hasTime(turn)) return
-    if (!turn.isOver) {
-      turn.isOver = true
-      this.#stop(isBusy)
-    } else if (source !== undefined && isBusy(source)) this.#stopOne(source)
+    this.#stopBusy(turn, source)
+  }
+
+  #stopBusy(turn: Turn, source: Source | undefined): void {
+    const tookMs = this.#clock.monotonicMs() - turn.beganMs
+    for (const [streams, ms] of readFor) {
+      if (tookMs < ms || turn.readMax <= streams) continue
+      turn.readMax = streams
+      this.#stop(one => burstOf(one) > streams)
+    }
+    if (source !== undefined && burstOf(source) > turn.readMax) this.#stopOne(source)
   }
 
   #open(lines: Lines, address: string, task: Task): void {
@@ -195,7 +210,7 @@ export class Arrivals {
       readers: [],
       strange: new Set(),
       strangersRead: 0,
-      isOver: false,
+      readMax: Infinity,
     }
     setImmediate(this.#endTurn)
     return this.#turn
@@ -205,6 +220,9 @@ export class Arrivals {
     for (const source of this.#turn?.readers ?? []) {
       source.burst = Math.max(source.read, source.burst / 2)
       source.read = 0
+      if (burstOf(source) > fewStreams && this.#sources.delete(source.session)) {
+        this.#sources.set(source.session, source)
+      }
     }
     this.#turn = undefined
     for (const source of this.#stopped) {
@@ -219,10 +237,12 @@ export class Arrivals {
   }
 
   readonly #serve = (): void => {
-    const task = this.#next()
-    if (task === undefined) return
-    task()
-    // Only when all promise callbacks of it have run is its time known.
+    for (let begun = 0; begun < batch; begun++) {
+      const task = this.#next()
+      if (task === undefined) return
+      task()
+    }
+    // Only when all promise callbacks of them have run is their time known.
     queueMicrotask(this.#tick)
   }
 
@@ -271,6 +291,6 @@ export class Arrivals {
   }
 }
 
-function isBusy({ read, burst }: Source): boolean {
-  return Math.max(read, burst) > busyStreams
+function burstOf({ read, burst }: Source): number {
+  return Math.max(read, burst)
 }

@@ -86,17 +86,17 @@ t.test('ordinary clients begin as they are read, also a thousand of them', async
 t.test('of a connection that sends many requests, some wait: connections take turns', async t => {
   const stage = new Stage()
   const [a, b] = [stage.connect(), stage.connect()]
-  for (let i = 1; i <= 11; i++) stage.request(a, `a${i}`)
-  t.equal(stage.since(), 'a1 a2 a3 a4 a5 a6 a7 a8')
+  for (let i = 1; i <= 19; i++) stage.request(a, `a${i}`)
+  t.equal(stage.since().split(' ').length, 16)
   for (let i = 1; i <= 3; i++) stage.request(b, `b${i}`)
   t.equal(stage.since(), '', 'what waits came first')
   await settle()
-  t.equal(stage.since(), 'a9 b1 a10 b2 a11 b3')
+  t.equal(stage.since(), 'a17 b1 a18 b2 a19 b3')
 })
 
-t.test('what does not fit into a turn of 5 ms begins in the next, in its order', async t => {
+t.test('what does not fit into a turn of 4 ms begins in the next, in its order', async t => {
   const stage = new Stage()
-  for (let i = 1; i <= 9; i++) stage.request(stage.connect(), `${i}`, 2)
+  for (let i = 1; i <= 9; i++) stage.request(stage.connect(), `${i}`, 1.5)
   t.equal(stage.since(), '1 2 3')
   await settle()
   t.equal(stage.since(), '4 5 6')
@@ -135,7 +135,7 @@ t.test(
     await stage.emptyPurse()
     await settle()
     for (let i = 1; i <= 4; i++) stage.request(stage.connect(false), `s${i}`, 0.5)
-    for (let i = 1; i <= 6; i++) stage.request(stage.connect(), `k${i}`, 2)
+    for (let i = 1; i <= 6; i++) stage.request(stage.connect(), `k${i}`, 1.5)
     t.equal(stage.since(), 's1 s2 k1 k2')
     await settle()
     t.equal(stage.since(), 'k3 k4 k5 s3')
@@ -172,20 +172,27 @@ t.test('the purse fills again, and nobody is in debt for long', async t => {
   t.notOk(stage.arrivals.isCrowded)
 })
 
-t.test('once a turn has had its time, busy connections are not read until the next', async t => {
-  const stage = new Stage()
-  const [busy, light, other] = [stage.connect(), stage.connect(), stage.connect()]
-  stage.read(busy, 9)
-  stage.read(other, 9)
-  await settle()
-  stage.read(light, 1)
-  stage.nowMs += 5
-  stage.read(light, 1)
-  t.notOk(busy.isRead || other.isRead, 'they have lately sent many at once')
-  t.ok(light.isRead)
-  await settle()
-  t.ok(busy.isRead && other.isRead)
-})
+t.test(
+  'the longer a turn lasts, the fewer streams may a connection send that is still read',
+  async t => {
+    const stage = new Stage()
+    const all = [1, 8, 9, 64, 65].map(streams => ({ streams, connection: stage.connect() }))
+    for (const { streams, connection } of all) stage.read(connection, streams)
+    await settle()
+    const light = stage.connect()
+    const readAfter = (ms: number): number[] => {
+      stage.nowMs += ms
+      stage.read(light, 1)
+      return all.filter(({ connection }) => connection.isRead).map(({ streams }) => streams)
+    }
+    t.strictSame(readAfter(0), [1, 8, 9, 64, 65])
+    t.strictSame(readAfter(1), [1, 8, 9, 64])
+    t.strictSame(readAfter(4), [1, 8, 9, 64])
+    t.strictSame(readAfter(1), [1, 8])
+    await settle()
+    t.strictSame(readAfter(0), [1, 8, 9, 64, 65], 'all go on in the next turn')
+  },
+)
 
 t.test('a connection whose requests wait to begin is not read', async t => {
   const stage = new Stage()
