@@ -197,7 +197,7 @@ t.test(
 t.test('a connection whose requests wait to begin is not read', async t => {
   const stage = new Stage()
   const one = stage.connect()
-  for (let i = 1; i <= 20; i++) stage.request(one, `${i}`, 5)
+  for (let i = 1; i <= 20; i++) stage.request(one, `${i}`, 7)
   stage.read(one, 20)
   t.notOk(one.isRead)
   for (let i = 0; i < 3; i++) await settle()
