@@ -79,7 +79,7 @@ export const slowest: readonly string[] = [
 export const ownProcess: readonly string[] = [
   'lib/mirror/real-etcd',
   'lib/codec/served/view',
-  'lib/codec/served/object-encoder',
+  'lib/codec/output/object-encoder',
   'lib/threads/entries',
   'lib/store/slab',
 ].map(builtName)

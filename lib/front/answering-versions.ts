@@ -1,9 +1,9 @@
 /** What follows from the versions of the upstream's servers: as which minor version objects are written here, and what several minors
  *  answer differently. */
 
-import type { Gate } from '../codec/served/gate.ts'
+import type { Gate } from '../codec/output/gate.ts'
 import { minors, schemaOf } from '../codec/schema/schema.ts'
-import type { Shown } from '../codec/served/object-encoder.ts'
+import type { Shown } from '../codec/output/object-encoder.ts'
 import { MixedMinors } from './minors/mixed-minors.ts'
 import type { Resource } from '../kube/resources/resource.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'

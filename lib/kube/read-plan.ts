@@ -24,7 +24,6 @@ import {
 } from './request/list-options.ts'
 import { invalidPathName, type Query } from './request/request.ts'
 import type { Resource } from './resources/resource.ts'
-import type { ResourceRoute } from './request/routes.ts'
 import {
   badRequest,
   needsUpstream,
@@ -32,7 +31,20 @@ import {
   plainError,
   type StatusError,
   verbNotSupported,
+  notAcceptable,
+  statusFromError,
+  statusJson,
 } from './status.ts'
+import {
+  type MediaType,
+  negotiate,
+  type NotAcceptable,
+  type Offer,
+  type Preference,
+  streamed,
+} from '../codec/negotiate/negotiate.ts'
+import { CacheError } from '../base/errors.ts'
+import type { ResourceRoute } from './request/routes.ts'
 
 /** What lists and watches read. */
 export interface SelectedRange {
@@ -328,4 +340,53 @@ export function prefixOfList(route: ResourceRoute): Key | undefined {
 function keyspaceOf(resource: Resource): Key {
   if (resource.storage === undefined) throw needsUpstream(resource, 'reading')
   return keyFromText(resource.storage.prefix)
+}
+
+/** What of a request decides. */
+export interface AskedRead {
+  readonly query: Query
+  readonly isWatch: boolean
+  readonly preference: Preference
+  readonly offer: Offer
+  readonly encryption: TokenEncryption | undefined
+}
+
+export interface Planned {
+  readonly plan: ReadPlan
+  readonly mediaType: MediaType
+}
+
+/** The plan; refuses what upstream refuses, with its Status. `negotiated` is what has come of the Accept header. */
+export function planAsked(
+  route: ResourceRoute,
+  { query, isWatch, offer, encryption }: AskedRead,
+  negotiated: MediaType | NotAcceptable,
+): Planned {
+  if ('refusal' in negotiated) {
+    // The router refuses before the handler reads the query; not every version does so.
+    const isLate = !negotiated.hasDetails && !route.schema.has('acceptBeforeOptions')
+    if (isLate && route.verb !== 'get') parseListOptions(query, route.schema)
+    throw notAcceptable(negotiated.refusal, negotiated.hasDetails)
+  }
+  const plan = planRead(route, query, encryption)
+  const mediaType = isWatch ? streamed(negotiated, offer) : negotiated
+  if ('refusal' in mediaType) throw notAcceptable(mediaType.refusal, mediaType.hasDetails)
+  return { plan, mediaType }
+}
+
+/** What comes of a read for the schema of its route, to be compared with what comes of it for another. */
+export interface Outcome {
+  /** Equal for reads that are answered alike, if objects are. */
+  readonly text: string
+  readonly plan: Planned | undefined
+}
+
+export function outcomeOf(route: ResourceRoute, asked: AskedRead): Outcome {
+  try {
+    const plan = planAsked(route, asked, negotiate(asked.preference, asked.offer))
+    return { text: JSON.stringify({ ...plan.plan, resource: undefined }), plan }
+  } catch (error) {
+    if (!(error instanceof CacheError)) throw error
+    return { text: statusJson(statusFromError(error)), plan: undefined }
+  }
 }

@@ -8,7 +8,7 @@ import {
   errorFrame,
   eventFrame,
 } from '../../lib/codec/output/frames.ts'
-import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/output/object-encoder.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import { jsonFromProtobuf } from '../../lib/codec/transcode/transcode.ts'

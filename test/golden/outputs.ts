@@ -4,7 +4,7 @@ import { negotiateWatch } from '../support/kube/negotiate.ts'
 import { schemaOf } from '../../lib/codec/schema/schema.ts'
 import type { ListMeta } from '../../lib/codec/output/list-meta.ts'
 import { keyFromText } from '../../lib/base/keys.ts'
-import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown, includedObject } from '../../lib/codec/output/object-encoder.ts'
 import { listBody } from '../../lib/codec/output/list-body.ts'
 import {
   type MediaType,
@@ -23,7 +23,7 @@ import {
   statusBody,
   renderingMismatch,
 } from '../../lib/codec/output/object-body.ts'
-import type { OutputKind } from '../../lib/codec/output/output-kind.ts'
+import type { OutputKind } from '../../lib/codec/output-kind.ts'
 import { customKindOf } from '../../lib/codec/served/custom/custom-definition.ts'
 import { parseTarget } from '../../lib/kube/request/request.ts'
 import type { Resource } from '../../lib/kube/resources/resource.ts'

@@ -6,7 +6,7 @@
 import type { NotExact } from '../not-exact.ts'
 import type { Schema } from '../schema/schema.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
-import type { LearnedObjects } from '../output/learned-output.ts'
+import type { LearnedObjects } from '../output-kind.ts'
 import type { StoredValue } from '../stored-value.ts'
 
 /** A field that selectors may name: the value of the first of `paths` that is not empty, else `fallback`. Paths are dotted names in

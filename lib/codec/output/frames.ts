@@ -3,12 +3,11 @@
 import type { KeyValue } from '../../store/event.ts'
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, cborHead, cborText, selfDescribed } from './cbor.ts'
-import { type ObjectEncoder, type Shown, openRow } from '../served/object-encoder.ts'
+import { type ObjectEncoder, type Shown, openRow } from './object-encoder.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { NotExact } from '../not-exact.ts'
 import { hasZeroTimes, schemaOf } from '../schema/schema.ts'
-import type { LearnedOutput } from './learned-output.ts'
-import { apiVersionOf } from './output-kind.ts'
+import { type LearnedOutput, apiVersionOf } from '../output-kind.ts'
 import { jsonFromProtobuf, protobufFromJson } from '../transcode/transcode.ts'
 
 /** What happened to an object. */

@@ -4,13 +4,8 @@
 import { appendVarint, ByteWriter } from '../../wire/byte-writer.ts'
 import { varintLength } from '../../wire/varint.ts'
 import { cborFromJson, cborHead, cborNull, cborText, selfDescribed } from './cbor.ts'
-import { ExpectedSize } from './expected-size.ts'
-import type { ObjectEncoder, Shown } from '../served/object-encoder.ts'
-import { emptyListOf, unknownEmptyList } from './empty-list.ts'
-import { NotExact } from '../not-exact.ts'
-import { JsonIndenter } from './pretty.ts'
-import { type ListMeta, typedMeta, untypedMeta } from './list-meta.ts'
 import {
+  ExpectedSize,
   type ItemEncoder,
   type Run,
   type Segment,
@@ -21,7 +16,17 @@ import {
   noteKept,
   partOfKept,
 } from './segments.ts'
-import { type OutputKind, apiVersionOf } from './output-kind.ts'
+import type { ObjectEncoder, Shown } from './object-encoder.ts'
+import {
+  emptyListOf,
+  unknownEmptyList,
+  type ListMeta,
+  typedMeta,
+  untypedMeta,
+} from './list-meta.ts'
+import { NotExact } from '../not-exact.ts'
+import { JsonIndenter } from './pretty.ts'
+import { type OutputKind, apiVersionOf } from '../output-kind.ts'
 import type { KeyValue } from '../../store/event.ts'
 import { agesHold, noteAges } from '../table/format.ts'
 import type { SegmentCache } from '../../store/segments.ts'

@@ -2,6 +2,9 @@
 
 import { appendJsonString } from '../json/strings.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
+import { NotExact } from '../not-exact.ts'
+import type { MediaType } from '../negotiate/negotiate.ts'
+import type { OutputKind, EmptyList } from '../output-kind.ts'
 
 /** The list's own fields. */
 export interface ListMeta {
@@ -39,3 +42,26 @@ function jsonString(text: string): string {
   appendJsonString(out, text)
   return Buffer.from(out.copy()).toString()
 }
+
+/** A list of no items, or of no rows. Undefined if it is not known how the server writes it. */
+export function emptyListOf(
+  listed: ListedKind,
+  { rendering }: Pick<MediaType, 'rendering'>,
+): EmptyList | undefined {
+  const { learned } = listed.kind
+  // The columns of all kinds are read for the first Table.
+  if (rendering === 'Table') return (learned ?? listed.table).emptyRows
+  // Lists of metadata are made by appending to nil, which stays nil if there is nothing to append.
+  if (learned === undefined) return rendering === 'object' ? '[]' : 'null'
+  return rendering === 'object' ? learned.emptyItems : learned.emptyMetadata
+}
+
+/** What is listed. */
+interface ListedKind {
+  readonly kind: Pick<OutputKind, 'learned'>
+  readonly table: { readonly emptyRows: EmptyList }
+}
+
+export const unknownEmptyList: NotExact = new NotExact(
+  'how the server writes an empty list is not known',
+)

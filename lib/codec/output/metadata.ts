@@ -11,22 +11,7 @@ import { Decoders } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
 import { metadataScope, viewAdditions } from '../served/view/additions.ts'
 import type { StoredValue } from '../stored-value.ts'
-import { WireReader, wireBytes } from '../../wire/reader.ts'
-
-/** The metadata of the message in `bytes[start..end)`, which is an object's: always its first field. */
-export function findMetadata(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-): StoredValue | NotExact {
-  outer.reset(bytes, start, end)
-  if (start === end) return { bytes, start, end }
-  const isFirst = outer.nextField() && outer.field === 1 && outer.wire === wireBytes
-  if (!isFirst || !outer.readWindow()) {
-    return new NotExact('object does not begin with its metadata')
-  }
-  return { bytes, start: outer.start, end: outer.at }
-}
+import { WireReader } from '../../wire/reader.ts'
 
 /** What a view of metadata leaves out. */
 export interface MetadataOptions {

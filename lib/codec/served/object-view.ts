@@ -4,7 +4,7 @@
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { convertStored, needsConversion } from './convert.ts'
 import type { CustomKind } from './custom/custom.ts'
-import type { LearnedObjects } from '../output/learned-output.ts'
+import type { LearnedObjects } from '../output-kind.ts'
 import { isNormalised, normaliseStored } from './stored/normalise.ts'
 import { hasEnvelope } from '../transcode/envelope.ts'
 import { appendDeclared } from '../json/declared.ts'

@@ -6,10 +6,14 @@ import { readEnvelope } from '../transcode/envelope.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
 
 import { type ColumnDefinition, type Schema } from '../schema/schema.ts'
-import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
+import {
+  type OutputKind,
+  apiVersionOf,
+  type LearnedTable,
+  type CustomColumn,
+} from '../output-kind.ts'
 import type { StoredValue } from '../stored-value.ts'
-import { type CustomColumn, CustomPrinter } from './printers/custom.ts'
-import type { LearnedTable } from '../output/learned-output.ts'
+import { CustomPrinter } from './printers/custom.ts'
 import type { CompiledPattern } from './pattern.ts'
 import { pickFromProtobuf } from './pick.ts'
 import type { Cell, Printer, RowCondition } from './printer.ts'

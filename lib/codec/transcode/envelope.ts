@@ -4,6 +4,7 @@
 import { assert } from '../../base/assert.ts'
 import type { ByteWriter } from '../../wire/byte-writer.ts'
 import { NotExact } from '../not-exact.ts'
+import type { StoredValue } from '../stored-value.ts'
 import { textFromBytes } from '../text.ts'
 import { WireReader, wireBytes } from '../../wire/reader.ts'
 import { writeVarint } from '../../wire/varint.ts'
@@ -74,6 +75,21 @@ export function readEnvelope(bytes: Uint8Array, start: number, end: number): Env
   const envelope = { apiVersion, kind, rawStart, rawEnd }
   remember(envelope, bytes, start)
   return envelope
+}
+
+/** The metadata of the message in `bytes[start..end)`, which is an object's: always its first field. */
+export function findMetadata(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): StoredValue | NotExact {
+  outer.reset(bytes, start, end)
+  if (start === end) return { bytes, start, end }
+  const isFirst = outer.nextField() && outer.field === 1 && outer.wire === wireBytes
+  if (!isFirst || !outer.readWindow()) {
+    return new NotExact('object does not begin with its metadata')
+  }
+  return { bytes, start: outer.start, end: outer.at }
 }
 
 /** How the last envelope began, up to the object's length: values that are read one after the other mostly begin the same, and

@@ -2,7 +2,7 @@
  *  encoders do it (FORMAT.md). What the API serves is `view`. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
-import { type KindName, appendEnvelope, readEnvelope } from './envelope.ts'
+import { type KindName, appendEnvelope, readEnvelope, hasEnvelope } from './envelope.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
 import { type Kind, type Schema, perSchema, schemaOf } from '../schema/schema.ts'
 import type { StoredValue } from '../stored-value.ts'
@@ -105,3 +105,26 @@ function kindOf(schema: Schema, { apiVersion, kind }: KindName): Kind | undefine
 }
 
 const scratch = new ByteWriter()
+
+/** The JSON of a stored value, without a newline at its end: protobuf is converted as it is, JSON stays as it is. */
+export function jsonFromStored(value: Uint8Array): Uint8Array | NotExact {
+  if (hasEnvelope(value, 0, value.length)) {
+    const json = jsonFromProtobuf(value)
+    return json instanceof NotExact ? json : withoutNewline(json)
+  }
+  const text = Buffer.from(value.buffer, value.byteOffset, value.length).toString()
+  if (text.startsWith(encryptedPrefix)) return new NotExact('value is encrypted')
+  try {
+    JSON.parse(text)
+  } catch {
+    return new NotExact('value is neither Kubernetes protobuf nor JSON')
+  }
+  return withoutNewline(value)
+}
+
+/** What kube-apiserver puts before everything that it encrypts. */
+const encryptedPrefix = 'k8s:enc:'
+
+function withoutNewline(json: Uint8Array): Uint8Array {
+  return json.at(-1) === 0x0a ? json.subarray(0, -1) : json
+}

@@ -1,11 +1,10 @@
 /** Makes `Resource` values for the resources of an aggregated server. */
 
-import type { CustomColumn } from '../../codec/table/printers/custom.ts'
-import type { LearnedOutput } from '../../codec/output/learned-output.ts'
+import type { CustomColumn, LearnedOutput } from '../../codec/output-kind.ts'
 import { learnedOutput } from './learned-kind.ts'
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
-import { metadataFields } from '../../kube/selectors/selectable-fields.ts'
+import { metadataFields } from '../../kube/resources/selectable-fields.ts'
 import type { ListedResource } from '../../kube/resources/upstream-resources.ts'
 
 /** Where objects are in etcd, and in which version. */

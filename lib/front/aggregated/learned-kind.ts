@@ -3,17 +3,17 @@
  *  compares with the server's answers, decides whether the server leaves the rest unchanged. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
-import { apiVersionOf } from '../../codec/output/output-kind.ts'
+import {
+  apiVersionOf,
+  type LearnedNames,
+  type LearnedObjects,
+  type LearnedOptions,
+  type LearnedOutput,
+} from '../../codec/output-kind.ts'
 import { appendDeclared } from '../../codec/json/declared.ts'
 import { JsonMembers } from '../../codec/json/members.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import type { StoredValue } from '../../codec/stored-value.ts'
-import type {
-  LearnedNames,
-  LearnedObjects,
-  LearnedOptions,
-  LearnedOutput,
-} from '../../codec/output/learned-output.ts'
 import { isTypedMetadata } from './typed-metadata.ts'
 
 export interface LearnedKindParts {

@@ -3,7 +3,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Revision } from '../../base/revision.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
-import type { LearnedOutput } from '../../codec/output/learned-output.ts'
+import type { LearnedOutput } from '../../codec/output-kind.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { Resource, ResourceStorage } from '../../kube/resources/resource.ts'
 import type { Snapshot } from '../../store/snapshot.ts'

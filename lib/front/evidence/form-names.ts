@@ -1,6 +1,6 @@
 /** The forms, and their names in logs. */
 
-import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { Shown } from '../../codec/output/object-encoder.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { ShownForm } from './form.ts'
 

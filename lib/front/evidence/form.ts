@@ -1,10 +1,10 @@
 /** One resource in one form, such as pods as a Table: what is proven of it, what is compared next, and the gate for its objects. */
 
 import type { Key } from '../../base/keys.ts'
-import { type Gate, type ShownPlace, Superseded, Unproven } from '../../codec/served/gate.ts'
+import { type Gate, type ShownPlace, Superseded, Unproven } from '../../codec/output/gate.ts'
 import type { Shapes } from './rows/shapes.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { Shown } from '../../codec/output/object-encoder.ts'
 import { ProvenForm } from './proven-form.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import type { KeyValue } from '../../store/event.ts'

@@ -2,7 +2,7 @@
  *  upstream showed in the same bytes. An object may be shown from the mirror when all of its rows are proven. */
 
 import { noShape, type Shapes } from './rows/shapes.ts'
-import type { ShownPlace } from '../../codec/served/gate.ts'
+import type { ShownPlace } from '../../codec/output/gate.ts'
 
 /** More rows than this are made up on purpose: everything is forgotten, and proven again. */
 const rowsMax = 65_536

@@ -3,12 +3,12 @@
  *  minor writes it. */
 
 import { ByteWriter } from '../../wire/byte-writer.ts'
-import { type Gate, type ShownPlace, VersionsDiffer } from '../../codec/served/gate.ts'
+import { type Gate, type ShownPlace, VersionsDiffer } from '../../codec/output/gate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { bookmarkFrame } from '../../codec/output/frames.ts'
 import { listBody } from '../../codec/output/list-body.ts'
 import { joined } from '../../codec/output/object-body.ts'
-import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { scaleBody } from '../../kube/scale.ts'

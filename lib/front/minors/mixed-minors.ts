@@ -6,10 +6,10 @@
  *  that options, selectors and refusals are compared, too. */
 
 import { NotExact } from '../../codec/not-exact.ts'
-import type { Gate } from '../../codec/served/gate.ts'
+import type { Gate } from '../../codec/output/gate.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
-import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
-import { type AskedRead, outcomeOf, type Planned } from '../../kube/request/asked-read.ts'
+import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
+import { type AskedRead, outcomeOf, type Planned } from '../../kube/read-plan.ts'
 import type { ResourceRoute } from '../../kube/request/routes.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { MinorsGate, nothingAlike } from './gate.ts'

@@ -1,7 +1,7 @@
 /** What passing requests on needs. */
 
-import type { Gate } from '../../codec/served/gate.ts'
-import type { Shown } from '../../codec/served/object-encoder.ts'
+import type { Gate } from '../../codec/output/gate.ts'
+import type { Shown } from '../../codec/output/object-encoder.ts'
 import type { DecisionPolicy, PassReason } from '../../kube/decide.ts'
 import type { MixedMinors } from '../minors/mixed-minors.ts'
 import type { Resource } from '../../kube/resources/resource.ts'

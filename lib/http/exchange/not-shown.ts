@@ -4,7 +4,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { Slice } from '../../base/slice.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { Superseded, Unproven, VersionsDiffer } from '../../codec/served/gate.ts'
+import { Superseded, Unproven, VersionsDiffer } from '../../codec/output/gate.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { notExactly } from '../../kube/status.ts'

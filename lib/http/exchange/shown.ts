@@ -4,12 +4,12 @@ import type { Clock } from '../../base/clock.ts'
 import type { MediaType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import { invalidIncludeObject, renderingMismatch } from '../../codec/output/object-body.ts'
-import type { OutputKind } from '../../codec/output/output-kind.ts'
+import type { OutputKind } from '../../codec/output-kind.ts'
 import {
   includedObject,
   type ObjectEncoder,
   type Shown,
-} from '../../codec/served/object-encoder.ts'
+} from '../../codec/output/object-encoder.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { ReadPlan } from '../../kube/read-plan.ts'
 import type { Resource } from '../../kube/resources/resource.ts'

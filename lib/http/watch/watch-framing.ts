@@ -3,7 +3,7 @@
 
 import type { CacheError } from '../../base/errors.ts'
 import type { Revision } from '../../base/revision.ts'
-import type { ObjectEncoder, Shown } from '../../codec/served/object-encoder.ts'
+import type { ObjectEncoder, Shown } from '../../codec/output/object-encoder.ts'
 import {
   bookmarkFrame,
   errorFrame,

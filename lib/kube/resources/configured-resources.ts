@@ -11,7 +11,7 @@
 import { CacheError } from '../../base/errors.ts'
 import { printerColumns } from './printer-columns.ts'
 import type { Resource } from './resource.ts'
-import { anySchema, metadataFields, selectableFields } from '../selectors/selectable-fields.ts'
+import { anySchema, metadataFields, selectableFields } from './selectable-fields.ts'
 import { objectOf, textOf, textsOf, type UntypedObject } from '../../base/untyped.ts'
 
 /** Names in paths and in keys: no slash, no percent sign, no dot segment. */

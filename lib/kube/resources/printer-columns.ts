@@ -1,6 +1,6 @@
 /** Columns of Tables as they are declared: in CustomResourceDefinitions, whose oldest form spells `JSONPath`, and in configuration. */
 
-import type { CustomColumn } from '../../codec/table/printers/custom.ts'
+import type { CustomColumn } from '../../codec/output-kind.ts'
 import { listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
 
 /** The declared columns; undefined if there is no such declaration. */

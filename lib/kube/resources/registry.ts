@@ -186,3 +186,30 @@ class KeyspaceTable {
     return place.own
   }
 }
+
+/** `pods`, or `deployments.apps`, of a keyspace. The names are made again when the resources have changed. */
+export function keyspaceNames(current: () => WithRegistry): (keyspace: string) => string {
+  let state: WithRegistry | undefined
+  let names = new Map<string, string>()
+  return keyspace => {
+    if (state !== current()) {
+      state = current()
+      names = new Map(
+        state.registry
+          .keyspaces()
+          .map(({ prefix, resources: [first] }) => [
+            prefix,
+            first === undefined || first.group === ''
+              ? (first?.resource ?? textFromKey(prefix))
+              : `${first.resource}.${first.group}`,
+          ]),
+      )
+    }
+    return names.get(keyspace) ?? textFromKey(keyspace as Key)
+  }
+}
+
+/** The state of the API. */
+interface WithRegistry {
+  readonly registry: Registry
+}

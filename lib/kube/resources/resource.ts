@@ -2,8 +2,7 @@
 
 import type { SelectableField } from '../../codec/fields/selectable.ts'
 import type { Subresource } from '../../codec/schema/schema.ts'
-import type { CustomColumn } from '../../codec/table/printers/custom.ts'
-import type { LearnedOutput } from '../../codec/output/learned-output.ts'
+import type { CustomColumn, LearnedOutput } from '../../codec/output-kind.ts'
 
 /** The default of kube-apiserver's --etcd-prefix. */
 export const defaultEtcdPrefix = '/registry'

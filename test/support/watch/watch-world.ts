@@ -3,7 +3,7 @@
 import { type Key, keyFromText, prefixRange } from '../../../lib/base/keys.ts'
 import { createRandom } from '../../../lib/base/random.ts'
 import { type Revision, revision } from '../../../lib/base/revision.ts'
-import { ObjectEncoder, type Shown } from '../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../lib/codec/output/object-encoder.ts'
 import { NotExact } from '../../../lib/codec/not-exact.ts'
 import { protobufFromJson } from '../../../lib/codec/transcode/transcode.ts'
 import type { WatchSource } from '../../../lib/watch/watch-source.ts'

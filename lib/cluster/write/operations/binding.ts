@@ -2,7 +2,7 @@
 
 import { atOnce } from '../../../base/slice.ts'
 import { keyFromText } from '../../../base/keys.ts'
-import { ObjectEncoder } from '../../../codec/served/object-encoder.ts'
+import { ObjectEncoder } from '../../../codec/output/object-encoder.ts'
 import { itemsOf, type JsonObject, type JsonValue, memberOf } from '../../../codec/json/tree.ts'
 import { equalBytes } from '../../../codec/text.ts'
 import { badRequest, objectNotFound, plainError } from '../../../kube/status.ts'

@@ -2,7 +2,7 @@
 
 import { atOnce } from '../../../base/slice.ts'
 import { NotExact } from '../../../codec/not-exact.ts'
-import { scaleJson, scaleOf as scaleOfObject } from '../../../codec/served/scale.ts'
+import { scaleJson, scaleOf as scaleOfObject } from '../../../codec/output/scale.ts'
 import {
   copyTree,
   JsonNumber,

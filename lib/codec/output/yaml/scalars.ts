@@ -3,6 +3,8 @@
  *  A text stays plain when reading it back would give a text again (YAML 1.1 has many words for truth, and dates) and when no
  *  character in it means something at its place. The rules for characters are libyaml's. */
 
+import { goFloat } from '../../../go/float.ts'
+
 /** How a text is written. */
 export type ScalarStyle = 'plain' | 'single' | 'double' | 'literal'
 
@@ -141,24 +143,5 @@ export function yamlNumber(text: string): string {
     const value = BigInt(text)
     if (value >= -(1n << 63n) && value < 1n << 64n) return value.toString()
   }
-  return floatText(Number(text))
-}
-
-/** Go's `strconv.FormatFloat(value, 'g', -1, 64)`. */
-export function floatText(value: number): string {
-  const [digitsText = '', exponentText = ''] = Math.abs(value).toExponential().split('e')
-  const sign = value < 0 || Object.is(value, -0) ? '-' : ''
-  const exponent = Number(exponentText)
-  if (exponent < -4 || exponent >= 6) {
-    return `${sign}${digitsText}e${exponentSign(exponent)}`
-  }
-  const digits = digitsText.replace('.', '')
-  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
-  const whole = digits.padEnd(exponent + 1, '0')
-  const fraction = whole.slice(exponent + 1)
-  return sign + whole.slice(0, exponent + 1) + (fraction === '' ? '' : `.${fraction}`)
-}
-
-function exponentSign(exponent: number): string {
-  return (exponent < 0 ? '-' : '+') + String(Math.abs(exponent)).padStart(2, '0')
+  return goFloat(Number(text))
 }

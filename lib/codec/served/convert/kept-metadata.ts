@@ -3,9 +3,8 @@
 
 import { WireReader, wireBytes } from '../../../wire/reader.ts'
 import { appendVarint, ByteWriter } from '../../../wire/byte-writer.ts'
-import { findMetadata } from '../../output/metadata.ts'
+import { findMetadata, readEnvelope } from '../../transcode/envelope.ts'
 import { NotExact } from '../../not-exact.ts'
-import { readEnvelope } from '../../transcode/envelope.ts'
 import type { StoredValue } from '../../stored-value.ts'
 
 /** Of ObjectMeta: one behind the other. */

@@ -4,21 +4,12 @@
 import { JsonMembers } from '../../json/members.ts'
 import { JsonNumber, type JsonValue, parseTree } from '../../json/tree.ts'
 import { NotExact } from '../../not-exact.ts'
-import { floatText } from '../../output/yaml/scalars.ts'
+import { goFloat } from '../../../go/float.ts'
+import type { CustomColumn } from '../../output-kind.ts'
 import { millisecondsFromText } from '../../../go/time.ts'
 import { since } from '../format.ts'
 import { type Step, evaluateJsonPath, parseJsonPath } from '../json-path.ts'
 import type { Cell } from '../printer.ts'
-
-/** A column as a definition declares it. */
-export interface CustomColumn {
-  readonly name: string
-  readonly type: string
-  readonly format: string
-  readonly description: string
-  readonly priority: number
-  readonly jsonPath: string
-}
 
 /** What is read for one column. */
 interface Target {
@@ -172,7 +163,7 @@ function textCell(tree: JsonValue, text: string | undefined): Cell | NotExact {
   if (typeof tree === 'boolean') return String(tree)
   if (tree instanceof JsonNumber) {
     const isFloat = /[.eE]/.test(tree.source)
-    return isFloat ? floatText(Number(tree.source)) : tree.source
+    return isFloat ? goFloat(Number(tree.source)) : tree.source
   }
   // An object or a list stands there as its JSON, which is compact as it is stored.
   return text ?? new NotExact('a column shows an object inside a list')

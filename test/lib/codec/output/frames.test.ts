@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
 import {
   type FrameEvent,
   bookmarkFrame,

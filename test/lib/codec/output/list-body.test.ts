@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { ObjectEncoder, type Shown } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
 import { segmentNameOf, listBody } from '../../../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { holderOfKept, type Run, type Segment } from '../../../../lib/codec/output/segments.ts'

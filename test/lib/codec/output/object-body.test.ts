@@ -1,5 +1,5 @@
 import t from 'tap'
-import { ObjectEncoder, includedObject } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder, includedObject } from '../../../../lib/codec/output/object-encoder.ts'
 import type { MediaType } from '../../../../lib/codec/negotiate/negotiate.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import {
@@ -8,7 +8,7 @@ import {
   statusBody,
   renderingMismatch,
 } from '../../../../lib/codec/output/object-body.ts'
-import { goTypeOf } from '../../../../lib/codec/output/output-kind.ts'
+import { goTypeOf } from '../../../../lib/codec/output-kind.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
 import {
   builtIn,

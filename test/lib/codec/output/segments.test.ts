@@ -1,7 +1,7 @@
 import t from 'tap'
 import { listBody, segmentNameOf } from '../../../../lib/codec/output/list-body.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
-import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
 import { configMap, configMaps, drained, runsOf, shownAs } from '../../../support/kube/outputs.ts'
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ByteWriter } from '../../../../lib/wire/byte-writer.ts'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { builtInResources } from '../../../../lib/kube/resources/built-ins.ts'
 import { cellsOf, created } from './cells.ts'
 import { fullObjects } from './full-objects.ts'

@@ -1,7 +1,8 @@
 import { strictEqual } from 'node:assert'
 import t from 'tap'
 import { NotExact } from '../../../../../lib/codec/not-exact.ts'
-import { type CustomColumn, CustomPrinter } from '../../../../../lib/codec/table/printers/custom.ts'
+import { CustomPrinter } from '../../../../../lib/codec/table/printers/custom.ts'
+import { type CustomColumn } from '../../../../../lib/codec/output-kind.ts'
 import type { Cell } from '../../../../../lib/codec/table/printer.ts'
 import { objectBody } from '../../../../../lib/codec/output/object-body.ts'
 import {

@@ -1,7 +1,6 @@
 import t from 'tap'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import type { Scale } from '../../../../lib/codec/served/scale.ts'
-import { renderedScale } from '../../../../lib/codec/table/scale-table.ts'
+import { type Scale, renderedScale } from '../../../../lib/codec/output/scale.ts'
 
 const scale: Scale = {
   name: 'x',

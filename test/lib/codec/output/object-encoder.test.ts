@@ -1,6 +1,6 @@
 import t from 'tap'
 import { schemaOf } from '../../../../lib/codec/schema/schema.ts'
-import { ObjectEncoder } from '../../../../lib/codec/served/object-encoder.ts'
+import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { prepareView } from '../../../../lib/codec/served/view.ts'
 import { SlowClock } from '../../../support/fake-clock.ts'
 import { builtIn } from '../../../support/kube/outputs.ts'

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
-import { scaleJson, scaleOf as readScale } from '../../../../lib/codec/served/scale.ts'
+import { scaleJson, scaleOf as readScale } from '../../../../lib/codec/output/scale.ts'
 
 const metadata = { name: 'a<b', namespace: 'n', uid: 'u', resourceVersion: '7', labels: { x: 'y' } }
 const head =

@@ -3,21 +3,12 @@
 
 import { type SliceClock, type Steps, inSlices } from '../../base/slice.ts'
 import { ByteWriter } from '../../wire/byte-writer.ts'
-import { type CborType, cborFromJson } from '../output/cbor.ts'
+import { type CborType, cborFromJson } from './cbor.ts'
 import type { Gate } from './gate.ts'
-import type { CustomKind } from './custom/custom.ts'
-import { appendEnvelope, readEnvelope } from '../transcode/envelope.ts'
-import {
-  appendPartialJson,
-  appendPartialProtobuf,
-  findMetadata,
-  partialHead,
-} from '../output/metadata.ts'
-import {
-  appendPartialFromJson,
-  findJsonMetadata,
-  protobufMetadata,
-} from '../output/metadata-json.ts'
+import type { CustomKind } from '../served/custom/custom.ts'
+import { appendEnvelope, readEnvelope, findMetadata } from '../transcode/envelope.ts'
+import { appendPartialJson, appendPartialProtobuf, partialHead } from './metadata.ts'
+import { appendPartialFromJson, findJsonMetadata, protobufMetadata } from './metadata-json.ts'
 import type { MediaType, Rendering } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
 import {
@@ -26,13 +17,13 @@ import {
   appendObjectProtobuf,
   formatOf,
   servedProtobuf,
-} from './object-view.ts'
-import { type OutputKind, apiVersionOf } from '../output/output-kind.ts'
+} from '../served/object-view.ts'
+import { type OutputKind, apiVersionOf } from '../output-kind.ts'
 import { type Row, type Table, appendRowMembers, tableOf } from '../table/table.ts'
-import { normaliseStored } from './stored/normalise.ts'
-import { prepareView } from './view.ts'
+import { normaliseStored } from '../served/stored/normalise.ts'
+import { prepareView } from '../served/view.ts'
 import { type StoredValue } from '../stored-value.ts'
-import { yamlFromJson, yamlItemFromJson } from '../output/yaml.ts'
+import { yamlFromJson, yamlItemFromJson } from './yaml.ts'
 
 /** What rows of a Table carry of their objects. */
 export type IncludedObject = 'None' | 'Metadata' | 'Object'
