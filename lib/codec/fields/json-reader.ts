@@ -5,7 +5,8 @@
 
 import { canonicalNumber } from '../../go/json-number.ts'
 import { KeyTable } from '../json/key-table.ts'
-import { type JsonInput, decodeString, inputOf, skipPlain, stringEnd } from '../json/strings.ts'
+import { JsonMembers } from '../json/members.ts'
+import { decodeString, inputOf } from '../json/strings.ts'
 import { textFromBytes } from '../text.ts'
 
 /** One member on the way to a value. */
@@ -27,14 +28,8 @@ export class JsonFieldReader {
   readonly #places: readonly number[]
   readonly #starts: Int32Array
   readonly #ends: Int32Array
-  #source: Uint8Array = new Uint8Array(0)
-  #bytes: Uint8Array = this.#source
-  #input: JsonInput = inputOf(this.#source)
-  #end = 0
-  #keyEnd = 0
-  #isKeyPlain = true
-  /** Where the value of the last key begins; at the end of an object, where that is. */
-  #valueStart = 0
+  /** By depth, the objects that are walked. */
+  readonly #cursors: JsonMembers[] = [new JsonMembers()]
 
   /** Slots are numbered as the paths are. */
   constructor(paths: readonly JsonPath[]) {
@@ -48,12 +43,11 @@ export class JsonFieldReader {
   /** Reads the object in `bytes[start..end)`. False if the parts that were visited are malformed; then every value is
    *  absent. */
   readStored(bytes: Uint8Array, start: number, end: number): boolean {
-    this.#setInput(bytes)
-    this.#end = end
+    const [outermost] = this.#cursors as [JsonMembers]
     this.#starts.fill(0)
     this.#ends.fill(0)
-    const at = this.#skipSpace(start)
-    if (this.#bytes[at] === openBrace && this.#object(this.#root, at) >= 0) return true
+    outermost.reset(bytes, start, end)
+    if (outermost.isObject && this.#walk(this.#root, 0)) return true
     this.#ends.fill(0)
     return false
   }
@@ -97,23 +91,13 @@ export class JsonFieldReader {
     return this.#ends[this.#places[slot] as number] as number
   }
 
-  #setInput(bytes: Uint8Array): void {
-    if (bytes === this.#source) return
-    this.#source = bytes
-    this.#input = inputOf(bytes)
-    this.#bytes = this.#input.bytes
-  }
-
   #eachMember(slot: number, take: (name: string, start: number, end: number) => void): void {
-    let at = this.#startOf(slot)
-    if (this.#endOf(slot) === 0 || this.#bytes[at] !== openBrace) return
-    for (let previous = -1; ; previous = at) {
-      const keyStart = this.#nextKey(at, previous)
-      if (keyStart < 0) return
-      const valueStart = this.#valueStart
-      at = this.#skipValue(valueStart)
-      if (at < 0) return
-      take(this.#string(keyStart - 1, this.#keyEnd + 1), valueStart, at)
+    const end = this.#endOf(slot)
+    if (end === 0) return
+    members.reset(this.#bytes, this.#startOf(slot), end)
+    if (!members.isObject) return
+    while (members.next()) {
+      take(this.#string(members.nameStart - 1, members.nameEnd + 1), members.start, members.end)
     }
   }
 
@@ -125,119 +109,54 @@ export class JsonFieldReader {
     return decodeString(this.#bytes, start + 1, end - 1) ?? ''
   }
 
-  /** Walks the object whose brace is at `start`. Returns where it ends, or -1. */
-  #object(table: KeyTable<Branch>, start: number): number {
-    let at = start
-    for (let previous = -1; ; previous = at) {
-      const keyStart = this.#nextKey(at, previous)
-      if (keyStart < 0) return keyStart === endOfObject ? this.#valueStart : -1
-      const branch = this.#find(table, keyStart)
-      const valueStart = this.#valueStart
-      // Of a repeated key only the last value counts.
-      if (branch !== undefined) for (const slot of branch.inner) this.#ends[slot] = 0
-      if (branch?.child !== undefined && this.#bytes[valueStart] === openBrace) {
-        at = this.#object(branch.child, valueStart)
-      } else {
-        at = this.#skipValue(valueStart)
-      }
-      if (at < 0) return -1
-      if (branch !== undefined && branch.slot >= 0) {
-        this.#starts[branch.slot] = valueStart
-        this.#ends[branch.slot] = at
-      }
-    }
+  get #bytes(): Uint8Array {
+    return (this.#cursors[0] as JsonMembers).bytes
   }
 
-  #find(table: KeyTable<Branch>, keyStart: number): Branch | undefined {
-    if (this.#isKeyPlain) return table.find(this.#input, keyStart, this.#keyEnd)
-    const bytes = new TextEncoder().encode(this.#string(keyStart - 1, this.#keyEnd + 1))
+  /** Walks the object that the cursor of this depth stands before. False if it is malformed. */
+  #walk(table: KeyTable<Branch>, depth: number): boolean {
+    const object = this.#cursors[depth] as JsonMembers
+    while (object.nextName()) {
+      const branch = this.#find(table, object)
+      if (branch === undefined) {
+        if (!object.skip()) return false
+        continue
+      }
+      // Of a repeated key only the last value counts.
+      for (const slot of branch.inner) this.#ends[slot] = 0
+      if (!this.#take(branch, object, depth + 1)) return false
+      if (branch.slot < 0) continue
+      this.#starts[branch.slot] = object.start
+      this.#ends[branch.slot] = object.end
+    }
+    return !object.isMalformed
+  }
+
+  /** Goes through a value, or behind it if nothing in it is asked for. */
+  #take({ child }: Branch, object: JsonMembers, depth: number): boolean {
+    if (child === undefined) return object.skip()
+    const inner = (this.#cursors[depth] ??= new JsonMembers())
+    inner.enter(object)
+    if (!inner.isObject) return object.skip()
+    return this.#walk(child, depth) && object.leave(inner)
+  }
+
+  #find(
+    table: KeyTable<Branch>,
+    { input, nameStart, nameEnd, isNamePlain }: JsonMembers,
+  ): Branch | undefined {
+    if (isNamePlain) return table.find(input, nameStart, nameEnd)
+    const bytes = new TextEncoder().encode(this.#string(nameStart - 1, nameEnd + 1))
     return table.find(inputOf(bytes), 0, bytes.length)
   }
-
-  /** From an opening brace (`previous` is -1), or from the end of a value, to the next key: where it begins, behind its quote. */
-  #nextKey(from: number, previous: number): number {
-    const bytes = this.#bytes
-    let at = previous < 0 ? from + 1 : from
-    at = this.#skipSpace(at)
-    if (at < this.#end && bytes[at] === closeBrace) {
-      this.#valueStart = at + 1
-      return endOfObject
-    }
-    if (previous >= 0) {
-      if (at >= this.#end || bytes[at] !== comma) return malformed
-      at = this.#skipSpace(at + 1)
-    }
-    if (at >= this.#end || bytes[at] !== quote) return malformed
-    const start = at + 1
-    const plainEnd = skipPlain(this.#input.view, start, this.#end)
-    this.#isKeyPlain = plainEnd < this.#end && bytes[plainEnd] === quote
-    const after = this.#isKeyPlain ? plainEnd + 1 : stringEnd(bytes, start, this.#end)
-    if (after < 0) return malformed
-    this.#keyEnd = after - 1
-    at = this.#skipSpace(after)
-    if (at >= this.#end || bytes[at] !== colon) return malformed
-    this.#valueStart = this.#skipSpace(at + 1)
-    return start
-  }
-
-  /** After the value at `start`, or -1. */
-  #skipValue(start: number): number {
-    const bytes = this.#bytes
-    const end = this.#end
-    let depth = 0
-    let at = start
-    while (at < end) {
-      const byte = bytes[at] as number
-      if (byte === quote) {
-        at = this.#skipString(at + 1)
-        if (at < 0) return -1
-        if (depth === 0) return at
-      } else if (byte === openBrace || byte === openBracket) {
-        depth++
-        at++
-      } else if (byte === closeBrace || byte === closeBracket) {
-        // A scalar ends before the bracket of what it is in.
-        if (depth === 0) return at > start ? at : -1
-        at++
-        if (--depth === 0) return at
-      } else if (depth === 0 && (byte === comma || isSpace(byte))) {
-        return at > start ? at : -1
-      } else {
-        at++
-      }
-    }
-    return -1
-  }
-
-  #skipString(start: number): number {
-    const at = skipPlain(this.#input.view, start, this.#end)
-    return at < this.#end && this.#bytes[at] === quote
-      ? at + 1
-      : stringEnd(this.#bytes, at, this.#end)
-  }
-
-  #skipSpace(start: number): number {
-    let at = start
-    while (at < this.#end && isSpace(this.#bytes[at] as number)) at++
-    return at
-  }
 }
 
-// Its own: see ../json/proven.ts.
+/** The members of one of the values. */
+const members = new JsonMembers()
+
 const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
 const openBrace = 0x7b
-const closeBrace = 0x7d
 const openBracket = 0x5b
-const closeBracket = 0x5d
-
-const endOfObject = -1
-const malformed = -2
-
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
-}
 
 interface Placed {
   readonly path: JsonPath

@@ -4,6 +4,7 @@
  *  leave out (empty values, members that it does not know) is left out. */
 
 import type { ByteWriter } from '../../wire/byte-writer.ts'
+import { KeyTable } from '../json/key-table.ts'
 import { JsonMembers } from '../json/members.ts'
 import { type ViewVersion, partialHead } from './metadata.ts'
 import { GiveUp, NotExact } from '../not-exact.ts'
@@ -112,6 +113,7 @@ class MemberOrder {
   readonly keys: readonly Uint8Array[]
   /** What stands for a member that is not there. */
   readonly absent: readonly string[]
+  readonly #places: KeyTable<number>
   readonly #isPointer: readonly boolean[]
   readonly #starts: Int32Array
   readonly #ends: Int32Array
@@ -119,6 +121,7 @@ class MemberOrder {
 
   constructor(declared: readonly string[]) {
     this.names = declared.map(name => name.replace(/[?!]$/, ''))
+    this.#places = new KeyTable(this.names.map((name, i) => [name, i]))
     this.keys = this.names.map(name => new Uint8Array(Buffer.from(`,"${name}":`)))
     this.absent = declared.map((name, i) => (name.endsWith('!') ? `,"${this.names[i]}":""` : ''))
     this.#isPointer = declared.map(name => name.endsWith('?'))
@@ -140,8 +143,8 @@ class MemberOrder {
     this.#ends.fill(0)
     members.reset(bytes, start, end)
     while (members.next()) {
-      const place = this.#placeOf(members)
-      if (place < 0 || isEmpty(members, this.#isPointer[place] === true)) continue
+      const place = this.#places.find(members.input, members.nameStart, members.nameEnd)
+      if (place === undefined || isEmpty(members, this.#isPointer[place] === true)) continue
       this.#starts[place] = members.start
       this.#ends[place] = members.end
     }
@@ -157,13 +160,6 @@ class MemberOrder {
 
   end(place: number): number {
     return this.#ends[place] as number
-  }
-
-  #placeOf(members: JsonMembers): number {
-    for (let i = 0; i < this.names.length; i++) {
-      if (members.isNamed(this.names[i] as string)) return i
-    }
-    return -1
   }
 }
 

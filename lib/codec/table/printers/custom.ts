@@ -33,7 +33,7 @@ export class CustomPrinter {
   readonly #starts: Int32Array
   readonly #ends: Int32Array
   /** One cursor for each level of names. */
-  readonly #cursors: JsonMembers[] = []
+  readonly #cursors: JsonMembers[] = [new JsonMembers()]
   readonly #unknownPath: string | undefined
 
   constructor(columns: readonly CustomColumn[]) {
@@ -57,7 +57,9 @@ export class CustomPrinter {
     }
     this.#ends.fill(0)
     const { bytes, start, end } = window
-    if (!this.#walk(this.#root, { bytes, start, end }, 0)) return new NotExact('value is not JSON')
+    const [outermost] = this.#cursors as [JsonMembers]
+    outermost.reset(bytes, start, end)
+    if (!outermost.isObject || !this.#walk(this.#root, 0)) return new NotExact('value is not JSON')
     const cells: Cell[] = []
     for (let i = 0; i < this.#targets.length; i++) {
       const cell = this.#cell(i, bytes, now)
@@ -81,26 +83,26 @@ export class CustomPrinter {
     this.#targets.push({ type, rest: steps.slice(depth) })
   }
 
-  #walk(
-    node: PathNode,
-    { bytes, start, end }: { bytes: Uint8Array; start: number; end: number },
-    depth: number,
-  ): boolean {
-    const members = (this.#cursors[depth] ??= new JsonMembers())
-    members.reset(bytes, start, end)
-    if (bytes[start] !== 0x7b) return depth > 0
-    while (members.next()) {
+  /** Walks what the cursor of this depth stands before. */
+  #walk(node: PathNode, depth: number): boolean {
+    const members = this.#cursors[depth] as JsonMembers
+    while (members.nextName()) {
       const place = placeOf(node, members)
       const child = place < 0 ? undefined : node.children[place]
-      if (child === undefined) continue
-      for (const target of child.targets) {
+      if (!this.#take(child, members, depth + 1)) return false
+      for (const target of child?.targets ?? []) {
         this.#starts[target] = members.start
         this.#ends[target] = members.end
       }
-      const isInside = child.children.length > 0
-      if (isInside && !this.#walk(child, members, depth + 1)) return false
     }
     return !members.isMalformed
+  }
+
+  #take(child: PathNode | undefined, members: JsonMembers, depth: number): boolean {
+    if (child === undefined || child.children.length === 0) return members.skip()
+    const inner = (this.#cursors[depth] ??= new JsonMembers())
+    inner.enter(members)
+    return inner.isObject ? this.#walk(child, depth) && members.leave(inner) : members.skip()
   }
 
   #cell(i: number, bytes: Uint8Array, now: number): Cell | NotExact {

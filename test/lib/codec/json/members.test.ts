@@ -1,7 +1,8 @@
 import { deepStrictEqual, strictEqual } from 'node:assert'
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonMembers, skipValue } from '../../../../lib/codec/json/members.ts'
+import { JsonMembers, valueEnd } from '../../../../lib/codec/json/members.ts'
+import { inputOf } from '../../../../lib/codec/json/strings.ts'
 
 /** Names and values of the object or list at the beginning of a text. */
 function membersOf(text: string): { readonly list: string[]; readonly isMalformed: boolean } {
@@ -63,13 +64,13 @@ t.test('what is not JSON ends the walk', async t => {
   }
 })
 
-t.test('a value ends where it ends, or beyond the limit', async t => {
-  const skip = (text: string): number => skipValue(Buffer.from(text), 0, text.length)
+t.test('a value ends where it ends, or not before the limit', async t => {
+  const skip = (text: string): number => valueEnd(inputOf(Buffer.from(text)), 0, text.length)
   t.equal(skip('"a\\"b",'), 6)
   t.equal(skip('[[{}],"]"]x'), 10)
   t.equal(skip('12,'), 2)
-  t.equal(skip('"a\\'), 4)
-  t.equal(skip('[1'), 3)
+  t.equal(skip('"a\\'), -1)
+  t.equal(skip('[1'), -1)
 })
 
 t.test('names are compared byte by byte', async t => {
@@ -81,4 +82,22 @@ t.test('names are compared byte by byte', async t => {
   t.notOk(members.isNamed('nam'))
   t.notOk(members.isNamed('names'))
   t.notOk(members.isNamed('nama'))
+})
+
+t.test('an object inside another one is walked once', async t => {
+  const bytes = Buffer.from('{"a":{"b":[1,2]},"c":3}')
+  const [members, inner] = [new JsonMembers(), new JsonMembers()]
+  members.reset(bytes, 0, bytes.length)
+  t.ok(members.nextName())
+  inner.enter(members)
+  t.ok(inner.isObject)
+  t.ok(inner.next())
+  t.ok(inner.isNamed('b'))
+  t.notOk(inner.next())
+  t.ok(members.leave(inner))
+  t.equal(bytes.toString('utf8', members.start, members.end), '{"b":[1,2]}')
+  t.ok(members.next())
+  t.ok(members.isNamed('c'))
+  t.notOk(members.next())
+  t.notOk(members.isMalformed)
 })
