@@ -5,8 +5,19 @@
 import { isStepDue, type Steps } from '../../base/slice.ts'
 import { canonicalNumber } from '../../go/json-number.ts'
 import { goJsonString } from '../../go/text.ts'
-import { decodeString, stringEnd } from './strings.ts'
+import { GiveUp } from '../not-exact.ts'
 import { textFromBytes } from '../text.ts'
+import { decodeString } from './strings.ts'
+import {
+  JsonTape,
+  jsonArray,
+  jsonFalse,
+  jsonNull,
+  jsonNumber,
+  jsonObject,
+  jsonText,
+  jsonTrue,
+} from './tape.ts'
 
 export type JsonValue = null | boolean | string | JsonNumber | JsonValue[] | JsonObject
 
@@ -31,21 +42,28 @@ const treeMaxDepth = 500
 /** The value that is all of `bytes[start..end)`, white space aside, as Go decodes it: the last of equal keys wins, and invalid
  *  UTF-8 is replaced. Undefined if it is malformed, too deep, or has a number that Go refuses. */
 export function parseTree(bytes: Uint8Array, start: number, end: number): JsonValue | undefined {
-  const parser = new TreeParser(bytes, start, end)
-  parser.take(Infinity)
-  return parser.value
+  const tape = tapeOf(sharedTape, bytes, start, end)
+  if (tape === undefined) return undefined
+  const builder = new TreeBuilder(tape)
+  builder.take(Infinity)
+  return builder.value
 }
 
-/** The same in steps. */
+/** The same in steps, but for the first pass, which checks the text and notes where its values are: two milliseconds a megabyte. */
 export function* parseInSteps(
   bytes: Uint8Array,
   start: number,
   end: number,
 ): Steps<JsonValue | undefined> {
-  const parser = new TreeParser(bytes, start, end)
-  while (!parser.take(valuesPerStep)) yield
-  return parser.value
+  const tape = tapeOf(new JsonTape(), bytes, start, end)
+  if (tape === undefined) return undefined
+  const builder = new TreeBuilder(tape)
+  while (!builder.take(valuesPerStep)) yield
+  return builder.value
 }
+
+/** For trees that are made at once. */
+const sharedTape = new JsonTape()
 
 /** So many values are parsed in one step. */
 const valuesPerStep = 512
@@ -68,9 +86,11 @@ export function* parseDocument(
   end: number,
 ): Steps<ParsedDocument | undefined> {
   const windows = new Map<JsonValue, readonly [start: number, end: number]>()
-  const parser = new TreeParser(bytes, start, end, windows)
-  while (!parser.take(valuesPerStep)) yield
-  const { value } = parser
+  const tape = tapeOf(new JsonTape(), bytes, start, end)
+  if (tape === undefined) return undefined
+  const builder = new TreeBuilder(tape, windows)
+  while (!builder.take(valuesPerStep)) yield
+  const { value } = builder
   if (value === undefined) return undefined
   return {
     value,
@@ -78,8 +98,8 @@ export function* parseDocument(
       const [from, to] = windows.get(container) ?? [0, 0]
       return Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString()
     },
-    hasRepeatedMembers: parser.repeated.size > 0,
-    membersOf: object => parser.repeated.get(object) ?? object,
+    hasRepeatedMembers: builder.repeated.size > 0,
+    membersOf: object => builder.repeated.get(object) ?? object,
   }
 }
 
@@ -213,81 +233,74 @@ export function compareUtf8(a: string, b: string): number {
   return a.length - b.length
 }
 
-/** A parser that can stop between any two values: the containers that it is in are on a stack of its own. */
-class TreeParser {
-  readonly #bytes: Uint8Array
-  readonly #end: number
+/** Makes a tree of a tape, and can stop between any two values: the containers that it is in are on a stack of its own. */
+class TreeBuilder {
+  readonly #tape: JsonTape
   readonly #windows: Map<JsonValue, readonly [start: number, end: number]> | undefined
-  #at: number
-  /** The containers around the next value, where each begins, and the key that each will have its next value under. */
+  /** The next node. */
+  #node = 0
+  /** The containers around it, the node after each, and the key that each will have its next value under. */
   readonly #around: (JsonObject | JsonValue[])[] = []
-  readonly #starts: number[] = []
+  readonly #ends: number[] = []
   readonly #keys: string[] = []
   /** All members of the objects in which one is repeated. */
   readonly repeated = new Map<JsonObject, [string, JsonValue][]>()
   /** All that there is, once everything has been taken; undefined if it is malformed. */
   value: JsonValue | undefined
 
-  constructor(
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    windows?: Map<JsonValue, readonly [start: number, end: number]>,
-  ) {
-    this.#bytes = bytes
-    this.#at = start
-    this.#end = end
+  constructor(tape: JsonTape, windows?: Map<JsonValue, readonly [start: number, end: number]>) {
+    this.#tape = tape
     this.#windows = windows
   }
 
   /** Takes up to so many values. True once there is nothing left to take. */
   take(most: number): boolean {
+    const tape = this.#tape
     for (let taken = 0; taken < most; taken++) {
-      const byte = this.#next()
       if (this.#around.length > treeMaxDepth) return true
+      const node = this.#node++
+      const kind = tape.kind(node)
       let value: JsonValue | undefined
-      if (byte === 0x7b || byte === 0x5b) {
-        const state = this.#open(byte === 0x7b ? new Map() : [])
-        if (state === 'open') continue
-        if (state === 'malformed') return true
-        value = state
+      if (kind >= jsonArray) {
+        value = kind === jsonObject ? new Map() : []
+        this.#windows?.set(value, [tape.start(node), tape.end(node)])
+        if (tape.next(node) > this.#node) {
+          this.#open(value, tape.next(node))
+          continue
+        }
       } else {
-        value = byte === 0x22 ? this.#string() : this.#scalar()
+        value = this.#scalar(node, kind)
       }
       if (value === undefined || this.#close(value)) return true
     }
     return false
   }
 
-  /** Goes into a container, up to its first value; one that is empty is whole. */
-  #open(container: JsonObject | JsonValue[]): 'open' | 'malformed' | JsonObject | JsonValue[] {
-    const start = this.#at++
-    if (this.#take(container instanceof Map ? 0x7d : 0x5d)) {
-      this.#windows?.set(container, [start, this.#at])
-      return container
-    }
+  #open(container: JsonObject | JsonValue[], end: number): void {
     this.#around.push(container)
-    this.#starts.push(start)
+    this.#ends.push(end)
     this.#keys.push('')
-    return container instanceof Map && !this.#key() ? 'malformed' : 'open'
+    if (container instanceof Map) this.#takeKey()
   }
 
   /** Puts a whole value where it belongs, and closes the containers that end behind it. True if no other value follows. */
-  #close(value: JsonValue): boolean {
+  #close(whole: JsonValue): boolean {
+    let value = whole
     for (;;) {
       const last = this.#around.length - 1
       const container = this.#around[last]
       if (container === undefined) {
-        if (this.#next() === -1) this.value = value
+        this.value = value
         return true
       }
       if (container instanceof Map) this.#set(container, this.#keys[last] as string, value)
       else container.push(value)
-      if (this.#take(0x2c)) return container instanceof Map && !this.#key()
-      if (!this.#take(container instanceof Map ? 0x7d : 0x5d)) return true
-      this.#windows?.set(container, [this.#starts[last] as number, this.#at])
+      if (this.#node < (this.#ends[last] as number)) {
+        if (container instanceof Map) this.#takeKey()
+        return false
+      }
       this.#around.pop()
-      this.#starts.pop()
+      this.#ends.pop()
       this.#keys.pop()
       value = container
     }
@@ -299,58 +312,43 @@ class TreeParser {
     object.set(key, value)
   }
 
-  /** The key of the next member of the innermost object, and its colon. */
-  #key(): boolean {
-    if (this.#next() !== 0x22) return false
-    const key = this.#string()
-    if (key === undefined) return false
-    this.#keys[this.#keys.length - 1] = key
-    return this.#take(0x3a)
+  /** The key of the next member of the innermost object. */
+  #takeKey(): void {
+    const node = this.#node++
+    this.#keys[this.#keys.length - 1] = this.#text(node, this.#tape.kind(node))
   }
 
-  #string(): string | undefined {
-    const start = this.#at + 1
-    const end = stringEnd(this.#bytes, start, this.#end)
-    if (end < 0) return undefined
-    this.#at = end
-    return decodeString(this.#bytes, start, end - 1)
-  }
-
-  #scalar(): JsonValue | undefined {
-    const start = this.#at
-    while (this.#at < this.#end && isScalarByte(this.#bytes[this.#at] as number)) this.#at++
-    const text = textFromBytes(this.#bytes, start, this.#at)
-    if (text === 'null') return null
-    if (text === 'true' || text === 'false') return text === 'true'
+  #scalar(node: number, kind: number): JsonValue | undefined {
+    if (kind === jsonNull) return null
+    if (kind !== jsonNumber) {
+      return kind === jsonTrue || kind === jsonFalse ? kind === jsonTrue : this.#text(node, kind)
+    }
+    const text = textFromBytes(this.#tape.input, this.#tape.start(node), this.#tape.end(node))
     const number = canonicalNumber(text)
     return number === undefined ? undefined : new JsonNumber(number, text)
   }
 
-  /** The next byte that is not white space, without taking it; -1 at the end. */
-  #next(): number {
-    while (this.#at < this.#end) {
-      const byte = this.#bytes[this.#at] as number
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte
-      this.#at++
-    }
-    return -1
-  }
-
-  #take(byte: number): boolean {
-    if (this.#next() !== byte) return false
-    this.#at++
-    return true
+  #text(node: number, kind: number): string {
+    const { input } = this.#tape
+    const [start, end] = [this.#tape.start(node), this.#tape.end(node)]
+    // The tape has checked its escapes.
+    if (kind === jsonText) return decodeString(input, start, end) as string
+    return textFromBytes(input, start, end)
   }
 }
 
-/** Letters, digits, signs and the point: what numbers and literals are made of. */
-function isScalarByte(byte: number): boolean {
-  return (
-    (byte >= 0x30 && byte <= 0x39) ||
-    (byte >= 0x61 && byte <= 0x7a) ||
-    byte === 0x45 ||
-    byte === 0x2b ||
-    byte === 0x2d ||
-    byte === 0x2e
-  )
+/** The tape of a whole text, made for it alone or used again; undefined if it is malformed. */
+function tapeOf(
+  tape: JsonTape,
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): JsonTape | undefined {
+  try {
+    tape.parse(bytes, start, end)
+    return tape
+  } catch (error) {
+    if (error instanceof GiveUp) return undefined
+    throw error
+  }
 }

@@ -8,7 +8,7 @@ import { type Kind, type Schema, perSchema, schemaOf } from '../schema/schema.ts
 import type { StoredValue } from '../stored-value.ts'
 import { encoderOf, rootText } from './encode/encoders.ts'
 import { EncodeState } from './encode/state.ts'
-import { jsonObject } from './encode/json-tape.ts'
+import { jsonObject } from '../json/tape.ts'
 import { Decoders } from './decode/decoders.ts'
 import { appendObject } from './decode/objects.ts'
 

@@ -3,6 +3,7 @@
  *  the syntax on the way, and so do we, as a text that is no JSON would break the object around it. */
 
 import { needsChange } from './json-text.ts'
+import { numberEnd } from '../../json/tape.ts'
 import { giveUp } from '../../not-exact.ts'
 import { type DecodeState } from './state.ts'
 
@@ -200,6 +201,7 @@ function isHexDigit(byte: number): boolean {
 function writeScalar(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
   const after = scalarEnd(input, start, end)
+  if (after < 0) malformed()
   for (let i = start; i < after; i++) bytes[position + i - start] = input[i] as number
   out.at = after
   return position + after - start
@@ -224,25 +226,4 @@ function literalEnd(input: Uint8Array, start: number, end: number, literal: stri
     if (input[start + i] !== literal.charCodeAt(i)) malformed()
   }
   return start + literal.length
-}
-
-/** The position after the JSON number at `start`; gives up if there is none. */
-export function numberEnd(input: Uint8Array, start: number, end: number): number {
-  let at = start
-  if (at < end && input[at] === 0x2d) at++
-  if (at < end && input[at] === 0x30) at++
-  else at = digitsEnd(input, at, end)
-  if (at < end && input[at] === 0x2e) at = digitsEnd(input, at + 1, end)
-  if (at < end && ((input[at] as number) | 0x20) === 0x65) {
-    const sign = at + 1 < end ? input[at + 1] : 0
-    at = digitsEnd(input, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1, end)
-  }
-  return at
-}
-
-function digitsEnd(input: Uint8Array, start: number, end: number): number {
-  let at = start
-  while (at < end && (input[at] as number) >= 0x30 && (input[at] as number) <= 0x39) at++
-  if (at === start) malformed()
-  return at
 }

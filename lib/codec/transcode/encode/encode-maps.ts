@@ -3,7 +3,7 @@
 
 import { type EncodeValue, expectKind, isPresent } from './encode-values.ts'
 import type { EncodeState } from './state.ts'
-import { jsonObject } from './json-tape.ts'
+import { jsonObject } from '../../json/tape.ts'
 
 /** Where an entry, tag included, and its key lie in the output. */
 interface WrittenEntry {

@@ -11,7 +11,7 @@ import {
   jsonPlainText,
   jsonText,
   jsonTrue,
-} from './json-tape.ts'
+} from '../../json/tape.ts'
 import { giveUp } from '../../not-exact.ts'
 import { hasMicros, momentFromText, zeroSeconds } from '../../../go/time.ts'
 

@@ -15,7 +15,14 @@ import {
   windowEncoders,
 } from './encode-values.ts'
 import { EncodeState } from './state.ts'
-import { jsonArray, jsonFalse, jsonObject, jsonPlainText, jsonText, jsonTrue } from './json-tape.ts'
+import {
+  jsonArray,
+  jsonFalse,
+  jsonObject,
+  jsonPlainText,
+  jsonText,
+  jsonTrue,
+} from '../../json/tape.ts'
 import { tagOf } from '../decode/source.ts'
 import { giveUp } from '../../not-exact.ts'
 import { maxDepth } from '../decode/state.ts'

@@ -2,7 +2,7 @@
 
 import { ByteWriter } from '../../../wire/byte-writer.ts'
 import { sequenceLength } from '../decode/json-text.ts'
-import { JsonTape, jsonNumber, jsonPlainText, jsonText } from './json-tape.ts'
+import { JsonTape, jsonNumber, jsonPlainText, jsonText } from '../../json/tape.ts'
 import { giveUp } from '../../not-exact.ts'
 import { bigVarint, varintLength, writeVarint } from '../../../wire/varint.ts'
 

@@ -6,9 +6,8 @@
  *  A node is four numbers: its kind, where it begins and ends in the input, and the node after it and all that it contains.
  *  The tape is kept and used again, so parsing allocates nothing once it has grown. */
 
-import { needsChange } from '../decode/json-text.ts'
-import { numberEnd } from '../decode/raw-json.ts'
-import { giveUp } from '../../not-exact.ts'
+import { giveUp } from '../not-exact.ts'
+import { skipPlain } from './strings.ts'
 
 /** The kinds of nodes. A plain text is ASCII without escapes: its bytes are what it says. */
 export const jsonNull = 0
@@ -23,6 +22,8 @@ export const jsonObject = 7
 /** As Go's own scanner. */
 const tapeMaxDepth = 10_000
 const nodeSize = 4
+/** A tape that a larger document has made larger is let go before the next one. */
+const keptNodes = 64 * 1024
 
 export class JsonTape {
   /** `kind, start, end, next` of each node. A text's window has no quotes; that of an array or object has its brackets. */
@@ -51,6 +52,7 @@ export class JsonTape {
 
   /** Reads one JSON value, with white space around it, into node 0 and what follows. Gives up if it is not well-formed. */
   parse(bytes: Uint8Array, start: number, end: number): void {
+    if (this.nodes.length > keptNodes * nodeSize) this.nodes = new Int32Array(1024 * nodeSize)
     this.input = bytes
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#count = 0
@@ -108,6 +110,7 @@ export class JsonTape {
         return this.#literal(jsonNull, at, 'null')
       default: {
         const after = numberEnd(this.input, at, this.#end)
+        if (after < 0) malformed()
         this.#add(jsonNumber, at, after)
         return after
       }
@@ -133,9 +136,7 @@ export class JsonTape {
   #text(at: number): number {
     const { input } = this
     let kind = jsonPlainText
-    for (let i = at + 1; i < this.#end; i++) {
-      while (i + 4 <= this.#end && !needsChange(this.#view.getInt32(i, true))) i += 4
-      if (i === this.#end) break
+    for (let i = skipPlain(this.#view, at + 1, this.#end); i < this.#end;) {
       const byte = input[i] as number
       if (byte === 0x22) {
         this.#add(kind, at + 1, i)
@@ -148,6 +149,7 @@ export class JsonTape {
       } else if (byte > 0x7f) {
         kind = jsonText
       }
+      i = skipPlain(this.#view, i + 1, this.#end)
     }
     return malformed()
   }
@@ -201,4 +203,25 @@ export class JsonTape {
 
 function malformed(): never {
   return giveUp('JSON is malformed')
+}
+
+/** After the JSON number at `start`; -1 if there is none. */
+export function numberEnd(input: Uint8Array, start: number, end: number): number {
+  let at = start
+  if (at < end && input[at] === 0x2d) at++
+  if (at < end && input[at] === 0x30) at++
+  else at = digitsEnd(input, at, end)
+  if (at >= 0 && at < end && input[at] === 0x2e) at = digitsEnd(input, at + 1, end)
+  if (at >= 0 && at < end && ((input[at] as number) | 0x20) === 0x65) {
+    const sign = at + 1 < end ? input[at + 1] : 0
+    at = digitsEnd(input, sign === 0x2b || sign === 0x2d ? at + 2 : at + 1, end)
+  }
+  return at
+}
+
+/** After the digits at `start`; -1 if there are none. */
+function digitsEnd(input: Uint8Array, start: number, end: number): number {
+  let at = start
+  while (at < end && (input[at] as number) >= 0x30 && (input[at] as number) <= 0x39) at++
+  return at === start ? -1 : at
 }
