@@ -37,7 +37,7 @@ const historyMaxBytes = 1024 ** 3
 
 export async function startEmbeddedEtcd(options: EmbeddedEtcdOptions): Promise<EmbeddedEtcd> {
   const { listen, load, clock, logger } = options
-  const scheduler = createDirectScheduler()
+  const scheduler = createDirectScheduler(clock)
   const engine = new Engine({
     clock,
     random: systemRandom,

@@ -23,6 +23,7 @@ import type { Rights } from './access/rights.ts'
 import type { WatchCreateMessage } from '../etcd/proto/watch-messages.ts'
 import { WatchCall } from './watch-call.ts'
 import { Users } from './pass/users.ts'
+import { StreamPace } from './pass/stream-pace.ts'
 
 export interface CallsOptions {
   readonly sessions: EtcdSessions
@@ -49,6 +50,7 @@ export class Calls {
   readonly #access: Access
   readonly #ranges: RangeAnswers | undefined
   readonly #watches: WatchAnswers | undefined
+  readonly #pace: StreamPace
 
   constructor(options: CallsOptions) {
     const { sessions, mirrored, clock } = options
@@ -60,8 +62,10 @@ export class Calls {
     // First: what is said to others must not be of the old epoch.
     mirrored?.follow(this.#said)
     const said = this.#said
+    const pace = new StreamPace(clock)
     const elsewhere = (requiresLeader: boolean): EtcdWatches =>
-      new EtcdWatches({ sessions, said, clock }, requiresLeader)
+      new EtcdWatches({ sessions, pace, said, clock }, requiresLeader)
+    this.#pace = pace
     this.#watches =
       mirrored && new WatchAnswers({ ...options, etcd: mirrored, elsewhere, said, scheduler })
   }
@@ -73,6 +77,7 @@ export class Calls {
   stop(): void {
     this.#users.stop()
     this.#watches?.stop()
+    this.#pace.stop()
   }
 
   /** Answers a call, or passes it. */
@@ -137,7 +142,7 @@ export class Calls {
         const isKnown = !message.isCompressed && isKnownRequest(message.bytes)
         const { areNone } = this.#users
         if (served === undefined && rights === undefined && !(isKnown && areNone)) {
-          this.#pass(call, Buffer.concat([asSent(message), call.detach()]))
+          this.#pass(call, asSent(message))
         } else if (!areNone) {
           // What is watched on this stream already etcd would go on with too; what is new it would check.
           call.finish(statusOf(usersHaveCome()))
@@ -161,13 +166,14 @@ export class Calls {
   #withRequest(call: GrpcCall, answer: Answer): void {
     call.read({
       message: message => {
-        const rest = call.detach()
-        const bytes = Buffer.concat([asSent(message), rest])
+        call.hold()
+        const bytes = asSent(message)
         if (message.isCompressed) this.#pass(call, bytes)
         else void this.#answerOrPass(call, bytes, () => answer(message.bytes))
       },
       ended: () => this.#pass(call),
       tooLarge: () => this.#pass(call),
+      isSingle: true,
     })
   }
 
@@ -175,7 +181,7 @@ export class Calls {
   #withChecked(call: GrpcCall, check: (bytes: Buffer) => Promise<Buffer> | Buffer): void {
     call.read({
       message: message => {
-        call.detach()
+        call.hold()
         const answer = this.#answerOf(call)
         void (async () => {
           try {
@@ -191,6 +197,7 @@ export class Calls {
         })()
       },
       ended: () => call.finish(statusOf(uncheckable())),
+      isSingle: true,
     })
   }
 
@@ -215,7 +222,7 @@ export class Calls {
     }
   }
 
-  #pass(call: GrpcCall, bytes?: Buffer, observer?: PassObserver): void {
+  #pass(call: GrpcCall, bytes: Buffer = noBytes, observer?: PassObserver): void {
     const { sessions } = this.#options
     passCall(sessions, call, bytes, {
       answered: start => this.#said.passed(start),
@@ -272,6 +279,8 @@ function isKnownRequest(bytes: Buffer): boolean {
 const createField = 1
 const lastRequestField = 3
 const lastCreateField = 8
+
+const noBytes = Buffer.alloc(0)
 
 /** A message as it came, with its prefix. */
 function asSent({ isCompressed, bytes }: Message): Buffer {

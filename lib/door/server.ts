@@ -90,6 +90,7 @@ function answerUnary(answerer: Answerer, call: GrpcCall, method: UnaryMethod): v
       }
     },
     ended: () => undefined,
+    isSingle: true,
   })
 }
 

@@ -8,7 +8,7 @@ import {
   watchResponseCodec,
 } from '../etcd/proto/watch-messages.ts'
 import { fieldOf, KeptEvent } from '../etcd/proto/kept-event.ts'
-import type { WatchConnection } from '../etcd/watch/watch-source.ts'
+import type { WatchConnection, WatcherRoom } from '../etcd/watch/watch-source.ts'
 import type { WatchStream } from '../etcd/watch/watch-stream.ts'
 import type { GrpcCall } from './listen/grpc-call.ts'
 import { type Message, messagePrefix } from './listen/message-reader.ts'
@@ -16,7 +16,7 @@ import { malformed, statusOf, uncompressed } from './statuses.ts'
 
 export type OpenWatch = (
   connection: WatchConnection,
-  options: { requiresLeader: boolean },
+  options: { requiresLeader: boolean; room: WatcherRoom },
 ) => WatchStream
 
 /** So much may wait for a client before its watchers stay behind. To catch up costs more, and events come in bursts. */
@@ -27,13 +27,17 @@ const joinMaxBytes = 16 * 1024
 
 /** A watch call that is served by a stream. */
 export class WatchCall {
+  readonly #call: GrpcCall
   readonly #stream: WatchStream
 
   /** Serves the call by the stream that `open` opens. The caller hands over the messages. */
   constructor(call: GrpcCall, open: OpenWatch) {
     // The client may want to know that its stream is there before it asks for anything.
     call.start()
-    this.#stream = open(connectionOf(call), { requiresLeader: requiresLeader(call) })
+    this.#call = call
+    const room = call.shareOfWatchers()
+    this.#stream = open(connectionOf(call), { requiresLeader: requiresLeader(call), room })
+    call.waitingElsewhere = () => this.#stream.heldBytes
     call.stream.on('drain', () => this.#stream.resume())
     call.onClose(() => this.#stream.close())
   }
@@ -41,7 +45,9 @@ export class WatchCall {
   take(message: Message): void {
     try {
       const { request } = watchRequestCodec.decode(uncompressed(message))
-      if (request !== undefined) this.#stream.handle(request)
+      if (request === undefined) return
+      this.#stream.handle(request)
+      if (!this.#stream.takesRequests) this.#call.hold()
     } catch (error) {
       this.#stream.end(malformed(error))
     }
@@ -67,6 +73,7 @@ function connectionOf(call: GrpcCall): WatchConnection {
   return {
     send: response => send(call, response),
     sendFirst: response => void send(call, response),
+    readOn: () => call.goOn(),
     end: (failure: CacheError) => call.finish(statusOf(failure)),
   }
 }

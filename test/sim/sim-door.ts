@@ -369,6 +369,7 @@ class SimElsewhere implements Elsewhere {
       clock.setTimer(100, ask)
     }
     return {
+      heldBytes: 0,
       askProgress() {
         if (isAsking) return
         isAsking = true

@@ -11,6 +11,7 @@ import {
 import type { Elsewhere, ElsewhereSink, ElsewhereWatch } from '../../etcd/watch/watch-source.ts'
 import { MessageReader, messagePrefix } from '../listen/message-reader.ts'
 import type { EtcdSessions } from '../pass/etcd-sessions.ts'
+import type { StreamPace } from '../pass/stream-pace.ts'
 import { type EtcdStream, openEtcdStream } from '../pass/etcd-stream.ts'
 import type { Said } from './said.ts'
 
@@ -21,28 +22,28 @@ const progressRequest = framed(
 
 export interface EtcdWatchesOptions {
   readonly sessions: EtcdSessions
+  /** Of all clients. */
+  readonly pace: StreamPace
   readonly said: Said
   readonly clock: Clock
 }
 
 export class EtcdWatches implements Elsewhere {
-  readonly #sessions: EtcdSessions
-  readonly #said: Said
-  readonly #clock: Clock
+  readonly #options: EtcdWatchesOptions
   readonly #requiresLeader: boolean
 
-  constructor({ sessions, said, clock }: EtcdWatchesOptions, requiresLeader: boolean) {
-    this.#sessions = sessions
-    this.#said = said
-    this.#clock = clock
+  constructor(options: EtcdWatchesOptions, requiresLeader: boolean) {
+    this.#options = options
     this.#requiresLeader = requiresLeader
   }
 
   open(request: WatchCreateMessage, sink: ElsewhereSink): ElsewhereWatch {
     const create = watchRequestCodec.encode({ request: { type: 'create', value: request } })
     const headers = this.#requiresLeader ? { hasleader: 'true' } : {}
-    const opening = openEtcdStream(this.#sessions, path, headers)
-    return new EtcdWatch(opening, framed(create), { sink, said: this.#said, clock: this.#clock })
+    const { sessions, pace, said, clock } = this.#options
+    const watch = new EtcdWatch(framed(create), { sink, said, clock })
+    pace.next(this, () => watch.begin(() => openEtcdStream(sessions, path, headers)))
+    return watch
   }
 }
 
@@ -57,16 +58,23 @@ const askEvery = { firstMs: 100, maxMs: 1000 }
 
 class EtcdWatch implements ElsewhereWatch {
   readonly #ends: Ends
+  readonly #create: Buffer
   readonly #reader = new MessageReader(Infinity)
   #stream: EtcdStream | undefined
   #cancelTimer: CancelTimer | undefined
   #isPaused = false
   #isOver = false
 
-  constructor(opening: Promise<EtcdStream>, create: Buffer, ends: Ends) {
+  constructor(create: Buffer, ends: Ends) {
+    this.#create = create
     this.#ends = ends
-    opening.then(
-      stream => this.#begin(stream, create),
+  }
+
+  /** Opens the stream, unless the watch is over already. */
+  begin(open: () => Promise<EtcdStream>): void {
+    if (this.#isOver) return
+    open().then(
+      stream => this.#begin(stream),
       (error: unknown) => this.#end(CacheError.from(error, 'source_failed')),
     )
   }
@@ -87,6 +95,10 @@ class EtcdWatch implements ElsewhereWatch {
     this.#stream?.resume()
   }
 
+  get heldBytes(): number {
+    return this.#reader.heldBytes + (this.#stream?.heldBytes ?? 0)
+  }
+
   close(): void {
     this.#isOver = true
     this.#cancelTimer?.()
@@ -100,7 +112,7 @@ class EtcdWatch implements ElsewhereWatch {
     })
   }
 
-  #begin(stream: EtcdStream, create: Buffer): void {
+  #begin(stream: EtcdStream): void {
     if (this.#isOver) {
       stream.cancel()
       return
@@ -108,7 +120,7 @@ class EtcdWatch implements ElsewhereWatch {
     this.#stream = stream
     stream.onData(chunk => this.#take(chunk))
     stream.onEnd(({ details }) => this.#end(failureOf(details)))
-    stream.write(create)
+    stream.write(this.#create)
     if (this.#isPaused) stream.pause()
   }
 

@@ -15,6 +15,7 @@ import { BatchEvents } from '../../etcd/watch/batch-events.ts'
 import type {
   Elsewhere,
   WatchConnection,
+  WatcherRoom,
   WatchHome,
   WatchSource,
 } from '../../etcd/watch/watch-source.ts'
@@ -36,6 +37,8 @@ export interface WatchAnswersOptions {
 
 export interface OpenOptions {
   readonly requiresLeader: boolean
+  /** Bounds the stream's watchers. */
+  readonly room?: WatcherRoom | undefined
   /** Who asks may watch what this is true for; everything if it is left out. */
   readonly mayWatch?: ((request: WatchCreateMessage) => boolean) | undefined
 }
@@ -64,7 +67,7 @@ export class WatchAnswers implements PartFollower {
 
   open(
     connection: WatchConnection,
-    { requiresLeader, mayWatch = () => true }: OpenOptions,
+    { requiresLeader, room, mayWatch = () => true }: OpenOptions,
   ): WatchStream {
     const { clock, random, scheduler } = this.#options
     const elsewhere = this.#options.elsewhere(requiresLeader)
@@ -79,6 +82,7 @@ export class WatchAnswers implements PartFollower {
       random,
       progressIntervalMs,
       requiresLeader,
+      room,
       lane: scheduler.createLane(),
       closed: closed => this.#streams.delete(closed),
     })

@@ -1,4 +1,5 @@
-/** One call of a client: its metadata, its messages as bytes, and the answer, which ends with a status exactly once. */
+/** One call of a client: its metadata, its messages as bytes, and the answer, which ends with a status
+ *  exactly once. What it holds meanwhile is bounded, and so is how long it holds it (`look`). */
 
 import {
   constants,
@@ -6,9 +7,10 @@ import {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
-import type { TLSSocket } from 'node:tls'
 import { grpcStatus } from '../../etcd/proto/failures.ts'
-import { type Message, MessageReader, messagePrefix } from './message-reader.ts'
+import { Held, type Share } from './holdings.ts'
+import { type Message, MessageReader, messagePrefix, prefixBytes } from './message-reader.ts'
+import type { ReadingTurns } from './reading-turns.ts'
 
 /** How a call ends. */
 export interface GrpcStatus {
@@ -26,6 +28,22 @@ export interface MessageSink {
   ended(): void
   /** A message has more bytes than are taken. The call ends with gRPC's status for that if this is left out. */
   tooLarge?(): void
+  /** The call is of one message, which the client has to send soon. */
+  readonly isSingle?: boolean
+}
+
+/** The connection of a call, and what its calls share. */
+export interface CallHome {
+  /** The common name of the client's certificate, which has been verified. */
+  readonly certificateName: string | undefined
+  readonly requestBytes: Share
+  readonly responseBytes: Share
+  /** What watchers of one stream take. */
+  readonly watchers: () => Share
+  readonly turns: ReadingTurns
+  /** Called whenever something is sent. */
+  readonly sent: () => void
+  readonly nowMs: () => number
 }
 
 /** etcd accepts its request limit, and half a megabyte for what gRPC adds. */
@@ -33,6 +51,19 @@ export const receiveMaxBytes: number = 2 * 1024 * 1024
 
 /** Messages up to this size are sent in one buffer with their prefix: to copy so little is cheaper than a second write. */
 const joinMaxBytes = 4096
+
+/** What a client may send of a call before it is read: HTTP/2's own, and what etcd has. Node takes so much for each stream, however
+ *  many a connection has. */
+export const windowBytes = 65_535
+
+/** So much of a call that waits is read: most have sent no more. */
+const waitingMaxBytes = 16 * 1024
+
+/** A message has to be whole so long after its first byte. */
+export const messageMaxMs = 30_000
+
+/** A client may take nothing of what is sent for so long: as over Kubernetes' API. */
+export const untakenMaxMs = 60_000
 
 export class GrpcCall {
   /** Such as `/etcdserverpb.KV/Range`. */
@@ -43,17 +74,34 @@ export class GrpcCall {
   source: AnswerSource | undefined = undefined
   /** With what it ended; undefined as long as it has not, and for one that its client has given up. */
   statusCode: number | undefined = undefined
+  /** Bytes that belong to the call and wait elsewhere, for a client that takes nothing. */
+  waitingElsewhere: () => number = () => 0
+  readonly #home: CallHome
   readonly #reader = new MessageReader(receiveMaxBytes)
-  readonly #onSend: () => void
+  readonly #requestBytes: Held
+  readonly #responseBytes: Held
   readonly #closed: (() => void)[] = []
+  #sink: MessageSink | undefined
   #isStarted = false
-  #isReading = true
+  /** Whoever takes the messages takes none for now. */
+  #isHeld = false
+  /** It waits for a turn in which to read on. */
+  #isWaiting = false
+  #isReading = false
+  #isPaused = false
+  #hasEnded = false
   #isOver = false
+  /** Since when a message is not whole. */
+  #unfinishedSinceMs: number | undefined
+  #written = 0
+  #taken = 0
+  #takenAtMs = 0
 
-  /** `onSend` is called whenever something is sent. */
-  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, onSend: () => void) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, home: CallHome) {
     this.stream = stream
-    this.#onSend = onSend
+    this.#home = home
+    this.#requestBytes = new Held(home.requestBytes)
+    this.#responseBytes = new Held(home.responseBytes)
     this.headers = headers
     this.path = headers[':path'] ?? ''
     // Whatever goes wrong with a stream ends with `close`.
@@ -74,49 +122,69 @@ export class GrpcCall {
 
   /** The common name of the client's certificate, which has been verified. */
   get certificateName(): string | undefined {
-    const socket = this.stream.session?.socket as TLSSocket | undefined
-    if (socket?.authorized !== true) return undefined
-    const { subject } = socket.getPeerCertificate()
-    const name: unknown = subject?.CN
-    return typeof name === 'string' ? name : undefined
+    return this.#home.certificateName
   }
 
-  /** Hands over the client's messages. One that is too large ends the call. */
+  /** What watchers of this call take of what there may be. */
+  shareOfWatchers(): Share {
+    return this.#home.watchers()
+  }
+
+  /** Hands over the client's messages, as long as there is time in this turn. One that is too large ends the call. */
   read(sink: MessageSink): void {
+    this.#sink = sink
+    if (sink.isSingle === true) this.#unfinishedSinceMs = this.#home.nowMs()
     this.stream.on('data', (chunk: Buffer) => {
       this.#reader.push(chunk)
-      for (;;) {
-        if (this.#isOver) return
-        const next = this.#reader.next()
-        if (next === undefined) return
-        if (typeof next === 'number') {
-          if (sink.tooLarge === undefined) this.finish(tooLarge(next))
-          else sink.tooLarge()
-          return
-        }
-        sink.message(next)
-        if (!this.#isReading) return
-      }
+      this.#readOn()
     })
     this.stream.once('end', () => {
-      if (!this.#isOver && this.#isReading) sink.ended()
+      this.#hasEnded = true
+      this.#readOn()
     })
+  }
+
+  /** Hands over nothing more for now. What is read already stays; little more is. */
+  hold(): void {
+    this.#isHeld = true
+  }
+
+  /** Hands over messages again. */
+  goOn(): void {
+    this.#isHeld = false
+    this.#readOn()
   }
 
   /** Ends `read`, and returns the bytes that it has not handed over. What follows comes from the stream, once it is resumed. */
   detach(): Buffer {
-    this.#isReading = false
     this.stream.pause()
     this.stream.removeAllListeners('data')
-    return this.#reader.rest()
+    const rest = this.#reader.rest()
+    this.#endReading()
+    return rest
+  }
+
+  /** Reads nothing for now: what the client may send all the same is counted. */
+  pause(): void {
+    if (this.#isOver) return
+    this.#isPaused = true
+    this.stream.pause()
+    this.#countRequest()
+  }
+
+  /** Reads again. */
+  resume(): void {
+    if (!this.#isPaused) return
+    this.#isPaused = false
+    this.#countRequest()
+    this.stream.resume()
   }
 
   /** Sends a message that consists of these pieces. False when the client should read first: `drain` of the stream follows. */
   send(...pieces: readonly Buffer[]): boolean {
     if (this.#isOver) return true
-    this.start()
-    this.#onSend()
     const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+    if (!this.#mayWrite(prefixBytes + length)) return true
     const prefix = messagePrefix(length)
     if (length <= joinMaxBytes) return this.stream.write(Buffer.concat([prefix, ...pieces]))
     this.stream.cork()
@@ -128,9 +196,7 @@ export class GrpcCall {
 
   /** Sends bytes that are part of messages, with their prefixes. */
   write(bytes: Buffer): boolean {
-    if (this.#isOver) return true
-    this.start()
-    this.#onSend()
+    if (this.#isOver || !this.#mayWrite(bytes.length)) return true
     return this.stream.write(bytes)
   }
 
@@ -150,7 +216,7 @@ export class GrpcCall {
   finishWith(given: OutgoingHttpHeaders): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#onSend()
+    this.#home.sent()
     const { stream } = this
     const trailers = { ...given, ...sourceTrailer(this.source) }
     this.statusCode = Number(given['grpc-status'])
@@ -170,16 +236,131 @@ export class GrpcCall {
     else this.#closed.push(task)
   }
 
+  /** Looks at what the client has left unfinished, and ends what takes too long. */
+  look(nowMs: number): void {
+    const sinceMs = this.#unfinishedSinceMs
+    if (sinceMs !== undefined && nowMs - sinceMs >= messageMaxMs) this.finish(late)
+    const { writableLength } = this.stream
+    const taken = this.#written - writableLength
+    if (writableLength === 0 || taken !== this.#taken) this.#takenAtMs = nowMs
+    this.#taken = taken
+    const isTaken = nowMs - this.#takenAtMs < untakenMaxMs
+    if (!isTaken || !this.#countResponse(0)) this.#cutOff()
+  }
+
+  /** Hands over what has come, unless it has to wait. */
+  #readOn(): void {
+    if (this.#sink === undefined || this.#isOver) return
+    if (!this.#isReading && !this.#isHeld && !this.#isWaiting) this.#handOver(this.#sink)
+    if (this.#isReading || this.#isOver) return
+    const isStopped = this.#isHeld || this.#isWaiting
+    if (!isStopped) this.resume()
+    else if (this.#reader.heldBytes > waitingMaxBytes && !this.#isPaused) this.pause()
+    this.#countRequest()
+  }
+
+  #handOver(sink: MessageSink): void {
+    const { stream } = this
+    const reader = this.#reader
+    this.#isReading = true
+    // What is answered at once is sent at once.
+    stream.cork()
+    while (!this.#isHeld && !this.#isOver) {
+      if (!this.#home.turns.hasTime()) {
+        this.#waitForTurn()
+        break
+      }
+      const next = reader.next()
+      if (next === undefined) break
+      this.#unfinishedSinceMs = undefined
+      if (typeof next === 'object') sink.message(next)
+      else if (sink.tooLarge !== undefined) sink.tooLarge()
+      else this.finish(tooLarge(next))
+      if (typeof next === 'number') break
+    }
+    stream.uncork()
+    this.#isReading = false
+    if (this.#isHeld || this.#isWaiting || this.#isOver) return
+    reader.settle()
+    if (reader.heldBytes > 0) this.#unfinishedSinceMs ??= this.#home.nowMs()
+    if (!this.#hasEnded) return
+    this.#hasEnded = false
+    sink.ended()
+  }
+
+  #waitForTurn(): void {
+    this.#isWaiting = true
+    this.#home.turns.wait(() => {
+      this.#isWaiting = false
+      this.#readOn()
+    })
+  }
+
+  /** Counts what is kept of the client's bytes. The call ends if it may not have so much. */
+  #countRequest(): void {
+    const bytes = this.#reader.heldBytes + (this.#isPaused ? windowBytes : 0)
+    if (!this.#requestBytes.set(bytes)) this.finish(tooMuch)
+  }
+
+  /** Counts what the client has not taken, and will be sent. */
+  #countResponse(more: number): boolean {
+    return this.#responseBytes.set(this.stream.writableLength + this.waitingElsewhere() + more)
+  }
+
+  /** Begins the answer, if so much may wait for the client; ends it if not. */
+  #mayWrite(bytes: number): boolean {
+    if (!this.#countResponse(bytes)) {
+      if (this.#isStarted) this.#cutOff()
+      else this.finish(tooMuch)
+      return false
+    }
+    this.#written += bytes
+    this.start()
+    this.#home.sent()
+    return true
+  }
+
+  /** Ends an answer that the client does not take. */
+  #cutOff(): void {
+    this.#isOver = true
+    this.statusCode ??= grpcStatus.resourceExhausted
+    this.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  }
+
   /** The rest of what the client sends is of no use. */
   #stopReading(): void {
     this.stream.removeAllListeners('data')
+    this.#reader.rest()
+    this.#endReading()
     this.stream.resume()
+  }
+
+  #endReading(): void {
+    this.#sink = undefined
+    this.#unfinishedSinceMs = undefined
+    this.#isPaused = false
+    this.#requestBytes.set(0)
   }
 
   #close(): void {
     this.#isOver = true
+    this.#reader.rest()
+    this.#endReading()
+    this.#responseBytes.set(0)
     for (const task of this.#closed.splice(0)) task()
   }
+}
+
+/** etcd's words for what exceeds a bound of ours. */
+export const tooMuch: GrpcStatus = {
+  code: grpcStatus.resourceExhausted,
+  details: 'etcdserver: too many requests',
+}
+
+/** etcd's words for what takes too long. */
+const late: GrpcStatus = {
+  code: grpcStatus.unavailable,
+  details: 'etcdserver: request timed out',
 }
 
 /** etcd sends no date. */

@@ -3,12 +3,14 @@
 
 import * as http2 from 'node:http2'
 import type { Socket } from 'node:net'
-import type { SecureContextOptions } from 'node:tls'
+import type { SecureContextOptions, TLSSocket } from 'node:tls'
 import type { Clock } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
-import { IdleTimer } from '../../base/timers.ts'
-import { GrpcCall } from './grpc-call.ts'
+import { IdleTimer, Rounds } from '../../base/timers.ts'
+import { type CallHome, GrpcCall, tooMuch, windowBytes } from './grpc-call.ts'
+import { Held, Holdings } from './holdings.ts'
 import { PingStrikes } from './ping-strikes.ts'
+import { ReadingTurns } from './reading-turns.ts'
 
 export interface GrpcServerOptions {
   /** Such as `127.0.0.1:2379`; port 0 lets the system choose one. */
@@ -32,8 +34,11 @@ const probeAfterMs = 30_000
 /** A connection that has no stream for so long is closed. Clients connect again when they need to. */
 const idleMaxMs = 10 * 60_000
 
-/** What a client may send before we have read it: a request of the largest size. */
-const windowBytes = 2 * 1024 * 1024
+/** What all calls of a connection may send before we have read it: a request of the largest size. */
+const connectionWindowBytes = 2 * 1024 * 1024
+
+/** How often it is looked for calls that take too long. */
+const lookEveryMs = 1000
 
 const options: http2.ServerOptions = {
   // Node counts what is queued against this, in megabytes: a response may be large and its client slow.
@@ -51,12 +56,17 @@ export class GrpcServer {
   readonly #sessions = new Set<http2.ServerHttp2Session>()
   readonly #options: GrpcServerOptions
   readonly #host: string
-  #calls = 0
+  readonly #calls = new Set<GrpcCall>()
+  readonly #holdings = new Holdings()
+  readonly #turns: ReadingTurns
+  readonly #rounds: Rounds
 
   private constructor(given: GrpcServerOptions, host: string) {
     this.#options = given
     this.#host = host
-    const { tls } = given
+    const { tls, clock } = given
+    this.#turns = new ReadingTurns(clock)
+    this.#rounds = new Rounds(clock, lookEveryMs, () => this.#look())
     this.#server =
       tls === undefined
         ? http2.createServer(options)
@@ -94,7 +104,7 @@ export class GrpcServer {
 
   /** Calls under way. */
   get calls(): number {
-    return this.#calls
+    return this.#calls.size
   }
 
   /** Uses another certificate from the next connection on. */
@@ -111,6 +121,7 @@ export class GrpcServer {
   /** Ends everything. */
   close(): Promise<void> {
     this.drain()
+    this.#rounds.stop()
     for (const session of this.#sessions) session.destroy()
     return new Promise(resolve => {
       if (this.#sessions.size === 0) resolve()
@@ -129,25 +140,78 @@ export class GrpcServer {
       idle.stop()
     })
     session.on('error', () => undefined)
-    session.setLocalWindowSize(2 * windowBytes)
+    session.setLocalWindowSize(connectionWindowBytes)
     session.on('ping', () => {
       idle.used()
       if (!strikes.pinged(clock.monotonicMs())) return
       session.goaway(http2.constants.NGHTTP2_ENHANCE_YOUR_CALM, 0, tooManyPings)
       session.destroy(undefined, http2.constants.NGHTTP2_ENHANCE_YOUR_CALM)
     })
+    const home = this.#homeOf(session, () => strikes.sent())
+    const calls = this.#holdings.share('calls', home.certificateName)
     session.on('stream', (stream, headers) => {
       stream.once('close', idle.begin())
-      if (!isGrpc(headers)) refuse(stream)
-      else this.#begin(new GrpcCall(stream, headers, () => strikes.sent()))
+      if (!isGrpc(headers)) {
+        refuse(stream)
+        return
+      }
+      const call = new GrpcCall(stream, headers, home)
+      const head = new Held(home.requestBytes)
+      if (!calls.take(1)) {
+        call.finish(tooMuch)
+        return
+      }
+      call.onClose(() => {
+        calls.give(1)
+        head.set(0)
+      })
+      if (head.set(sizeOf(headers))) this.#begin(call)
+      else call.finish(tooMuch)
     })
   }
 
+  #homeOf(session: http2.ServerHttp2Session, sent: () => void): CallHome {
+    const { clock } = this.#options
+    const certificateName = certificateNameOf(session.socket as TLSSocket)
+    const holdings = this.#holdings
+    return {
+      certificateName,
+      requestBytes: holdings.share('requestBytes', certificateName),
+      responseBytes: holdings.share('responseBytes', certificateName),
+      watchers: () => holdings.share('watchers', certificateName),
+      turns: this.#turns,
+      sent,
+      nowMs: () => clock.monotonicMs(),
+    }
+  }
+
   #begin(call: GrpcCall): void {
-    this.#calls++
-    call.onClose(() => this.#calls--)
+    this.#calls.add(call)
+    this.#rounds.wake()
+    call.onClose(() => this.#calls.delete(call))
     this.#options.handle(call)
   }
+
+  #look(): boolean {
+    const nowMs = this.#options.clock.monotonicMs()
+    for (const call of this.#calls) call.look(nowMs)
+    return this.#calls.size > 0
+  }
+}
+
+/** The common name of a client's certificate, which has been verified. */
+function certificateNameOf(socket: TLSSocket): string | undefined {
+  if (!socket.authorized) return undefined
+  const { subject } = socket.getPeerCertificate()
+  const name: unknown = subject?.CN
+  return typeof name === 'string' ? name : undefined
+}
+
+/** What the headers of a call take. */
+function sizeOf(headers: http2.IncomingHttpHeaders): number {
+  let size = 0
+  for (const [name, value] of Object.entries(headers)) size += name.length + String(value).length
+  return size
 }
 
 function isGrpc(headers: http2.IncomingHttpHeaders): boolean {

@@ -1,4 +1,8 @@
-/** Splits the bytes of a gRPC stream into messages: a flag, a length of four bytes, the message. */
+/** Splits the bytes of a gRPC stream into messages: a flag, a length of four bytes, the message.
+ *
+ *  A chunk that comes while nothing waits is read where it is. What is left of it at the end, the
+ *  beginning of a message, is copied (`settle`): a chunk of one byte would otherwise keep the 64 KB
+ *  that the socket has read it with, and so would each of a million of them. */
 
 /** A message as it came. */
 export interface Message {
@@ -9,49 +13,89 @@ export interface Message {
 /** The flag and the length before each message. */
 export const prefixBytes = 5
 
+/** The least that is taken for the beginning of a message. */
+const roomMinBytes = 256
+
+const nothing = Buffer.alloc(0)
+
 export class MessageReader {
   readonly #maxBytes: number
-  #chunks: Buffer[] = []
-  #length = 0
+  /** What is not read yet is between `#start` and `#end`. What is before may be in use: it is never written again. */
+  #bytes: Buffer = nothing
+  #start = 0
+  #end = 0
+  /** The bytes are ours, and there may be room after them. */
+  #isOwn = false
 
   /** Messages of more than `maxBytes` are not read. */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
   }
 
-  /** The bytes after the last message that was read. */
+  /** What the bytes that are not read yet take. */
+  get heldBytes(): number {
+    return this.#isOwn ? this.#bytes.length : this.#end - this.#start
+  }
+
+  /** The bytes after the last message that was read, which are forgotten. */
   rest(): Buffer {
-    return Buffer.concat(this.#chunks.splice(0))
+    const rest = this.#bytes.subarray(this.#start, this.#end)
+    this.#set(nothing, false)
+    return rest
   }
 
   push(chunk: Buffer): void {
-    if (chunk.length === 0) return
-    this.#chunks.push(chunk)
-    this.#length += chunk.length
+    if (this.#start === this.#end) this.#set(chunk, false)
+    else if (chunk.length > 0) {
+      this.#makeRoom(chunk.length)
+      chunk.copy(this.#bytes, this.#end)
+      this.#end += chunk.length
+    }
   }
 
   /** The next message; `undefined` while it is not whole; its length when it has too many bytes. */
   next(): Message | number | undefined {
-    if (this.#length < prefixBytes) return undefined
-    const head = this.#join(prefixBytes)
-    const length = head.readUInt32BE(1)
-    if (length > this.#maxBytes) return length
-    const wanted = prefixBytes + length
-    if (this.#length < wanted) return undefined
-    const whole = this.#join(wanted)
-    this.#chunks[0] = whole.subarray(wanted)
-    this.#length -= wanted
-    if (this.#chunks[0].length === 0) this.#chunks.shift()
-    return { isCompressed: head[0] !== 0, bytes: whole.subarray(prefixBytes, wanted) }
+    const length = this.#length()
+    if (length === undefined || length > this.#maxBytes) return length
+    const start = this.#start + prefixBytes
+    if (this.#end < start + length) return undefined
+    const message = {
+      isCompressed: this.#bytes[this.#start] !== 0,
+      bytes: this.#bytes.subarray(start, start + length),
+    }
+    this.#start = start + length
+    if (this.#start === this.#end) this.#set(nothing, false)
+    return message
   }
 
-  /** The first chunk, with at least so many bytes. */
-  #join(bytes: number): Buffer {
-    const [first] = this.#chunks
-    if (first !== undefined && first.length >= bytes) return first
-    const joined = Buffer.concat(this.#chunks)
-    this.#chunks = [joined]
-    return joined
+  /** Nothing more is read for now: lets go of the chunk that the rest has come in. */
+  settle(): void {
+    if (!this.#isOwn && this.#start < this.#end) this.#makeRoom(0)
+  }
+
+  /** Of the next message; `undefined` while that is not known. */
+  #length(): number | undefined {
+    const isKnown = this.#end - this.#start >= prefixBytes
+    return isKnown ? this.#bytes.readUInt32BE(this.#start + 1) : undefined
+  }
+
+  /** Twice as much as is needed, so that small chunks are not copied again and again, but never much more than the message. */
+  #makeRoom(bytes: number): void {
+    if (this.#isOwn && this.#bytes.length - this.#end >= bytes) return
+    const needed = this.#end - this.#start + bytes
+    const length = this.#length()
+    const most = length === undefined ? Infinity : Math.max(needed, prefixBytes + length)
+    const room = Buffer.allocUnsafeSlow(Math.min(most, Math.max(roomMinBytes, 2 * needed)))
+    const end = this.#bytes.copy(room, 0, this.#start, this.#end)
+    this.#set(room, true)
+    this.#end = end
+  }
+
+  #set(bytes: Buffer, isOwn: boolean): void {
+    this.#bytes = bytes
+    this.#start = 0
+    this.#end = bytes.length
+    this.#isOwn = isOwn
   }
 }
 

@@ -61,6 +61,11 @@ export class EtcdStream {
     this.#stream.resume()
   }
 
+  /** What has come, and is not read. */
+  get heldBytes(): number {
+    return this.#stream.readableLength
+  }
+
   cancel(): void {
     if (!this.#stream.closed) this.#stream.close(constants.NGHTTP2_CANCEL)
   }

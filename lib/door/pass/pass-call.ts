@@ -28,14 +28,15 @@ export function kindOf(path: string): SessionKind {
   return streamPaths.has(path) ? 'streams' : 'calls'
 }
 
-/** Passes a call. `head` is what has been read of the client's bytes already. */
+/** Passes a call. `head` is what has been taken of the client's bytes already. */
 export function passCall(
   sessions: EtcdSessions,
   call: GrpcCall,
-  head: Buffer = call.detach(),
+  head: Buffer,
   observer: PassObserver = {},
 ): void {
   call.source = 'etcd'
+  call.hold()
   const kind = kindOf(call.path)
   const ready = sessions.ready(kind)
   if (ready !== undefined) {
@@ -62,11 +63,12 @@ function relay(
 
 function sendThere(call: GrpcCall, there: ClientHttp2Stream, head: Buffer): void {
   const { stream } = call
-  if (head.length > 0) there.write(head)
+  const begun = Buffer.concat([head, call.detach()])
+  if (begun.length > 0) there.write(begun)
   stream.on('data', (chunk: Buffer) => {
-    if (!there.write(chunk)) stream.pause()
+    if (!there.write(chunk)) call.pause()
   })
-  there.on('drain', () => stream.resume())
+  there.on('drain', () => call.resume())
   if (stream.readableEnded) there.end()
   else stream.once('end', () => there.end())
   stream.resume()
@@ -79,6 +81,7 @@ function sendBack(call: GrpcCall, there: ClientHttp2Stream, observer: PassObserv
   let trailers: IncomingHttpHeaders | undefined
   let isFirst = true
   let reason = 'the connection was lost'
+  call.waitingElsewhere = () => there.readableLength
   there.on('response', (headers, flags) => {
     if (headers[':status'] !== 200) {
       reason = `HTTP status ${headers[':status']}`

@@ -35,7 +35,7 @@ import type { Lane } from './scheduler.ts'
 import { evaluateReadOnlyTxn, evaluateTxn } from './txn.ts'
 import { checkKey, checkPutRequest, checkTxn, isReadOnly, isSerializable } from './txn-checks.ts'
 import { BatchEvents } from '../watch/batch-events.ts'
-import type { WatchConnection } from '../watch/watch-source.ts'
+import type { WatchConnection, WatcherRoom } from '../watch/watch-source.ts'
 import { WatchStream, type WatchStreamParts } from '../watch/watch-stream.ts'
 import { MemberWatches, type WatchedMember } from './member-watches.ts'
 
@@ -47,6 +47,12 @@ export interface MemberOptions {
   readonly id: bigint
   /** How clients reach it. */
   readonly endpoint: string
+}
+
+export interface OpenWatchOptions {
+  readonly requiresLeader: boolean
+  /** Bounds the stream's watchers; there is no bound if it is left out. */
+  readonly room?: WatcherRoom | undefined
 }
 
 /** What a cluster has decided, in order: members apply these. */
@@ -224,12 +230,12 @@ export class Member implements VersionedContents, WatchedMember {
     this.#whenApplied(this.#engine.index, failure => reply(failure ?? this.#filled(outcome)))
   }
 
-  openWatch(connection: WatchConnection, options: { requiresLeader: boolean }): WatchStream {
+  openWatch(connection: WatchConnection, options: OpenWatchOptions): WatchStream {
     const stream = new WatchStream({
       home: this.#watches,
       connection,
       ...this.#engine.watchParts(),
-      requiresLeader: options.requiresLeader,
+      ...options,
       closed: closed => this.#streams.delete(closed),
     })
     this.#streams.add(stream)

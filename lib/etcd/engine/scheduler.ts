@@ -2,6 +2,8 @@
  *  one lane arrive in order; lanes know nothing of each other. Whoever makes the scheduler decides what arrives next, so that a
  *  simulation can deliver in any order, hold lanes back and lose what is in them. */
 
+import type { Clock } from '../../base/clock.ts'
+
 export interface Scheduler {
   createLane(): Lane
 }
@@ -16,16 +18,20 @@ export interface Lane {
   close(): void
 }
 
-/** Delivers in the order of posting, a little later, and gives way to input and output between slices. */
-export function createDirectScheduler(): Scheduler {
+/** Delivers in the order of posting, a little later, and gives way to input and output between slices: after so many messages, and with
+ *  a clock also once some have taken long. */
+export function createDirectScheduler(clock?: Pick<Clock, 'monotonicMs'>): Scheduler {
   const queue: DirectMessage[] = []
   /** Where in the queue the next message is, while a slice is delivered. */
   let at = 0
   let isScheduled = false
+  const nowMs = (): number => clock?.monotonicMs() ?? 0
   const drain = (): void => {
+    const endMs = nowMs() + sliceMs
     for (let next = queue[at]; next !== undefined && at < sliceMessages; next = queue[at]) {
       at++
       if (!next.lane.isClosed) next.task()
+      if (nowMs() > endMs) break
     }
     queue.splice(0, at)
     at = 0
@@ -59,6 +65,7 @@ export function createDirectScheduler(): Scheduler {
 
 /** How many messages are delivered before input and output get their turn: about a millisecond of work. */
 const sliceMessages = 256
+const sliceMs = 2
 
 interface DirectMessage {
   readonly lane: { isClosed: boolean }

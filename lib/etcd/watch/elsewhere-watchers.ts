@@ -4,7 +4,6 @@ import { CacheError } from '../../base/errors.ts'
 import { assert } from '../../base/assert.ts'
 import { nextRevision, type Revision } from '../../base/revision.ts'
 import type { HeaderMessage } from '../proto/kv-messages.ts'
-import { EtcdError } from '../proto/failures.ts'
 import { noWatchId, type WatchResponseMessage } from '../proto/watch-messages.ts'
 import type { Elsewhere, WatchSource } from './watch-source.ts'
 import type { Watcher } from './watcher.ts'
@@ -12,6 +11,8 @@ import type { Watcher } from './watcher.ts'
 export interface ElsewhereOwner {
   send(response: WatchResponseMessage): void
   isSameHistory(header: HeaderMessage | undefined): boolean
+  /** etcd has accepted a watcher, or has refused it: there may be another one. */
+  accepted(): void
   /** etcd has refused the watcher. */
   canceledAtCreation(watcher: Watcher): void
   /** The position of the watcher may have moved. */
@@ -19,72 +20,109 @@ export interface ElsewhereOwner {
   failed(failure: CacheError): void
 }
 
-/** Requests that may wait while etcd accepts a watcher. */
-const heldBackMax = 1000
+/** So many watchers of a stream are served by etcd at a time that the history does not reach back to; others wait until one of them was taken
+ *  over. Each is a stream at etcd. */
+const replaysMax = 64
 
 export class ElsewhereWatchers {
   readonly #elsewhere: Elsewhere | undefined
   readonly #owner: ElsewhereOwner
   /** The watchers of which a response has come that is not the last fragment of its revision. */
   readonly #inFragments = new Set<Watcher>()
-  #accepting: Watcher | undefined
-  #heldBack: (() => void)[] = []
+  /** The watchers that etcd serves. */
+  readonly #open = new Set<Watcher>()
+  /** Those that etcd is to serve once there is room. */
+  readonly #waiting = new Set<Watcher>()
+  /** Those that etcd replays. */
+  readonly #replayed = new Set<Watcher>()
+  /** The watchers that etcd has not accepted yet. */
+  readonly #accepting = new Set<Watcher>()
 
   constructor(elsewhere: Elsewhere | undefined, owner: ElsewhereOwner) {
     this.#elsewhere = elsewhere
     this.#owner = owner
   }
 
-  /** Keeps a request that has to wait. False if it has not. */
-  holdBack(handle: () => void): boolean {
-    if (this.#accepting === undefined) return false
-    if (this.#heldBack.length < heldBackMax) this.#heldBack.push(handle)
-    else this.#owner.failed(new EtcdError('tooManyRequests'))
-    return true
+  /** There is a watcher that etcd has not accepted yet: etcd, too, takes one request after the other. */
+  get isAccepting(): boolean {
+    return this.#accepting.size > 0
+  }
+
+  /** What etcd has sent, and is held back. */
+  get heldBytes(): number {
+    let bytes = 0
+    for (const { elsewhere } of this.#open) bytes += elsewhere?.heldBytes ?? 0
+    return bytes
+  }
+
+  /** Those that etcd serves for now. */
+  watchers(): Iterable<Watcher> {
+    return this.#open
   }
 
   /** Lets etcd create a watcher: it tells the client so. */
   create(watcher: Watcher): void {
-    this.#accepting = watcher
-    this.#open(watcher, watcher.startRevision, true)
+    this.#accepting.add(watcher)
+    this.#begin(watcher, watcher.startRevision, true)
   }
 
-  /** Lets etcd send a watcher what comes next. It has been created already. */
+  /** Lets etcd send a watcher what comes next, as soon as there is room. It has been created already. */
   replay(watcher: Watcher): void {
+    if (this.#replayed.size >= replaysMax) {
+      this.#waiting.add(watcher)
+      return
+    }
+    this.#replayed.add(watcher)
     watcher.isBehind = false
-    this.#open(watcher, watcher.position, false)
+    this.#begin(watcher, watcher.position, false)
   }
 
   /** Finds out how far the watchers are: those of a source, or all that have none. */
-  askProgress(watchers: Iterable<Watcher>, source?: WatchSource): void {
-    for (const watcher of watchers) {
-      if (watcher.elsewhere === undefined || watcher.source !== source) continue
+  askProgress(source?: WatchSource): void {
+    for (const watcher of this.#open) {
+      if (watcher.source !== source) continue
       watcher.provenElsewhere = -1
-      watcher.elsewhere.askProgress()
+      watcher.elsewhere?.askProgress()
     }
   }
 
   /** All of the revisions before its position has been sent. */
   isAtRest(watcher: Watcher): boolean {
-    return watcher !== this.#accepting && !this.#inFragments.has(watcher)
+    return !this.#accepting.has(watcher) && !this.#inFragments.has(watcher)
   }
 
-  pause(watchers: Iterable<Watcher>): void {
-    for (const { elsewhere } of watchers) elsewhere?.pause()
+  pause(): void {
+    for (const { elsewhere } of this.#open) elsewhere?.pause()
   }
 
-  resume(watchers: Iterable<Watcher>): void {
-    for (const { elsewhere } of watchers) elsewhere?.resume()
+  resume(): void {
+    for (const { elsewhere } of this.#open) elsewhere?.resume()
   }
 
-  close(watchers: Iterable<Watcher>): void {
-    this.#heldBack = []
-    for (const { elsewhere } of watchers) elsewhere?.close()
+  /** The watcher is not served by etcd any more. */
+  leave(watcher: Watcher): void {
+    watcher.elsewhere?.close()
+    watcher.elsewhere = undefined
+    this.#open.delete(watcher)
+    this.#inFragments.delete(watcher)
+    this.#waiting.delete(watcher)
+    if (!this.#replayed.delete(watcher)) return
+    const [next] = this.#waiting
+    if (next === undefined) return
+    this.#waiting.delete(next)
+    this.replay(next)
   }
 
-  #open(watcher: Watcher, startRevision: number, isCreation: boolean): void {
+  close(): void {
+    for (const { elsewhere } of this.#open) elsewhere?.close()
+    this.#open.clear()
+    this.#waiting.clear()
+  }
+
+  #begin(watcher: Watcher, startRevision: number, isCreation: boolean): void {
     assert(this.#elsewhere !== undefined, 'a watcher is served elsewhere, where there is nothing')
     const request = { ...watcher.request, watchId: 0n, startRevision }
+    this.#open.add(watcher)
     watcher.elsewhere = this.#elsewhere.open(request, {
       received: response => {
         watcher.headerElsewhere = response.header
@@ -104,9 +142,9 @@ export class ElsewhereWatchers {
   }
 
   #created(watcher: Watcher, response: WatchResponseMessage): void {
-    this.#accepting = undefined
+    this.#accepting.delete(watcher)
     if (response.canceled) {
-      watcher.elsewhere?.close()
+      this.leave(watcher)
       this.#owner.canceledAtCreation(watcher)
       this.#owner.send({ ...response, watchId: noWatchId })
     } else {
@@ -117,14 +155,14 @@ export class ElsewhereWatchers {
       watcher.elsewhere?.askProgress()
       this.#owner.told(watcher)
     }
-    for (const handle of this.#heldBack.splice(0)) handle()
+    this.#owner.accepted()
   }
 
   #received(watcher: Watcher, response: WatchResponseMessage): void {
     const { events, canceled, fragment, header, watchId } = response
     if (canceled) {
       watcher.isCompacted = true
-      watcher.elsewhere?.close()
+      this.leave(watcher)
       this.#owner.send({ ...response, watchId: watcher.id })
       return
     }

@@ -13,8 +13,14 @@ const replayMaxRevisions = 1000
 /** As many batches are looked at before others get their turn. */
 const scanMaxBatches = 5000
 
+export interface Replayed {
+  readonly events: WatchEvent[]
+  /** How many batches were looked at. */
+  readonly batches: number
+}
+
 /** The events after the watcher's position, which moves past them. */
-export function replay(watcher: Watcher, source: WatchSource): WatchEvent[] {
+export function replay(watcher: Watcher, source: WatchSource): Replayed {
   const events: WatchEvent[] = []
   let bytes = 0
   let revisions = 0
@@ -36,5 +42,5 @@ export function replay(watcher: Watcher, source: WatchSource): WatchEvent[] {
     watcher.position = revision(Math.max(watcher.position, source.revision + 1))
   }
   watcher.isBehind = watcher.position <= source.revision
-  return events
+  return { events, batches: scanned }
 }

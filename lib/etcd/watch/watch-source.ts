@@ -60,6 +60,8 @@ export interface ElsewhereWatch {
   resume(): void
   /** Nothing is delivered after it. */
   close(): void
+  /** What has come, and is held back. */
+  readonly heldBytes: number
 }
 
 export interface ElsewhereSink {
@@ -74,6 +76,15 @@ export interface WatchConnection {
   send(response: WatchResponseMessage): boolean
   /** Like `send`, for progress that may overtake what has been sent before it: an old bug, for simulations. */
   sendFirst(response: WatchResponseMessage): void
+  /** The stream takes requests again, after it has said that it takes none (`WatchStream.takesRequests`). */
+  readOn?(): void
   /** The stream has been ended from this side. Nothing comes after it. */
   end(failure: CacheError): void
+}
+
+/** How many watchers there may be: of a stream, of its client and in all. */
+export interface WatcherRoom {
+  /** False if there is no room for one more. */
+  take(count: number): boolean
+  give(count: number): void
 }

@@ -5,6 +5,10 @@
  *  When the client does not take what is sent, its watchers simply stay behind, and cost nothing. Progress is told only while every
  *  watcher of the stream is in sync, so it can never overtake an event.
  *
+ *  A client may ask for more than it takes: 170 KB of creates are 6,000 watchers and as many responses. While the client does not take
+ *  them, its requests are not read either (`takesRequests`), as with etcd; and nothing that a request or a response causes walks
+ *  through all watchers.
+ *
  *  A mirror's history may begin after a watcher's position, and there may be keys that it does not have. Such watchers are served by
  *  etcd, each on a stream of its own, and taken over as soon as the history reaches back to their position. */
 
@@ -24,7 +28,7 @@ import {
 import type { BatchEvents } from './batch-events.ts'
 import { anotherHistory, ElsewhereWatchers } from './elsewhere-watchers.ts'
 import { replay } from './replay.ts'
-import type { WatchConnection, WatchHome, WatchSource } from './watch-source.ts'
+import type { WatchConnection, WatcherRoom, WatchHome, WatchSource } from './watch-source.ts'
 import { createWatcher, eventsFor, type Watcher, watchedRange } from './watcher.ts'
 
 export interface WatchStreamParts {
@@ -35,22 +39,37 @@ export interface WatchStreamParts {
   readonly progressIntervalMs: number
   /** The client wants the stream to end when the leader is lost. */
   readonly requiresLeader: boolean
+  /** Bounds its watchers; there is no bound if it is left out. */
+  readonly room?: WatcherRoom | undefined
   /** Where work of the stream waits for its turn. */
   readonly lane: Lane
   /** Called once, when the stream is over. */
   readonly closed: (stream: WatchStream) => void
 }
 
+/** What a stream does for its watchers that are behind before others get their turn: so many of them, and so many batches looked at. */
+const catchUpMax = { watchers: 256, batches: 5000 }
+
+/** A stream of so many watchers looks through them for progress only every so often, however often it is asked. */
+const manyWatchers = 1000
+const progressMinMs = 10
+
 export class WatchStream {
   readonly #parts: WatchStreamParts
   readonly #watchers = new Map<bigint, Watcher>()
   readonly #elsewhere: ElsewhereWatchers
+  /** Those that have not seen everything. */
+  readonly #behind = new Set<Watcher>()
   #nextId = 0n
   #isBlocked = false
   #isClosed = false
   #isCatchUpPosted = false
   /** A progress request waits until every watcher is in sync. */
   #isProgressOwed = false
+  /** etcd may serve watchers that the history can serve now. */
+  #isTakeOverDue = false
+  #lookedAtMs = -Infinity
+  #cancelLook: CancelTimer | undefined
   #progressTimer: CancelTimer | undefined
 
   constructor(parts: WatchStreamParts) {
@@ -58,7 +77,8 @@ export class WatchStream {
     this.#elsewhere = new ElsewhereWatchers(parts.home.elsewhere, {
       send: response => this.#sendResponse(response),
       isSameHistory: header => parts.home.isSameHistory(header),
-      canceledAtCreation: watcher => this.#watchers.delete(watcher.id),
+      accepted: () => this.#readOn(),
+      canceledAtCreation: watcher => this.#remove(watcher),
       told: watcher => this.#toldElsewhere(watcher),
       failed: failure => this.end(failure),
     })
@@ -68,9 +88,14 @@ export class WatchStream {
     return this.#parts.requiresLeader
   }
 
-  /** Takes a request of the client. One that comes while etcd has not accepted a watcher waits for that: etcd, too, takes one at a time. */
+  /** Whether requests of the client are to be read: not while it takes no responses, and not while etcd has not accepted a watcher. */
+  get takesRequests(): boolean {
+    return !this.#isBlocked && !this.#elsewhere.isAccepting
+  }
+
+  /** Takes a request of the client. */
   handle(request: WatchRequestMessage): void {
-    if (this.#isClosed || this.#elsewhere.holdBack(() => this.handle(request))) return
+    if (this.#isClosed) return
     switch (request.type) {
       case 'create':
         this.#create(request.value)
@@ -88,8 +113,15 @@ export class WatchStream {
   resume(): void {
     if (!this.#isBlocked) return
     this.#isBlocked = false
-    this.#elsewhere.resume(this.#watchers.values())
+    this.#elsewhere.resume()
+    this.#isTakeOverDue = true
     this.#postCatchUp()
+    this.#readOn()
+  }
+
+  /** Bytes that etcd has sent, and the client does not take: there are none as long as it takes what is sent. */
+  get heldBytes(): number {
+    return this.#isBlocked ? this.#elsewhere.heldBytes : 0
   }
 
   /** A source has applied a batch. */
@@ -103,7 +135,7 @@ export class WatchStream {
       if (watcher.isBehind || this.#isBlocked) {
         // One that was in sync has seen all before this batch, however long ago that was.
         if (!watcher.isBehind) watcher.position = batch.revision
-        watcher.isBehind = true
+        this.#fallBehind(watcher)
         isBehind = true
         continue
       }
@@ -125,15 +157,17 @@ export class WatchStream {
     for (const watcher of this.#watchers.values()) {
       if (watcher.source !== source || watcher.elsewhere !== undefined) continue
       if (!watcher.isBehind) watcher.position = revision(Math.max(watcher.position, seenBefore + 1))
-      watcher.isBehind = true
+      this.#fallBehind(watcher)
     }
+    this.#isTakeOverDue = true
     this.#postCatchUp()
   }
 
   /** A source is served, or is not any more. */
   sourceChanged(source: WatchSource): void {
     if (!source.isServed) return
-    this.#elsewhere.askProgress(this.#watchers.values(), source)
+    this.#elsewhere.askProgress(source)
+    this.#isTakeOverDue = true
     this.#postCatchUp()
   }
 
@@ -141,9 +175,12 @@ export class WatchStream {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#elsewhere.close(this.#watchers.values())
+    this.#elsewhere.close()
+    this.#parts.room?.give(this.#watchers.size)
     this.#watchers.clear()
+    this.#behind.clear()
     this.#progressTimer?.()
+    this.#cancelLook?.()
     this.#parts.lane.close()
     this.#parts.closed(this)
   }
@@ -176,6 +213,7 @@ export class WatchStream {
       isBehind: isReplay,
     })
     this.#watchers.set(watcher.id, watcher)
+    if (isReplay) this.#behind.add(watcher)
     if (request.progressNotify) this.#setProgressTimer()
     if (source?.isServed !== true || start < 0) {
       this.#elsewhere.create(watcher)
@@ -199,6 +237,8 @@ export class WatchStream {
     if (request.watchId !== 0n && this.#watchers.has(request.watchId)) {
       return 'mvcc: duplicate watch ID provided on the WatchStream'
     }
+    // etcd has no bound, but words for one.
+    if (this.#parts.room?.take(1) === false) return 'etcdserver: too many requests'
     return undefined
   }
 
@@ -211,9 +251,24 @@ export class WatchStream {
   #cancel(id: bigint): void {
     const watcher = this.#watchers.get(id)
     if (watcher === undefined) return
-    this.#watchers.delete(id)
-    watcher.elsewhere?.close()
+    this.#remove(watcher)
     this.#send({ watchId: id, canceled: true })
+  }
+
+  #remove(watcher: Watcher): void {
+    this.#watchers.delete(watcher.id)
+    this.#behind.delete(watcher)
+    this.#elsewhere.leave(watcher)
+    this.#parts.room?.give(1)
+  }
+
+  #fallBehind(watcher: Watcher): void {
+    watcher.isBehind = true
+    this.#behind.add(watcher)
+  }
+
+  #readOn(): void {
+    if (this.takesRequests) this.#parts.connection.readOn?.()
   }
 
   #answerProgress(): void {
@@ -224,15 +279,36 @@ export class WatchStream {
       return
     }
     if (home.answersProgressLater) {
-      this.#elsewhere.askProgress(this.#watchers.values())
+      this.#elsewhere.askProgress()
       for (const source of this.#sources()) source.refresh()
     }
     this.#isProgressOwed = true
     this.#tellOwedProgress()
-    if (!home.answersProgressLater) this.#isProgressOwed = false
   }
 
+  /** Tells it now; or soon, if it has been looked for just now. */
   #tellOwedProgress(): void {
+    if (this.#watchers.size > manyWatchers && !this.#mayLook()) return
+    this.#tellProgress()
+    // A member drops what it cannot answer.
+    if (!this.#parts.home.answersProgressLater) this.#isProgressOwed = false
+  }
+
+  #mayLook(): boolean {
+    const { clock } = this.#parts
+    const nowMs = clock.monotonicMs()
+    if (nowMs - this.#lookedAtMs >= progressMinMs) {
+      this.#lookedAtMs = nowMs
+      return true
+    }
+    this.#cancelLook ??= clock.setTimer(progressMinMs, () => {
+      this.#cancelLook = undefined
+      if (this.#isProgressOwed) this.#tellOwedProgress()
+    })
+    return false
+  }
+
+  #tellProgress(): void {
     let proven = Infinity
     for (const watcher of this.#watchers.values()) {
       if (!this.#isInSync(watcher)) return
@@ -296,27 +372,49 @@ export class WatchStream {
     this.#isCatchUpPosted = true
     this.#parts.lane.post(() => {
       this.#isCatchUpPosted = false
-      let isUnfinished = false
-      for (const watcher of this.#watchers.values()) {
-        if (this.#isBlocked) return
-        if (watcher.elsewhere !== undefined) this.#takeOver(watcher)
-        if (!mayCatchUp(watcher)) continue
-        this.#catchUp(watcher, watcher.source)
-        if (mayCatchUp(watcher)) isUnfinished = true
-      }
-      if (isUnfinished && !this.#isBlocked) this.#postCatchUp()
+      this.#takeOverAll()
+      this.#catchUpSome()
       if (this.#isProgressOwed) this.#tellOwedProgress()
     })
   }
 
-  /** Sends a watcher that is behind one response with what it has missed, or as much as one response holds. */
-  #catchUp(watcher: Watcher, source: WatchSource): void {
+  #takeOverAll(): void {
+    if (!this.#isTakeOverDue || this.#isBlocked) return
+    this.#isTakeOverDue = false
+    for (const watcher of this.#elsewhere.watchers()) this.#takeOver(watcher)
+  }
+
+  /** Sends watchers that are behind what they have missed, each one response, as long as the client takes them. */
+  #catchUpSome(): void {
+    const unfinished: Watcher[] = []
+    let watchers = 0
+    let batches = 0
+    let hasTime = true
+    for (const watcher of this.#behind) {
+      hasTime = watchers < catchUpMax.watchers && batches < catchUpMax.batches
+      if (this.#isBlocked || !hasTime) break
+      if (mayCatchUp(watcher)) {
+        batches += this.#catchUp(watcher, watcher.source)
+        watchers++
+        if (mayCatchUp(watcher)) unfinished.push(watcher)
+      } else if (waitsForSource(watcher)) continue
+      this.#behind.delete(watcher)
+    }
+    // Whoever is not done comes after all others.
+    for (const watcher of unfinished) this.#behind.add(watcher)
+    if (!this.#isBlocked && (!hasTime || unfinished.length > 0)) this.#postCatchUp()
+  }
+
+  /** Sends a watcher that is behind one response with what it has missed, or as much as one response holds. Returns how many batches
+   *  it has looked at. */
+  #catchUp(watcher: Watcher, source: WatchSource): number {
     if (watcher.position < source.compactRevision || watcher.position < source.oldestBatch) {
       this.#leaveBehind(watcher, source)
-      return
+      return 0
     }
-    const events = replay(watcher, source)
+    const { events, batches } = replay(watcher, source)
     if (events.length > 0) this.#sendEvents(watcher, events, source.revision)
+    return batches
   }
 
   /** The source does not have what comes next: etcd may, or it is compacted. */
@@ -337,17 +435,18 @@ export class WatchStream {
 
   /** Serves a watcher again that etcd has served, if the history has what it has not seen. */
   #takeOver(watcher: Watcher): void {
-    const { source, elsewhere, position, isCompacted } = watcher
+    const { source, position, isCompacted } = watcher
     if (source?.isServed !== true || isCompacted || !this.#elsewhere.isAtRest(watcher)) return
     if (position < source.compactRevision || position < source.oldestBatch) return
     if (!this.#parts.home.isSameHistory(watcher.headerElsewhere)) {
       this.end(anotherHistory())
       return
     }
-    elsewhere?.close()
-    watcher.elsewhere = undefined
+    this.#elsewhere.leave(watcher)
     watcher.isBehind = position <= source.revision
-    if (watcher.isBehind) this.#postCatchUp()
+    if (!watcher.isBehind) return
+    this.#behind.add(watcher)
+    this.#postCatchUp()
   }
 
   #sendEvents(watcher: Watcher, events: WatchEvent[], headerRevision: number): void {
@@ -364,9 +463,9 @@ export class WatchStream {
   }
 
   #sendResponse(response: WatchResponseMessage): void {
-    if (this.#parts.connection.send(response)) return
+    if (this.#parts.connection.send(response) || this.#isBlocked) return
     this.#isBlocked = true
-    this.#elsewhere.pause(this.#watchers.values())
+    this.#elsewhere.pause()
   }
 
   #response(fields: ResponseFields, headerRevision: number): WatchResponseMessage {
@@ -392,7 +491,10 @@ function seen(watcher: Watcher, proven: number): void {
   if (watcher.position <= proven) watcher.position = revision(proven + 1)
 }
 
+function waitsForSource({ isBehind, isCompacted, elsewhere }: Watcher): boolean {
+  return isBehind && !isCompacted && elsewhere === undefined
+}
+
 function mayCatchUp(watcher: Watcher): watcher is Watcher & { readonly source: WatchSource } {
-  const { isBehind, isCompacted, source, elsewhere } = watcher
-  return isBehind && !isCompacted && elsewhere === undefined && source?.isServed === true
+  return waitsForSource(watcher) && watcher.source?.isServed === true
 }

@@ -1,0 +1,36 @@
+/** How much of a processor this thread has used meanwhile, and the longest that one turn of its event
+ *  loop has used of it. What other processes of the machine do counts neither way. */
+
+import { readFileSync } from 'node:fs'
+
+export interface Busy {
+  readonly totalMs: number
+  readonly longestMs: number
+}
+
+/** Begins to look; the returned function ends it. */
+export function watchBusy(): () => Busy {
+  const startMs = busyMs()
+  let lastMs = startMs
+  let longestMs = 0
+  const look = (): number => {
+    const nowMs = busyMs()
+    longestMs = Math.max(longestMs, nowMs - lastMs)
+    lastMs = nowMs
+    return nowMs
+  }
+  let next = setImmediate(function tick() {
+    look()
+    next = setImmediate(tick)
+  })
+  return () => {
+    clearImmediate(next)
+    return { totalMs: look() - startMs, longestMs }
+  }
+}
+
+/** Of the main thread. */
+function busyMs(): number {
+  const { pid } = process
+  return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6
+}
