@@ -71,3 +71,32 @@ function isPreferred(a: AcceptClause, b: AcceptClause): boolean {
   if (a.type !== '*' && b.type === '*') return true
   return a.subtype !== '*' && b.subtype === '*'
 }
+
+const knownRanges: ReadonlySet<string> = new Set([
+  '*/*',
+  'application/*',
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+])
+
+const knownParameters: ReadonlySet<string> = new Set(['as', 'g', 'v', 'stream', 'sv', 'pretty'])
+const knownRenderings: ReadonlySet<string> = new Set([
+  'Table',
+  'PartialObjectMetadata',
+  'PartialObjectMetadataList',
+])
+
+/** True if the header names anything that is not known here, or is too long to be read: it may mean more to a later API server
+ *  than to us. */
+export function hasUnknownMediaType(accept: string | undefined): boolean {
+  if (accept === undefined || accept === '') return false
+  return accept.length > acceptMaxLength || acceptClauses(accept).some(isUnknown)
+}
+
+function isUnknown({ type, subtype, parameters: given }: AcceptClause): boolean {
+  if (!knownRanges.has(`${type}/${subtype}`)) return true
+  const rendering = given.get('as')
+  if (rendering !== undefined && !knownRenderings.has(rendering)) return true
+  return [...given.keys()].some(name => !knownParameters.has(name))
+}

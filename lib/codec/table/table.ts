@@ -15,7 +15,7 @@ import {
 import type { StoredValue } from '../stored-value.ts'
 import { CustomPrinter } from './printers/custom.ts'
 import type { CompiledPattern } from './pattern.ts'
-import { pickFromProtobuf } from './pick.ts'
+import { pickFromProtobuf } from './pick-source.ts'
 import type { Cell, Printer, RowCondition } from './printer.ts'
 import { defaultPrinter, printerOf } from './printers.ts'
 import { compilePattern } from './compile-pattern.ts'
