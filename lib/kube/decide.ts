@@ -167,7 +167,10 @@ function storageOf(route: Route): { readonly conversion: string } | undefined {
 
 /** The parameter whose selector is longer than is parsed for anybody; undefined if none is. */
 function longSelector({ query }: RequestTarget): string | undefined {
-  return ['labelSelector', 'fieldSelector'].find(name => !isCheapSelector(query.text(name)))
+  return ['labelSelector', 'fieldSelector'].find(name => {
+    const text = query.text(name)
+    return text !== '' && !isCheapSelector(text)
+  })
 }
 
 function hasImpersonation(headerNames: Iterable<string>): boolean {
@@ -244,8 +247,10 @@ function isWrite({ resource, verb, subresource }: Route & { readonly type: 'reso
 function whatIsLacking(route: Route & { readonly type: 'resource' }): string | undefined {
   const { resource, verb, subresource } = route
   if (!readVerbs.has(verb)) return verb
-  const isMade = readsAsObject(resource, subresource) || subresource === 'scale'
-  if (subresource !== '' && (verb !== 'get' || !isMade)) return 'subresource'
+  if (subresource !== '') {
+    const isMade = readsAsObject(resource, subresource) || subresource === 'scale'
+    if (verb !== 'get' || !isMade) return 'subresource'
+  }
   if (resource.storage === undefined) return verb
   return resource.storage.conversion === 'webhook' ? 'conversion' : undefined
 }

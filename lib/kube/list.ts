@@ -12,12 +12,7 @@ import type { LeafSlice } from '../store/btree.ts'
 import type { KeyValue } from '../store/event.ts'
 import type { Snapshot } from '../store/snapshot.ts'
 import { type TokenEncryption, encodeContinuation } from './continuation.ts'
-import {
-  compileFilter,
-  type Filter,
-  type MakeReader,
-  selectsEverything,
-} from './selectors/filter.ts'
+import { compileFilter, type Filter, type MakeReader } from './selectors/filter.ts'
 import { candidates } from './selectors/index-choice.ts'
 import { entriesToRead } from './selectors/leaf-labels.ts'
 import type { ListPlan } from './read-plan.ts'
@@ -47,8 +42,8 @@ export interface PageOptions {
 export class PageWalk {
   readonly #options: PageOptions
   readonly #range: KeyRange
-  /** Undefined where entries were left out. */
-  readonly #source: Iterator<KeyValue | undefined>
+  /** Undefined where entries were left out. Nothing is read of it where all are selected. */
+  readonly #source: Iterator<KeyValue | undefined> = [].values()
   /** Undefined if every entry is selected. */
   readonly #filter: Filter | undefined
   readonly #entries: KeyValue[] = []
@@ -58,9 +53,11 @@ export class PageWalk {
     const { plan, snapshot, makeReader } = options
     this.#options = options
     this.#range = plan.range
-    const isUnfiltered = selectsEverything(plan)
-    if (isUnfiltered) this.#page = unfilteredPage(options)
-    const few = isUnfiltered ? undefined : candidates(snapshot, plan.range, plan)
+    if (plan.labels.isEmpty && plan.fields.isEmpty) {
+      this.#page = unfilteredPage(options)
+      return
+    }
+    const few = candidates(snapshot, plan.range, plan)
     this.#filter = compileFilter(few?.rest ?? plan, makeReader)
     const entries = few?.entries ?? entriesToRead(snapshot, plan.range, plan, makeReader)
     this.#source = entries[Symbol.iterator]()

@@ -168,11 +168,12 @@ function freshnessOf(resourceVersion: string, fail: (message: string) => StatusE
 
 /** The field selector in terms of the resource. A name in the path adds a requirement, and no other is allowed beside it. */
 function fieldsOf(resource: Resource, options: ListOptions, name: string): FieldSelector {
-  const fields = resolveFields(options.fields, resource)
-  if (name === '') return fields
-  if (fields.isEmpty) {
+  if (options.fields.isEmpty) {
+    if (name === '') return options.fields
     return new FieldSelector([{ label: 'metadata.name', value: name, isEqual: true }])
   }
+  const fields = resolveFields(options.fields, resource)
+  if (name === '') return fields
   if (fields.exactValue('metadata.name') === name) return fields
   throw badRequest("fieldSelector metadata.name doesn't match requested name")
 }
@@ -295,6 +296,7 @@ function selectedRangeOf({ resource, namespace, options, fields }: Target): Sele
 
 /** The single name that the selector allows, if it can be a key of this request. */
 function singleName({ resource, namespace, fields }: Target): string | undefined {
+  if (fields.isEmpty) return undefined
   const name = fields.exactValue('metadata.name')
   if (name === undefined || name === '' || invalidPathName(name) !== undefined) return undefined
   return resource.isNamespaced && namespace === '' ? undefined : name
@@ -307,7 +309,8 @@ function rangeOfPage(
   continuation: Continuation | undefined,
 ): KeyRange {
   if (name !== undefined) return singleKey((prefix + keyFromText(name)) as Key)
-  const namespace = resource.isNamespaced ? fields.exactValue('metadata.namespace') : undefined
+  const isByField = resource.isNamespaced && !fields.isEmpty
+  const namespace = isByField ? fields.exactValue('metadata.namespace') : undefined
   const isNarrower = namespace !== undefined && namespace !== '' && !namespace.includes('/')
   const whole =
     isNarrower && prefix === keyspaceOf(resource)

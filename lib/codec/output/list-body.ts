@@ -91,7 +91,7 @@ function* sortedPieces(
 /** How the items of a list are written. */
 export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   const append = appendItem(encoder, shown)
-  const name = segmentNameOf(encoder, shown)
+  const name = encoder.segmentName(shown)
   if (shown.rendering !== 'Table') {
     // What an upstream has proven, or is known of an aggregated server, need not be the same in all threads.
     const isSame = shown.gate === undefined && encoder.kind.learned === undefined
@@ -103,18 +103,6 @@ export function itemEncoder(encoder: ObjectEncoder, shown: Shown): ItemEncoder {
   }
   const aging = { now: shown.now, begin: noteAges, holdsMs: agesHold }
   return { append, segmentName: `row ${shown.includeObject} ${name}`, aging }
-}
-
-/** The name under which written items are kept: equal for lists that write objects in the same way. */
-export function segmentNameOf(
-  encoder: ObjectEncoder,
-  { encoding, rendering, renderingVersion, gate }: Shown,
-): string {
-  const { schema, custom, learned } = encoder.kind
-  const made = custom?.definedAt ?? learned?.generation ?? ''
-  const versions = `${schema.minor} ${apiVersionOf(encoder.kind)} ${made}`
-  const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
-  return gate === undefined ? `${encoding} ${name}` : `${encoding} ${name} ${gate.name}`
 }
 
 function appendItem(encoder: ObjectEncoder, shown: Shown): ItemEncoder['append'] {

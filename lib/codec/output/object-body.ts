@@ -3,7 +3,7 @@
 import { ByteWriter } from '../../wire/byte-writer.ts'
 import { cborFromJson, selfDescribed } from './cbor.ts'
 import type { ObjectEncoder, Shown } from './object-encoder.ts'
-import { segmentNameOf, listBody } from './list-body.ts'
+import { listBody } from './list-body.ts'
 import type { MediaType } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
 import { indentJson } from './pretty.ts'
@@ -47,7 +47,7 @@ export function keptObjectBody(
 ): Uint8Array | NotExact {
   const make = (): Uint8Array | NotExact => objectBody(encoder, entry, { shown, isPretty })
   if (shown.rendering === 'Table' || isPretty) return make()
-  return keptOfEntry(entry, `alone ${segmentNameOf(encoder, shown)}`, segments, make)
+  return keptOfEntry(entry, `alone ${encoder.segmentName(shown)}`, segments, make)
 }
 
 /** A body in one piece, or what in it is not exact. */
@@ -91,14 +91,11 @@ export function renderingMismatch(
   { rendering }: Pick<MediaType, 'rendering'>,
   isList: boolean,
 ): string | undefined {
+  const wanted = isList ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
+  if (rendering !== wanted) return undefined
   const goType = goTypeOf(kind, isList)
-  if (rendering === 'PartialObjectMetadata' && isList) {
-    return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
-  }
-  if (rendering === 'PartialObjectMetadataList' && !isList) {
-    return notAList(goType)
-  }
-  return undefined
+  if (!isList) return notAList(goType)
+  return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
 }
 
 /** Why one object is no list of metadata: a 406. */

@@ -100,6 +100,15 @@ export class ObjectEncoder {
     return this.#table
   }
 
+  /** The name under which written items are kept: equal for lists that write objects in the same way. */
+  segmentName({ encoding, rendering, renderingVersion, gate }: Shown): string {
+    const { schema, custom, learned } = this.kind
+    const made = custom?.definedAt ?? learned?.generation ?? ''
+    const versions = `${schema.minor} ${this.#served.apiVersion} ${made}`
+    const name = rendering === 'object' ? versions : `${versions} ${renderingVersion}`
+    return gate === undefined ? `${encoding} ${name}` : `${encoding} ${name} ${gate.name}`
+  }
+
   /** Compiles what writes whole objects, in slices: the first of a large kind would take 15 ms and more. Undefined once that has been done. */
   prepare(
     { encoding, rendering }: Pick<Shown, 'encoding' | 'rendering'>,

@@ -16,7 +16,7 @@ export function offerOf(
 ): Offer {
   const { routing, custom } = resource
   const isBuiltIn = custom === undefined
-  const isBare = !hasTables(resource, subresource)
+  const isBare = subresource !== '' && !hasTables(resource, subresource)
   const bits = [verb !== 'get', routing === 'installed', isBuiltIn, hasCbor, isBare]
   return offers[bits.reduce((sum, bit, i) => sum + (bit ? 2 ** i : 0), 0)]!
 }

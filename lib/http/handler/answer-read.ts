@@ -196,7 +196,7 @@ async function indexedContents(
   { plan, timeoutMs }: WantedBy,
   services: ReadServices,
 ): Promise<Found | 'none'> {
-  if (plan.type !== 'list') return 'none'
+  if (plan.type !== 'list' || (plan.labels.isEmpty && plan.fields.isEmpty)) return 'none'
   const indexing = services.onList(plan, context.state, context.grant?.user())
   if (indexing === undefined || plan.freshness.type === 'exact') return 'none'
   await indexing

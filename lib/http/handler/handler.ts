@@ -11,9 +11,14 @@ import { decide, type Decision, type DecisionPolicy, type PassReason } from '../
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
 import { requestTimeoutMs } from '../../kube/request/list-options.ts'
-import { type KnownRequest, RecentRequests } from '../../kube/request/recent-requests.ts'
+import {
+  type KnownRequest,
+  RecentRequests,
+  type ResourceRoute,
+  type Route,
+  unknownPathText,
+} from '../../kube/request/routes.ts'
 import { longSubresources, type RequestTarget } from '../../kube/request/request.ts'
-import { type ResourceRoute, type Route, unknownPathText } from '../../kube/request/routes.ts'
 import { badRequest, internalError, statusFromError } from '../../kube/status.ts'
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'

@@ -6,7 +6,6 @@ import type { CacheError } from '../../base/errors.ts'
 import { Slice } from '../../base/slice.ts'
 import { errorFrame, eventFrame } from '../../codec/output/frames.ts'
 import type { Shown } from '../../codec/output/object-encoder.ts'
-import { segmentNameOf } from '../../codec/output/list-body.ts'
 import { type MediaType, watchContentType } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
 import {
@@ -271,6 +270,6 @@ function addedItemEncoder({ encoder, shown }: ShownWatch): ItemEncoder {
       out.append(frame)
       return undefined
     },
-    segmentName: shown.rendering === 'Table' ? undefined : `added ${segmentNameOf(encoder, shown)}`,
+    segmentName: shown.rendering === 'Table' ? undefined : `added ${encoder.segmentName(shown)}`,
   }
 }

@@ -10,7 +10,6 @@ import {
   eventFrame,
   frameWithColumns,
 } from '../../codec/output/frames.ts'
-import { segmentNameOf } from '../../codec/output/list-body.ts'
 import type { NotExact } from '../../codec/not-exact.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import {
@@ -47,7 +46,7 @@ export class WatchFraming {
   /** Equal for watches whose events are written alike. */
   get name(): string {
     const { rendering, includeObject } = this.shown
-    return `${segmentNameOf(this.encoder, this.shown)} ${rendering} ${includeObject}`
+    return `${this.encoder.segmentName(this.shown)} ${rendering} ${includeObject}`
   }
 
   /** Rows show ages, which change with time. */

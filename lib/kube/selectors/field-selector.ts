@@ -15,13 +15,11 @@ export interface FieldRequirement {
 /** A parsed field selector; without requirements it selects everything. */
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[]
+  readonly isEmpty: boolean
 
   constructor(requirements: readonly FieldRequirement[]) {
     this.requirements = requirements
-  }
-
-  get isEmpty(): boolean {
-    return this.requirements.length === 0
+    this.isEmpty = requirements.length === 0
   }
 
   /** The value that a field must have; the first one, if there are contradictions. */

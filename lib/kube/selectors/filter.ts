@@ -27,16 +27,11 @@ export interface Selection {
   readonly fields: FieldSelector
 }
 
-/** True if every entry is selected. */
-export function selectsEverything({ labels, fields }: Selection): boolean {
-  return labels.isEmpty && fields.isEmpty
-}
-
 /** The filter of a selection; undefined if it selects everything, so that nothing needs to be read. Name and namespace are taken
  *  from the key. Cost: at most one walk over an entry's value. */
 export function compileFilter(selection: Selection, makeReader: MakeReader): Filter | undefined {
-  if (selectsEverything(selection)) return undefined
   const { resource, keyspace, labels, fields } = selection
+  if (labels.isEmpty && fields.isEmpty) return undefined
   const fromKey: KeyTest[] = []
   const fromValue: {
     readonly field: SelectableField

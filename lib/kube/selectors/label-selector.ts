@@ -35,13 +35,11 @@ export type LabelLookup = (key: string) => string | undefined
 /** A parsed label selector; without requirements it selects everything. */
 export class LabelSelector {
   readonly requirements: readonly LabelRequirement[]
+  readonly isEmpty: boolean
 
   constructor(requirements: readonly LabelRequirement[]) {
     this.requirements = requirements
-  }
-
-  get isEmpty(): boolean {
-    return this.requirements.length === 0
+    this.isEmpty = requirements.length === 0
   }
 
   matches(label: LabelLookup): boolean {

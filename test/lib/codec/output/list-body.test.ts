@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
 import { ObjectEncoder, type Shown } from '../../../../lib/codec/output/object-encoder.ts'
-import { segmentNameOf, listBody } from '../../../../lib/codec/output/list-body.ts'
+import { listBody } from '../../../../lib/codec/output/list-body.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import { holderOfKept, type Run, type Segment } from '../../../../lib/codec/output/segments.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
@@ -183,7 +183,7 @@ t.test(
     const [whole] = [drained(listBody(encoder, { shown: shownAs(), isPretty: false, meta, runs }))]
     const segments = new SegmentCache<Segment>(Math.floor(whole.text.length * 0.9))
     const request = { shown: shownAs(), isPretty: false, meta, runs, segments }
-    const name = segmentNameOf(encoder, shownAs())
+    const name = encoder.segmentName(shownAs())
     const kept = (): number => runs.filter(({ leaf }) => segments.get(leaf!, name)).length
     const listed = (items: number): number => {
       t.equal(drained(listBody(encoder, { ...request, items })).text, whole.text)
@@ -328,16 +328,14 @@ function namesIn(text: string): string {
 
 t.test('whatever changes the bytes of items changes their name', async t => {
   const names = [
-    segmentNameOf(encoder, shownAs()),
-    segmentNameOf(encoder, shownAs({ encoding: 'yaml' })),
-    segmentNameOf(encoder, shownAs({ rendering: 'PartialObjectMetadataList' })),
-    segmentNameOf(
-      encoder,
+    encoder.segmentName(shownAs()),
+    encoder.segmentName(shownAs({ encoding: 'yaml' })),
+    encoder.segmentName(shownAs({ rendering: 'PartialObjectMetadataList' })),
+    encoder.segmentName(
       shownAs({ rendering: 'PartialObjectMetadataList', renderingVersion: 'v1beta1' }),
     ),
-    segmentNameOf(widgetEncoder(), shownAs()),
-    segmentNameOf(
-      new ObjectEncoder(builtIn({ group: 'apps', kind: 'ConfigMap' }), undefined),
+    widgetEncoder().segmentName(shownAs()),
+    new ObjectEncoder(builtIn({ group: 'apps', kind: 'ConfigMap' }), undefined).segmentName(
       shownAs(),
     ),
   ]

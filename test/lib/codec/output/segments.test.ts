@@ -1,5 +1,5 @@
 import t from 'tap'
-import { listBody, segmentNameOf } from '../../../../lib/codec/output/list-body.ts'
+import { listBody } from '../../../../lib/codec/output/list-body.ts'
 import type { Segment } from '../../../../lib/codec/output/segments.ts'
 import { ObjectEncoder } from '../../../../lib/codec/output/object-encoder.ts'
 import { SegmentCache } from '../../../../lib/store/segments.ts'
@@ -13,7 +13,7 @@ t.test(
   async t => {
     const large = configMap('large', { data: { text: 'x'.repeat(10_000) } }, 1)
     const runs = [...runsOf([large]), ...runsOf([configMap('small', {}, 2)])]
-    const name = segmentNameOf(encoder, shownAs())
+    const name = encoder.segmentName(shownAs())
     const isShared = (bytes: Uint8Array | undefined): boolean =>
       bytes?.buffer instanceof SharedArrayBuffer
     const request = { shown: shownAs(), isPretty: false, meta, runs }

@@ -1,8 +1,7 @@
 import t from 'tap'
 import { createRandom, randomInt, randomItem } from '../../../../lib/base/random.ts'
-import { RecentRequests } from '../../../../lib/kube/request/recent-requests.ts'
+import { RecentRequests, routeRequest } from '../../../../lib/kube/request/routes.ts'
 import { parseTarget } from '../../../../lib/kube/request/request.ts'
-import { routeRequest } from '../../../../lib/kube/request/routes.ts'
 import { registryAt } from '../../../support/kube/kube-golden.ts'
 import { collector } from '../../../support/program/collector.ts'
 
