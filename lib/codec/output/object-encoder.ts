@@ -6,7 +6,7 @@ import { ByteWriter } from '../../wire/byte-writer.ts'
 import { type CborType, cborFromJson } from './cbor.ts'
 import type { Gate } from './gate.ts'
 import type { CustomKind } from '../served/custom/custom.ts'
-import { appendEnvelope, readEnvelope, findMetadata } from '../transcode/envelope.ts'
+import { appendEnvelope, findMetadata, hasEnvelope, readEnvelope } from '../transcode/envelope.ts'
 import { appendPartialJson, appendPartialProtobuf, partialHead } from './metadata.ts'
 import { appendPartialFromJson, findJsonMetadata, protobufMetadata } from './metadata-json.ts'
 import type { MediaType, Rendering } from '../negotiate/negotiate.ts'
@@ -199,19 +199,27 @@ export class ObjectEncoder {
     object: StoredValue,
     { shown, revision }: ObjectOptions,
   ): NotExact | undefined {
-    const resourceVersion = versionText(revision)
-    const version = shown.renderingVersion
     if (this.#isMetadataFromWhole) {
       const whole = this.#wholeObject(object, revision)
       return whole instanceof NotExact
         ? whole
         : this.#appendWholePartial(out, whole, options(revision, shown))
     }
-    const metadata = this.#findMetadata(object)
+    const source = this.#typedSource(object)
+    if (source instanceof NotExact) return source
+    return this.#appendTypedPartial(out, source, options(revision, shown))
+  }
+
+  #appendTypedPartial(
+    out: ByteWriter,
+    source: StoredValue,
+    view: ReturnType<typeof options>,
+  ): NotExact | undefined {
+    const metadata = metadataOf(source)
     if (metadata instanceof NotExact) return metadata
     const lostAnnotations = this.#lostAnnotations
     const { schema } = this.kind
-    return appendPartialJson(out, metadata, { schema, resourceVersion, version, lostAnnotations })
+    return appendPartialJson(out, metadata, { ...view, schema, lostAnnotations })
   }
 
   #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {
@@ -228,7 +236,8 @@ export class ObjectEncoder {
     else if (shown.includeObject === 'Object') {
       problem = appendObject(out, object, this.#served, alone(revision))
     } else if (isCustom) problem = this.#appendWholePartial(out, source, options(revision, shown))
-    else problem = this.#appendPartialJson(out, object, row)
+    else if (this.#isMetadataFromWhole) problem = this.#appendPartialJson(out, object, row)
+    else problem = this.#appendTypedPartial(out, source, options(revision, shown))
     if (problem === undefined) out.appendByte(0x7d)
     else out.length = from
     return problem
@@ -244,23 +253,21 @@ export class ObjectEncoder {
 
   #findMetadata(object: StoredValue): StoredValue | NotExact {
     const source = this.#typedSource(object)
-    if (source instanceof NotExact) return source
-    const { bytes, start, end } = source
-    const envelope = readEnvelope(bytes, start, end)
-    if (envelope instanceof NotExact) return envelope
-    return findMetadata(bytes, envelope.rawStart, envelope.rawEnd)
+    return source instanceof NotExact ? source : metadataOf(source)
   }
 
   /** The protobuf that metadata and cells of a built-in kind are read from. The server takes both from its internal
    *  objects, so the stored version serves as well. */
   #typedSource(object: StoredValue): StoredValue | NotExact {
     if (this.#isConverted) return servedProtobuf(object, this.#served) ?? noProtobuf
-    const format = formatOf(object)
-    if (format instanceof NotExact) return format
-    if (format === 'json') return normaliseStored(object, this.#served)
     const { bytes, start, end } = object
-    const envelope = readEnvelope(bytes, start, end)
-    if (envelope instanceof NotExact || envelope.apiVersion === this.#storedVersion) return object
+    if (hasEnvelope(bytes, start, end)) {
+      const envelope = readEnvelope(bytes, start, end)
+      if (envelope instanceof NotExact || envelope.apiVersion === this.#storedVersion) return object
+    } else {
+      const format = formatOf(object)
+      if (format instanceof NotExact) return format
+    }
     return normaliseStored(object, this.#served)
   }
 
@@ -287,6 +294,13 @@ export class ObjectEncoder {
     const problem = appendObject(served, object, this.#served, alone(revision))
     return problem ?? { bytes: served.bytes, start: 0, end: served.length }
   }
+}
+
+/** The metadata of an object in protobuf. */
+function metadataOf({ bytes, start, end }: StoredValue): StoredValue | NotExact {
+  const envelope = readEnvelope(bytes, start, end)
+  if (envelope instanceof NotExact) return envelope
+  return findMetadata(bytes, envelope.rawStart, envelope.rawEnd)
 }
 
 function alone(revision: number): { resourceVersion: string; isItem: boolean } {
