@@ -213,13 +213,13 @@ export class ObjectEncoder {
   #appendTypedPartial(
     out: ByteWriter,
     source: StoredValue,
-    view: ReturnType<typeof options>,
+    { resourceVersion, version }: ReturnType<typeof options>,
   ): NotExact | undefined {
     const metadata = metadataOf(source)
     if (metadata instanceof NotExact) return metadata
     const lostAnnotations = this.#lostAnnotations
     const { schema } = this.kind
-    return appendPartialJson(out, metadata, { ...view, schema, lostAnnotations })
+    return appendPartialJson(out, metadata, { schema, resourceVersion, version, lostAnnotations })
   }
 
   #appendRow(out: ByteWriter, object: StoredValue, row: ObjectOptions): NotExact | undefined {
