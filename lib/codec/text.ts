@@ -53,7 +53,7 @@ export function textFromBytes(bytes: Uint8Array, start: number, end: number): st
 }
 
 /** True if the bytes from `start` on are those of `text`, which must be ASCII. The caller compares the lengths. */
-function isAsciiText(bytes: Uint8Array, start: number, text: string): boolean {
+export function isAsciiText(bytes: Uint8Array, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (bytes[start + i] !== text.charCodeAt(i)) return false
   }

@@ -23,7 +23,8 @@ export function goText(bytes: Uint8Array): string {
   if (!text.includes('\ufffd')) return text
   let kept = ''
   for (let at = 0; at < bytes.length;) {
-    const length = sequenceLength(bytes, at)
+    const isAscii = (bytes[at] as number) < 0x80
+    const length = isAscii ? 1 : utf8Length(bytes, at, bytes.length)
     if (length === 0) kept += String.fromCharCode(0xdc00 + (bytes[at] as number))
     else kept += Buffer.from(bytes.subarray(at, at + length)).toString()
     at += Math.max(1, length)
@@ -31,15 +32,21 @@ export function goText(bytes: Uint8Array): string {
   return kept
 }
 
-/** How many bytes the UTF-8 sequence at a place has; 0 if there is none. */
-function sequenceLength(bytes: Uint8Array, at: number): number {
-  for (let length = 1; length <= 4 && at + length <= bytes.length; length++) {
-    const text = Buffer.from(bytes.subarray(at, at + length)).toString()
-    const isWhole = Buffer.byteLength(text) === length && text.length === (length === 4 ? 2 : 1)
-    const isItself = text !== '\ufffd' || bytes[at] === 0xef
-    if (isWhole && isItself) return length
+/** The length of the UTF-8 character at `at` if it has more than one byte and is valid; otherwise 0, as for surrogates, for overlong
+ *  forms and above U+10FFFF. */
+export function utf8Length(bytes: Uint8Array, at: number, end: number): number {
+  const first = bytes[at] as number
+  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
+  if (length === 0 || at + length > end) return 0
+  const second = bytes[at + 1] as number
+  const isSecondValid =
+    second >= (first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80) &&
+    second <= (first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf)
+  if (!isSecondValid) return 0
+  for (let i = at + 2; i < at + length; i++) {
+    if (((bytes[i] as number) & 0xc0) !== 0x80) return 0
   }
-  return 0
+  return length
 }
 
 /** The text between double quotes as `%q` prints it (strconv.Quote). */

@@ -4,7 +4,7 @@
  *  nothing else. It replaces invalid UTF-8 when it decodes. Positions are checked against `end`: a window's neighbours are
  *  never read. */
 
-import { goJsonString } from '../../go/text.ts'
+import { goJsonString, utf8Length } from '../../go/text.ts'
 import { type ByteWriter, appendText } from '../../wire/byte-writer.ts'
 import { textFromBytes } from '../text.ts'
 
@@ -140,22 +140,6 @@ function canonicalCharacterLength(bytes: Uint8Array, at: number, end: number): n
   const length = utf8Length(bytes, at, end)
   if (length !== 3 || bytes[at] !== 0xe2 || bytes[at + 1] !== 0x80) return length
   return ((bytes[at + 2] as number) & 0xfe) === 0xa8 ? 0 : 3
-}
-
-/** The length of the UTF-8 character at `at` if it has more than one byte and is valid; otherwise 0. */
-function utf8Length(bytes: Uint8Array, at: number, end: number): number {
-  const first = bytes[at] as number
-  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
-  if (length === 0 || at + length > end) return 0
-  const second = bytes[at + 1] as number
-  const isSecondValid =
-    second >= (first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80) &&
-    second <= (first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf)
-  if (!isSecondValid) return 0
-  for (let i = at + 2; i < at + length; i++) {
-    if (((bytes[i] as number) & 0xc0) !== 0x80) return 0
-  }
-  return length
 }
 
 /** After the closing quote of any string, valid or not, whose first byte after the quote is at `at`; -1 if it does not end. */

@@ -11,6 +11,7 @@ import { Decoders } from '../transcode/decode/decoders.ts'
 import { appendObject } from '../transcode/decode/objects.ts'
 import { metadataScope, viewAdditions } from '../served/view/additions.ts'
 import type { StoredValue } from '../stored-value.ts'
+import { isAsciiText } from '../text.ts'
 import { WireReader } from '../../wire/reader.ts'
 
 /** What a view of metadata leaves out. */
@@ -69,14 +70,7 @@ function isLostAnnotation(bytes: Uint8Array, names: readonly string[]): boolean 
   inner.reset(bytes, outer.start, outer.at)
   if (!inner.nextField() || inner.field !== 1 || !inner.readWindow()) return false
   const { start, at } = inner
-  return names.some(name => name.length === at - start && isText(bytes, start, name))
-}
-
-function isText(bytes: Uint8Array, start: number, text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    if (bytes[start + i] !== text.charCodeAt(i)) return false
-  }
-  return true
+  return names.some(name => name.length === at - start && isAsciiText(bytes, start, name))
 }
 
 /** Appends the JSON of an ObjectMeta in protobuf with the resourceVersion in it. */

@@ -1,6 +1,7 @@
 /** Texts and bytes as Go's JSON encoder writes them (FORMAT.md, section 3). All are `WriteValue`s, and rely on the room that
  *  those are promised. */
 
+import { utf8Length } from '../../../go/text.ts'
 import type { DecodeState } from './state.ts'
 
 /** What becomes of a byte in a JSON text: 0 stays as it is, 1 is written as `\u00xx`, 2 belongs to a UTF-8 sequence; otherwise
@@ -79,7 +80,7 @@ function writeToEscape(out: DecodeState, start: number, end: number, position: n
  *  writes as the six characters `\ufffd`. */
 function writeSequence(out: DecodeState, start: number, end: number, position: number): number {
   const { input, bytes } = out
-  const length = sequenceLength(input, start, end)
+  const length = utf8Length(input, start, end)
   if (length === 0) {
     bytes[position] = 0x5c
     out.at = start + 1
@@ -95,22 +96,6 @@ function writeSequence(out: DecodeState, start: number, end: number, position: n
   }
   for (let i = 0; i < length; i++) bytes[position + i] = input[start + i] as number
   return position + length
-}
-
-/** The length of the UTF-8 sequence of two to four bytes that begins at `start`; 0 if there is none, as for surrogates, for
- *  overlong forms and above U+10FFFF. */
-export function sequenceLength(bytes: Uint8Array, start: number, end: number): number {
-  const first = bytes[start] as number
-  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0
-  if (length === 0 || start + length > end) return 0
-  const second = bytes[start + 1] as number
-  const min = first === 0xe0 ? 0xa0 : first === 0xf0 ? 0x90 : 0x80
-  const max = first === 0xed ? 0x9f : first === 0xf4 ? 0x8f : 0xbf
-  if (second < min || second > max) return 0
-  for (let i = 2; i < length; i++) {
-    if (((bytes[start + i] as number) & 0xc0) !== 0x80) return 0
-  }
-  return length
 }
 
 /** `uXXXX`, after the backslash that the caller has written. */

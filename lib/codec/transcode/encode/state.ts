@@ -1,7 +1,7 @@
 /** The state of a conversion from JSON to protobuf, and the values that it writes. */
 
 import { ByteWriter } from '../../../wire/byte-writer.ts'
-import { sequenceLength } from '../decode/json-text.ts'
+import { utf8Length } from '../../../go/text.ts'
 import { JsonTape, jsonNumber, jsonPlainText, jsonText } from '../../json/tape.ts'
 import { giveUp } from '../../not-exact.ts'
 import { bigVarint, varintLength, writeVarint } from '../../../wire/varint.ts'
@@ -112,7 +112,7 @@ export class EncodeState extends ByteWriter {
         this.bytes[this.length++] = byte
         at++
       } else {
-        const length = sequenceLength(input, at, end)
+        const length = utf8Length(input, at, end)
         if (length === 0) this.#writeCodePoint(0xfffd)
         for (let i = 0; i < length; i++) this.bytes[this.length++] = input[at + i] as number
         at += Math.max(length, 1)
