@@ -15,6 +15,7 @@
  *  Revisions rise but are not contiguous. The history holds references, never copies, and does not know its readers: a reader is only a
  *  revision. An old step is dropped without reading it, because it is no longer in any processor cache. `Keyspace` checks the order. */
 
+import { assert } from '../base/assert.ts'
 import { CacheError } from '../base/errors.ts'
 import type { Revision } from '../base/revision.ts'
 import { TreeEdit } from './btree-edit.ts'
@@ -112,6 +113,8 @@ export class History {
   /** Adds the next batch, and the snapshot after it. */
   append(step: Step, left: BTree<KeyValue>): void {
     const { events } = step
+    const { last } = this.#steps
+    assert(last === undefined || step.revision > last.revision, 'revisions only rise')
     if (this.#changes + events.length > changesBetween) {
       this.#kept.push({ before: this.#shifted + this.#steps.size, tree: this.#newest })
       this.#changes = 0

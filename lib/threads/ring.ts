@@ -10,6 +10,8 @@
  *  does not fit before the end begins at the start, and the rest is skipped. Neither side ever waits for the other: a full queue is told
  *  to the writer, an empty one to the reader, and each leaves a mark by which the other sees that it wants to be told. */
 
+import { assert } from '../base/assert.ts'
+
 const tail = 0
 const head = 1
 const sleeping = 2
@@ -128,6 +130,8 @@ export class RingReader extends Ring {
 
   /** Frees the record that `next` gave. True if the writer waits for room and there is enough now: it must be told. */
   release(): boolean {
+    const left = (this.load(tail) - this.#end) >>> 0
+    assert(left <= this.bytes.length, 'the reader of a ring never passes its writer')
     this.#head = this.#end
     this.store(head, this.#head)
     if (this.load(starved) === 0) return false

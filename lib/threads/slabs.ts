@@ -3,6 +3,7 @@
  *  A slab lives as long as a value in it is held in some thread. The thread that writes the slabs notices when nothing there holds one any
  *  more; then no record can name it again, and the others are told, in order with the records, to forget the number. */
 
+import { assert } from '../base/assert.ts'
 import { countShared } from '../store/slab.ts'
 
 /** In the thread with the mirrors: gives each shared slab a number. */
@@ -10,7 +11,7 @@ export class SlabNames {
   readonly #ids = new WeakMap<Uint8Array, number>()
   readonly #buffers = new Map<number, WeakRef<Uint8Array>>()
   readonly #retired = new FinalizationRegistry<number>(id => {
-    this.#buffers.delete(id)
+    assert(this.#buffers.delete(id), 'a slab is let go of once')
     this.#onRetired(id)
   })
   readonly #onRetired: (id: number) => void

@@ -8,6 +8,7 @@
  *  A live watcher has been sent everything up to the history's revision, and gets new frames as they come. A lagging one is behind: it
  *  holds only its position, and catches up from the history when its sink accepts more. */
 
+import { assert } from '../base/assert.ts'
 import type { Revision } from '../base/revision.ts'
 import type { Batch } from '../store/event.ts'
 import type { Audience } from './audience.ts'
@@ -100,7 +101,7 @@ export class Watcher {
       } else {
         passed += batch.events.length
         if (!this.#send(batch)) break
-        this.#position = batch.revision
+        this.#moveTo(batch.revision)
       }
     }
   }
@@ -142,7 +143,7 @@ export class Watcher {
 
   /** Starts to lag before a batch that cannot be shown yet. */
   #hold({ revision }: Batch): void {
-    if (this.#state === 'live') this.#position = (revision - 1) as Revision
+    if (this.#state === 'live') this.#moveTo((revision - 1) as Revision)
     this.#state = 'lagging'
     this.#isWaiting = true
     this.#isHeld = true
@@ -154,6 +155,11 @@ export class Watcher {
     this.#isWaiting = true
     this.#sentOfNext = sent
     // There is no revision between the batch before and this one, as far as the history is concerned.
-    this.#position = sent === 0 ? batch.revision : ((batch.revision - 1) as Revision)
+    this.#moveTo(sent === 0 ? batch.revision : ((batch.revision - 1) as Revision))
+  }
+
+  #moveTo(position: Revision): void {
+    assert(position >= this.#position, 'the position of a watcher never goes back')
+    this.#position = position
   }
 }

@@ -11,6 +11,7 @@
  *  etcd is probed for its revision before each watch: it shows a new epoch before any event of it is applied, and says when the
  *  feed has caught up. A keyspace that is added while the feed runs is read at one revision and joined, in order, with the stream. */
 
+import { assert } from '../../base/assert.ts'
 import { Backoff } from '../../base/backoff.ts'
 import { sleep } from '../../base/clock.ts'
 import { CacheError } from '../../base/errors.ts'
@@ -184,6 +185,7 @@ export class Feed implements StreamTarget {
   }
 
   apply({ revision, changes }: RevisionChanges): Violation | undefined {
+    assert(revision > this.progress.revision, 'progress is never above what is applied')
     try {
       this.#distribute(revision, changes)
     } catch (error) {

@@ -14,6 +14,7 @@
  *  What was used least recently is dropped when the budget is exceeded, an eighth of it at once, since finding it takes a look at all;
  *  and what nobody has used for a while. */
 
+import { assert } from '../../base/assert.ts'
 import type { ToLedger, ToShelf } from './messages.ts'
 import { SharedSegment } from './shared-segment.ts'
 import { SegmentUsage } from './usage.ts'
@@ -120,6 +121,7 @@ export class SegmentLedger {
     if (known?.segment.equals(segment) === true) return undefined
     if (known !== undefined) replaced.push(known)
     const slot = this.#free.pop() ?? this.#entries.length
+    assert(this.#entries[slot] === undefined, 'a slot has one segment, which is written once')
     const entry = { name, segment, slot }
     this.#entries[slot] = entry
     byPlace.set(segment.firstPlace, entry)

@@ -53,3 +53,14 @@ t.test('the side that waits is told, once', t => {
   t.equal(told.filter(Boolean).length, 1, 'a full ring tells its writer of room')
   t.end()
 })
+
+t.test('a reader that would pass its writer ends its process', async t => {
+  const memory = createRingMemory(256)
+  const [writer, reader] = [new RingWriter(memory), new RingReader(memory)]
+  writer.append(Buffer.alloc(29))
+  const record = reader.next()
+  // What no writer writes: a length beyond what there is.
+  reader.bytes.writeUInt32LE(200, (record?.start ?? 4) - 4)
+  reader.next()
+  t.throws(() => reader.release(), { name: 'AssertionError', message: /never passes its writer/ })
+})
