@@ -1,9 +1,9 @@
 /** The body of the subresource `scale`: small, and made for each request. */
 
 import { ByteWriter } from '../wire/byte-writer.ts'
-import type { MediaType } from '../codec/negotiate/negotiate.ts'
+import { type MediaType, notAList } from '../codec/negotiate/negotiate.ts'
 import { NotExact } from '../codec/not-exact.ts'
-import { encodedJson, notAList } from '../codec/output/object-body.ts'
+import { encodedJson } from '../codec/output/object-body.ts'
 import type { ObjectEncoder, Shown } from '../codec/output/object-encoder.ts'
 import { noReplicas, scaleOf, renderedScale } from '../codec/output/scale.ts'
 import type { KeyValue } from '../store/event.ts'

@@ -14,6 +14,7 @@ import {
   builtinEncodings,
   negotiate,
   negotiateError,
+  renderingMismatch,
 } from '../../lib/codec/negotiate/negotiate.ts'
 import { NotExact } from '../../lib/codec/not-exact.ts'
 import {
@@ -21,7 +22,6 @@ import {
   joined,
   objectBody,
   statusBody,
-  renderingMismatch,
 } from '../../lib/codec/output/object-body.ts'
 import type { OutputKind } from '../../lib/codec/output-kind.ts'
 import { customKindOf } from '../../lib/codec/served/custom/custom-definition.ts'

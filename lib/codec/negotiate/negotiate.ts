@@ -4,6 +4,7 @@
  *  bare names first; the handler then takes the first clause that it can honour with all its parameters; and an error is
  *  negotiated once more, without renderings. All three are here; the texts are the upstream's. */
 
+import { type OutputKind, goTypeOf } from '../output-kind.ts'
 import { acceptClauses, acceptMaxLength, trimSpaces } from './accept.ts'
 
 /** How bytes are laid out. */
@@ -232,4 +233,22 @@ function streamNames(offer: Offer): string[] {
   return offer.encodings
     .filter(encoding => encoding !== 'yaml')
     .map(encoding => `${mediaTypeNames[encoding]};stream=watch`)
+}
+
+/** Why a rendering does not go with what was asked for, in the upstream's words: a 406. */
+export function renderingMismatch(
+  kind: OutputKind,
+  { rendering }: Pick<MediaType, 'rendering'>,
+  isList: boolean,
+): string | undefined {
+  const wanted = isList ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
+  if (rendering !== wanted) return undefined
+  const goType = goTypeOf(kind, isList)
+  if (!isList) return notAList(goType)
+  return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
+}
+
+/** Why one object is no list of metadata: a 406. */
+export function notAList(goType: string): string {
+  return `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`
 }

@@ -8,7 +8,6 @@ import type { MediaType } from '../negotiate/negotiate.ts'
 import { NotExact } from '../not-exact.ts'
 import { indentJson } from './pretty.ts'
 import { schemaOf } from '../schema/schema.ts'
-import { type OutputKind, goTypeOf } from '../output-kind.ts'
 import { keptOfEntry, type Segment } from './segments.ts'
 import { protobufFromJson } from '../transcode/transcode.ts'
 import { yamlFromJson } from './yaml.ts'
@@ -83,24 +82,6 @@ export function encodedJson(
     case 'cbor':
       return cborFromJson(json, schemaOf().findKind('v1', 'Status')?.type, 'tagged')
   }
-}
-
-/** Why a rendering does not go with what was asked for, in the upstream's words: a 406. */
-export function renderingMismatch(
-  kind: OutputKind,
-  { rendering }: Pick<MediaType, 'rendering'>,
-  isList: boolean,
-): string | undefined {
-  const wanted = isList ? 'PartialObjectMetadata' : 'PartialObjectMetadataList'
-  if (rendering !== wanted) return undefined
-  const goType = goTypeOf(kind, isList)
-  if (!isList) return notAList(goType)
-  return `you requested PartialObjectMetadata, but the requested object is a list (${goType})`
-}
-
-/** Why one object is no list of metadata: a 406. */
-export function notAList(goType: string): string {
-  return `you requested PartialObjectMetadataList, but the requested object is not a list (${goType})`
 }
 
 /** The message of the 400 that an unknown value of `includeObject` is answered with. */

@@ -1,17 +1,19 @@
 /** How the objects of a read are shown: refuses renderings that do not fit the request. */
 
 import type { Clock } from '../../base/clock.ts'
-import type { MediaType } from '../../codec/negotiate/negotiate.ts'
+import { type MediaType, renderingMismatch } from '../../codec/negotiate/negotiate.ts'
 import { NotExact } from '../../codec/not-exact.ts'
-import { invalidIncludeObject, renderingMismatch } from '../../codec/output/object-body.ts'
+import { invalidIncludeObject } from '../../codec/output/object-body.ts'
 import type { OutputKind } from '../../codec/output-kind.ts'
 import {
+  type IncludedObject,
   includedObject,
   type ObjectEncoder,
   type Shown,
 } from '../../codec/output/object-encoder.ts'
 import type { PassReason } from '../../kube/decide.ts'
 import type { ReadPlan } from '../../kube/read-plan.ts'
+import type { RequestTarget } from '../../kube/request/request.ts'
 import type { Resource } from '../../kube/resources/resource.ts'
 import { badRequest, notAcceptable, notExactly, plainError } from '../../kube/status.ts'
 import type { RequestContext } from './request-context.ts'
@@ -40,21 +42,24 @@ export function shownAs(
   if (encoder instanceof NotExact) throw notExactly(resource, encoder)
   const isScale = subresource === 'scale'
   if (type !== 'watch' && !isScale) refuseMismatch(encoder.kind, mediaType, type)
-  const asked = target.query.text('includeObject')
-  const includeObject = includedObject(asked)
-  if (includeObject === undefined && mediaType.rendering === 'Table') {
-    throw badRequest(invalidIncludeObject(asked))
-  }
   const { encoding, rendering, renderingVersion } = mediaType
   const shown: Shown = {
     encoding,
     rendering,
     renderingVersion,
-    includeObject: includeObject ?? 'Metadata',
+    includeObject: rendering === 'Table' ? includedIn(target) : 'Metadata',
     now: clock.wallMs(),
     subresource: isScale ? 'scale' : undefined,
   }
   return { encoder, shown }
+}
+
+/** What the rows of a Table carry of their objects. */
+function includedIn({ query }: RequestTarget): IncludedObject {
+  const asked = query.text('includeObject')
+  const included = includedObject(asked)
+  if (included === undefined) throw badRequest(invalidIncludeObject(asked))
+  return included
 }
 
 /** The same behind the gate that the upstream has for this form; a reason to pass if nothing of the form is proven. */

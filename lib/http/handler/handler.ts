@@ -10,7 +10,11 @@ import type { ApiState } from '../../kube/api-state.ts'
 import { decide, type Decision, type DecisionPolicy, type PassReason } from '../../kube/decide.ts'
 import { isWatchRequest } from '../../kube/read-plan.ts'
 import { attributesOf } from '../../kube/request/attributes.ts'
-import { requestTimeoutMs } from '../../kube/request/list-options.ts'
+import {
+  requestTimeoutMs,
+  longSubresources,
+  type RequestTarget,
+} from '../../kube/request/request.ts'
 import {
   type KnownRequest,
   RecentRequests,
@@ -18,7 +22,6 @@ import {
   type Route,
   unknownPathText,
 } from '../../kube/request/routes.ts'
-import { longSubresources, type RequestTarget } from '../../kube/request/request.ts'
 import { badRequest, internalError, statusFromError } from '../../kube/status.ts'
 import type { ApiOptions } from './api.ts'
 import { recordAnswer } from '../audit/audit.ts'

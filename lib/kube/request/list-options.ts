@@ -3,7 +3,7 @@
 
 import type { Revision } from '../../base/revision.ts'
 import { everyField, type FieldSelector, parseFieldSelector } from '../selectors/field-selector.ts'
-import { goParseDuration, goParseInt, goJsonString, goParseUint, goQuote } from '../../go/text.ts'
+import { goParseInt, goJsonString, goParseUint, goQuote } from '../../go/text.ts'
 import { everyLabel, type LabelSelector, parseLabelSelector } from '../selectors/label-selector.ts'
 import type { Schema } from '../../codec/schema/schema.ts'
 import type { Query } from './request.ts'
@@ -175,16 +175,4 @@ export function parseResourceVersion(
     throw fail(`resourceVersion: Invalid value: ${goQuote(text)}: ${error}`)
   }
   return Math.min(Number(value), Number.MAX_SAFE_INTEGER) as Revision
-}
-
-/** The `timeout` parameter of the request; undefined if it has none. Long-running requests have no such limit. Refuses an invalid
- *  duration. */
-export function requestTimeoutMs(query: Query): number | undefined {
-  const text = query.text('timeout')
-  if (text === '') return undefined
-  const parsed = goParseDuration(text)
-  if (typeof parsed !== 'number') {
-    throw badRequest(`invalid timeout specified in the request URL - ${parsed.error}`)
-  }
-  return parsed > 0 ? parsed : undefined
 }

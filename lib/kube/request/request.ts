@@ -3,7 +3,8 @@
  *  The rules are those of Go's net/url and of kube-apiserver's RequestInfo, oddities included. Upstream's authorization and routing
  *  use exactly these values, so a different reading of a path would be a security hole. */
 
-import { goText } from '../../go/text.ts'
+import { goParseDuration, goText } from '../../go/text.ts'
+import { badRequest } from '../status.ts'
 
 /** A parsed request target. */
 export interface RequestTarget {
@@ -220,4 +221,16 @@ export function invalidPathName(name: string): string | undefined {
   if (name === '.' || name === '..') return `may not be '${name}'`
   const found = ['/', '%'].filter(char => name.includes(char))
   return found.length === 0 ? undefined : found.map(char => `may not contain '${char}'`).join(';')
+}
+
+/** The `timeout` parameter of the request; undefined if it has none. Long-running requests have no such limit. Refuses an invalid
+ *  duration. */
+export function requestTimeoutMs(query: Query): number | undefined {
+  const text = query.text('timeout')
+  if (text === '') return undefined
+  const parsed = goParseDuration(text)
+  if (typeof parsed !== 'number') {
+    throw badRequest(`invalid timeout specified in the request URL - ${parsed.error}`)
+  }
+  return parsed > 0 ? parsed : undefined
 }

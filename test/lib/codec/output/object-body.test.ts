@@ -1,12 +1,11 @@
 import t from 'tap'
 import { ObjectEncoder, includedObject } from '../../../../lib/codec/output/object-encoder.ts'
-import type { MediaType } from '../../../../lib/codec/negotiate/negotiate.ts'
+import { type MediaType, renderingMismatch } from '../../../../lib/codec/negotiate/negotiate.ts'
 import { NotExact } from '../../../../lib/codec/not-exact.ts'
 import {
   invalidIncludeObject,
   objectBody,
   statusBody,
-  renderingMismatch,
 } from '../../../../lib/codec/output/object-body.ts'
 import { goTypeOf } from '../../../../lib/codec/output-kind.ts'
 import { jsonFromProtobuf } from '../../../../lib/codec/transcode/transcode.ts'
