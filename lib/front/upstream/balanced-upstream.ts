@@ -10,7 +10,7 @@ import { CacheError } from '../../base/errors.ts'
 import { LinkedAbort } from '../../base/linked-abort.ts'
 import type { Logger } from '../../base/logger.ts'
 import { withTimeLimit } from '../../base/timers.ts'
-import { Forwarding, type SentRequest } from './forwarding.ts'
+import { Forwarding, type ForwardingServers, type SentRequest } from './forwarding.ts'
 import { codeOf, reasonFor, UpstreamFailure, upstreamFailure } from './failure.ts'
 import type { UpstreamServer, UpstreamTimeouts, UpstreamTls, Use } from './server.ts'
 import type {
@@ -58,9 +58,17 @@ export class BalancedUpstream implements Upstream {
   #onAnswersAgain = (): void => {}
   /** Ends the pause before a server's next health check. */
   readonly #cutPauses = new Map<UpstreamServer, () => void>()
+  readonly #forwardingServers: ForwardingServers
 
   constructor(options: BalancedUpstreamOptions) {
     this.#options = options
+    this.#forwardingServers = {
+      clock: options.clock,
+      choose: tried => this.#choose(tried),
+      areTried: tried => tried.size >= options.servers.length,
+      unreachable: (server, error) => this.#unreachable(server, error),
+      ended: use => this.#underWay[use]--,
+    }
   }
 
   /** Starts the health checks. */
@@ -172,15 +180,7 @@ export class BalancedUpstream implements Upstream {
       return { resume() {}, abort() {} }
     }
     this.#underWay[use]++
-    const forwarding = new Forwarding(request, {
-      sink,
-      use,
-      clock: this.#options.clock,
-      choose: tried => this.#choose(tried),
-      isLast: tried => tried.size >= this.#options.servers.length,
-      onUnreachable: (server, error) => this.#unreachable(server, error),
-      onEnd: () => this.#underWay[use]--,
-    })
+    const forwarding = new Forwarding(request, { sink, use }, this.#forwardingServers)
     forwarding.begin()
     return forwarding
   }

@@ -27,15 +27,21 @@ export interface SentRequest extends Omit<ForwardRequest, 'isLongRunning' | 'isI
 
 type Controller = Dispatcher.DispatchController
 
-export interface ForwardingHooks {
+/** The servers that a request may go to. */
+export interface ForwardingServers {
+  readonly clock: Clock
+  choose(tried: ReadonlySet<UpstreamServer>): UpstreamServer
+  /** True if no server is left to try. */
+  areTried(tried: ReadonlySet<UpstreamServer>): boolean
+  unreachable(server: UpstreamServer, error: unknown): void
+  /** A request is over. */
+  ended(use: Use): void
+}
+
+/** Who gets the response, and how long the request uses a connection. */
+export interface ForwardingEnds {
   readonly sink: ForwardSink & Partial<TunnelSink>
   readonly use: Use
-  readonly clock: Clock
-  readonly choose: (tried: ReadonlySet<UpstreamServer>) => UpstreamServer
-  /** Called if no server is left to try. */
-  readonly isLast: (tried: ReadonlySet<UpstreamServer>) => boolean
-  readonly onUnreachable: (server: UpstreamServer, error: unknown) => void
-  readonly onEnd: () => void
 }
 
 /** RFC 9110, 9.2.2: sending it twice has the effect of sending it once. */
@@ -56,7 +62,9 @@ const unreadMaxMs = 60_000
 
 export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchHandler {
   readonly #request: SentRequest
-  readonly #hooks: ForwardingHooks
+  readonly #servers: ForwardingServers
+  readonly #use: Use
+  readonly #sink: ForwardSink & Partial<TunnelSink>
   #tried: Set<UpstreamServer> | undefined = undefined
   #server: UpstreamServer | undefined = undefined
   #connections: ConnectionPool | undefined = undefined
@@ -68,9 +76,11 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   #informational = 0
   #isOver = false
 
-  constructor(request: SentRequest, hooks: ForwardingHooks) {
+  constructor(request: SentRequest, { sink, use }: ForwardingEnds, servers: ForwardingServers) {
     this.#request = request
-    this.#hooks = hooks
+    this.#sink = sink
+    this.#use = use
+    this.#servers = servers
   }
 
   get user(): string | undefined {
@@ -80,10 +90,10 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
   /** Never throws: failures go to the sink, and everything that was taken is released. */
   begin(): void {
     try {
-      const server = this.#hooks.choose(this.#tried ?? noServers)
+      const server = this.#servers.choose(this.#tried ?? noServers)
       this.#server = server
       server.load++
-      this.#connections = server.connections(this.#request.as, this.#hooks.use)
+      this.#connections = server.connections(this.#request.as, this.#use)
       this.#connections.dispatch(this)
     } catch (error) {
       this.failed(error)
@@ -129,10 +139,10 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
     const failure = upstreamFailure(error, this.#controller !== undefined)
     const isUnreachable = failure instanceof UpstreamFailure && failure.fault === 'unreachable'
     if (isUnreachable && server !== undefined) {
-      this.#hooks.onUnreachable(server, error)
+      this.#servers.unreachable(server, error)
       this.#tried ??= new Set()
       this.#tried.add(server)
-      if (idempotentMethods.has(this.#request.method) && !this.#hooks.isLast(this.#tried)) {
+      if (idempotentMethods.has(this.#request.method) && !this.#servers.areTried(this.#tried)) {
         server.load--
         this.#server = undefined
         this.#client = undefined
@@ -141,7 +151,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
       }
     }
     this.#end()
-    this.#hooks.sink.failed(failure)
+    this.#sink.failed(failure)
   }
 
   onRequestStart(controller: Controller): void {
@@ -163,23 +173,23 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
       this.#refuse()
       return
     }
-    this.#hooks.sink.started(code, trimmed(headers))
+    this.#sink.started(code, trimmed(headers))
     if (code !== 304 || headers['content-length'] === undefined) return
     // The length is that of the body that the client has. undici waits for it, and fails.
     this.#end()
-    this.#hooks.sink.ended({})
+    this.#sink.ended({})
     this.#controller?.abort(new Error('a response without a body has ended'))
   }
 
   onResponseData(controller: Controller, piece: Buffer): void {
-    if (this.#isOver || this.#hooks.sink.data(piece)) return
+    if (this.#isOver || this.#sink.data(piece)) return
     controller.pause()
   }
 
   onResponseEnd(_: unknown, trailers: IncomingHttpHeaders): void {
     if (this.#isOver) return
     this.#end()
-    this.#hooks.sink.ended(trimmed(trailers))
+    this.#sink.ended(trimmed(trailers))
   }
 
   onResponseError(_: unknown, error: unknown): void {
@@ -197,7 +207,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
     for (let i = 0; i + 1 < raw.length; i += 2) {
       head += `\r\n${raw[i]?.toString('latin1')}: ${raw[i + 1]?.toString('latin1')}`
     }
-    this.#hooks.sink.switched?.(head, socket)
+    this.#sink.switched?.(head, socket)
   }
 
   #refuse(): void {
@@ -207,7 +217,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
 
   /** The pieces of a body. If it breaks off, undici closes the connection, so that the upstream cannot take it for complete. */
   async *#piecesOf(body: ForwardBody): AsyncGenerator<Uint8Array> {
-    const { clock } = this.#hooks
+    const { clock } = this.#servers
     const late = new UpstreamFailure('late', 'the upstream does not read the body')
     for await (const piece of body.pieces()) {
       const cancel = clock.setTimer(unreadMaxMs, () => this.#controller?.abort(late))
@@ -226,7 +236,7 @@ export class Forwarding implements ForwardControl, Passage, Dispatcher.DispatchH
     if (this.#isOver) return
     this.#isOver = true
     if (this.#server !== undefined) this.#server.load--
-    this.#hooks.onEnd()
+    this.#servers.ended(this.#use)
   }
 }
 

@@ -97,11 +97,13 @@ export async function startRawUpstream(
           failed: failure => onOver({ ...told, failure: faultOf(failure) }),
         },
         use: 'short',
+      },
+      {
         clock,
         choose: () => one,
-        isLast: () => true,
-        onUnreachable: () => {},
-        onEnd: () => {},
+        areTried: () => true,
+        unreachable() {},
+        ended() {},
       },
     )
     forwarding.begin()
