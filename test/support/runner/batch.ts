@@ -1,6 +1,7 @@
 /** A process that runs several test files one after the other: `node dist/test/support/runner/batch.js FILE...`. The start of
  *  Node, tap and the tables of the codec is then paid once. After the points of a file comes one with the file's name. */
 
+import { writeSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 
 // Tap names the folders of tests after the command line, which would be too long with all files.
@@ -17,6 +18,12 @@ const teardowns: (() => unknown)[] = []
 t.teardown = task => {
   teardowns.push(task as () => unknown)
 }
+
+// The runner ends what does not end by itself.
+process.once('SIGTERM', () => {
+  writeSync(2, `still open: ${process.getActiveResourcesInfo().join(', ')}\n`)
+  process.exit(1)
+})
 
 for (const file of files) {
   try {

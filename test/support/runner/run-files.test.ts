@@ -10,6 +10,14 @@ async function run(
   t: Test,
   ...contents: readonly string[]
 ): Promise<{ counts: [number, number][]; shown: string }> {
+  return runWith(t, patience(), contents)
+}
+
+async function runWith(
+  t: Test,
+  patience: number,
+  contents: readonly string[],
+): Promise<{ counts: [number, number][]; shown: string }> {
   // In dist, where tap is found.
   const folder = mkdtempSync(join('dist', 'runner-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
@@ -23,7 +31,7 @@ async function run(
   await runJobs([{ files, command: commandOf(process.execPath, files) }], {
     atOnce: 1,
     onFile: result => results.push(result),
-    machine: { patience: patience() },
+    machine: { patience },
     write: text => {
       shown += text
     },
@@ -105,6 +113,18 @@ t.test('a file whose process was ended by another is run again, and counted once
     [1, 0],
   ])
   t.match(shown, /a process has ended at/)
+})
+
+t.test('a process that goes on after its last file has failed, and says what keeps it', async t => {
+  const open = 'setInterval(() => {}, 1000)\n'
+  // A twentieth of the limits.
+  const { counts, shown } = await runWith(t, 0.05 * patience(), [passing, passing + open])
+  t.strictSame(counts, [
+    [1, 0],
+    [1, 0],
+    [0, 1],
+  ])
+  t.match(shown, /still open: .*Timeout/)
 })
 
 t.test('a file that cannot be loaded is a failure', async t => {

@@ -26,8 +26,12 @@ export interface FileResult {
 
 /** A process that prints nothing for so long on a quiet machine is ended. */
 const silentMaxMs = 300_000
-/** One that has printed its last line ends within this time, or it has left something open. */
+/** The same of a file whose tests have passed before. */
+const silentAgainMaxMs = 30_000
+/** One whose last file has ended itself ends within this time, or that file has left something open. */
 const endMaxMs = 20_000
+/** And one that is told to end, which says what it still waits for, within this. */
+const farewellMaxMs = 5_000
 
 export interface RunOptions {
   /** How many processes run at a time. */
@@ -37,6 +41,8 @@ export interface RunOptions {
   readonly write: (text: string) => void
   /** How many times slower the machine is than a quiet one, and the file that tells the tests. */
   readonly machine: { readonly patience: number; readonly file?: string | undefined }
+  /** For how long a process may print nothing on a quiet machine. */
+  readonly silentMaxMs?: number
 }
 
 /** Runs `jobs` in their order. */
@@ -60,7 +66,7 @@ async function findCulprit(job: Job, files: readonly string[], options: RunOptio
       // Its tests were counted when it shared the process.
       if (failed > 0) options.onFile({ file, passed: 0, failed, seconds })
     }
-    await runAlone(job, file, { ...options, onFile })
+    await runAlone(job, file, { ...options, onFile, silentMaxMs: silentAgainMaxMs })
   }
 }
 
@@ -94,7 +100,7 @@ interface JobEnd {
 }
 
 async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
-  const { machine } = options
+  const { machine, silentMaxMs: silentMs = silentMaxMs } = options
   const [program = '', ...args] = job.command
   const patientMs = (ms: number): number => ms * machine.patience
   const child = spawn(program, args, {
@@ -121,15 +127,18 @@ async function runJob(job: Job, options: RunOptions): Promise<JobEnd> {
         return
       }
       end = reason
-      child.kill('SIGKILL')
+      // A batch then prints what keeps it.
+      child.kill('SIGTERM')
+      timer = setTimeout(() => child.kill('SIGKILL'), patientMs(farewellMaxMs))
     }
     timer = setTimeout(look, patientMs(ms))
   }
-  const silence = `it has printed nothing for ${silentMaxMs / 1000} s of a quiet machine`
-  wait(silentMaxMs, silence)
+  const silence = `it has printed nothing for ${silentMs / 1000} s of a quiet machine`
+  wait(silentMs, silence)
   function onLine(line: string): void {
     report.take(line)
-    if (!line.startsWith('# time=')) wait(silentMaxMs, silence)
+    if (end !== undefined) return
+    if (!line.startsWith('# time=') && !report.hasEnded) wait(silentMs, silence)
     else wait(endMaxMs, 'its tests have ended, but something keeps the process running')
   }
   createInterface({ input: child.stdout }).on('line', onLine)
@@ -172,6 +181,11 @@ class JobReport {
     if (/^\s*(?:not )?ok \d+/.test(line)) this.#isInFailure = /^\s*not ok/.test(line)
     const isComment = /^\s*# (?!Subtest|time=|\{)/.test(line)
     if (this.#isInFailure || isComment) this.#lines.push(line)
+  }
+
+  /** Every file of several has ended; of a single one only tap's last line tells. */
+  get hasEnded(): boolean {
+    return this.#next === this.#job.files.length
   }
 
   /** Warnings and logs on standard error are shown with the file that was running. */
