@@ -80,7 +80,7 @@ export const ownProcess: readonly string[] = [
   'lib/mirror/real-etcd',
   'lib/codec/served/view',
   'lib/codec/output/object-encoder',
-  'lib/threads/entries',
+  'lib/threads/mirror/entries',
   'lib/store/slab',
 ].map(builtName)
 

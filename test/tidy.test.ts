@@ -76,6 +76,30 @@ const inside: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     documents: ['request', 'resources', 'status.ts'],
     '.': ['documents', 'request', 'selectors', 'resources', 'status.ts'],
   },
+  front: {
+    upstream: [],
+    minors: [],
+    evidence: ['upstream'],
+    aggregated: ['upstream'],
+    knowledge: ['aggregated', 'minors', 'upstream'],
+    proxy: ['evidence', 'minors', 'upstream'],
+    '.': ['proxy', 'knowledge', 'aggregated', 'evidence', 'minors', 'upstream'],
+  },
+  threads: {
+    mirror: [],
+    limits: [],
+    process: ['mirror'],
+    encodings: ['process'],
+    '.': ['encodings', 'process', 'limits', 'mirror'],
+  },
+  door: {
+    listen: [],
+    pass: ['listen'],
+    answers: ['pass', 'listen'],
+    access: ['pass', 'listen'],
+    view: ['answers'],
+    '.': ['view', 'access', 'answers', 'pass', 'listen'],
+  },
 }
 
 /** Packages that only one file, or one folder, may know. */

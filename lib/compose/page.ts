@@ -14,7 +14,7 @@ import { lookAt, toWatches } from '../ops/metrics/look.ts'
 import { type Look, Recent } from '../ops/recent.ts'
 import type { LiveRegistry } from '../upkeep/live-registry.ts'
 import type { WingOptions } from './service-options.ts'
-import type { ThreadShown } from '../threads/thread-shown.ts'
+import type { ThreadShown } from '../threads/mirror/thread-shown.ts'
 import type { Front } from '../front/front.ts'
 
 export interface PageParts {

@@ -9,7 +9,7 @@ import type { EmptyObject, LearnedOutput, LearnedTable } from '../../codec/outpu
 import { learnedOutput } from './learned-kind.ts'
 import type { KeyValue } from '../../store/event.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import { ask } from '../knowledge/ask.ts'
+import { ask } from '../upstream/ask.ts'
 import type { Learning, Learnt } from './learning.ts'
 import { listPage, textIn } from './list-page.ts'
 import { metadataOnly, objectPath, pageOf, pathOf, tableOnly } from './questions.ts'

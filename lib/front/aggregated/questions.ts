@@ -3,7 +3,7 @@
 import { CacheError } from '../../base/errors.ts'
 import { objectOf, textOf } from '../../base/untyped.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
-import { ask, type Asked } from '../knowledge/ask.ts'
+import { ask, type Asked } from '../upstream/ask.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { UpstreamAnswer } from '../../http/auth/upstream-calls.ts'
 import { type ListPage, listPage } from './list-page.ts'

@@ -15,7 +15,7 @@ import {
   versionsOfCore,
   versionsOfGroups,
 } from '../../kube/resources/upstream-resources.ts'
-import { ask, askDocument, documentOf } from './ask.ts'
+import { ask, askDocument, documentOf } from '../upstream/ask.ts'
 
 const aggregated =
   'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,' +

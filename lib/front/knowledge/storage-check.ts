@@ -11,7 +11,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { listOf, numberOf, objectOf, textOf } from '../../base/untyped.ts'
 import type { Snapshot } from '../../store/snapshot.ts'
-import { ask, documentOf } from './ask.ts'
+import { ask, documentOf } from '../upstream/ask.ts'
 
 export type StorageFinding =
   | 'proven'

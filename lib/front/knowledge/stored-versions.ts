@@ -5,7 +5,7 @@
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import { resourcesOfVersion } from '../../kube/resources/upstream-resources.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { readableDocument } from './ask.ts'
+import { readableDocument } from '../upstream/ask.ts'
 import { eachOf } from './listing.ts'
 
 /** A document of some hundred resources at most. */

@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { objectOf, textOf } from '../../base/untyped.ts'
 import { groupVersionText, type Resource } from '../../kube/resources/resource.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { ask, documentOf } from './ask.ts'
+import { ask, documentOf } from '../upstream/ask.ts'
 
 export class UpstreamState {
   readonly #upstream: Pick<Upstream, 'call'>

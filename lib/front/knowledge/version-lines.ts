@@ -7,7 +7,7 @@
 import { CacheError } from '../../base/errors.ts'
 import type { Upstream, UpstreamLine } from '../upstream/upstream.ts'
 import type { UpstreamAnswer, UpstreamCall } from '../../http/auth/upstream-calls.ts'
-import { readableDocument } from './ask.ts'
+import { readableDocument } from '../upstream/ask.ts'
 import { versionOf } from './server-versions.ts'
 
 /** Lines that are opened to find a server of a version. If it is one of five, these miss it in 3 of 100 cases. */

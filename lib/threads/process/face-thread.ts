@@ -3,11 +3,11 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import type { CacheError } from '../../base/errors.ts'
 import type { Logger } from '../../base/logger.ts'
-import { FaceMirrors, type FaceMirrorsOptions } from '../face-mirrors.ts'
-import { failureOfMessage } from '../messages.ts'
-import { RemoteClients } from '../remote-client.ts'
-import { RingReader } from '../ring.ts'
-import { SlabShelf } from '../slabs.ts'
+import { FaceMirrors, type FaceMirrorsOptions } from '../mirror/face-mirrors.ts'
+import { failureOfMessage } from '../mirror/messages.ts'
+import { RemoteClients } from '../mirror/remote-client.ts'
+import { RingReader } from '../mirror/ring.ts'
+import { SlabShelf } from '../mirror/slabs.ts'
 import {
   isAnswer,
   type Order,

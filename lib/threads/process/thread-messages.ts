@@ -3,8 +3,8 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { Key } from '../../base/keys.ts'
 import type { LogFields } from '../../base/logger.ts'
-import type { SharedMemory } from '../facts.ts'
-import type { Answer, FailureMessage, Question } from '../messages.ts'
+import type { SharedMemory } from '../mirror/facts.ts'
+import type { Answer, FailureMessage, Question } from '../mirror/messages.ts'
 
 /** What a face thread is given at its start. */
 export interface ThreadData extends SharedMemory {

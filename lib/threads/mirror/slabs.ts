@@ -3,8 +3,8 @@
  *  A slab lives as long as a value in it is held in some thread. The thread that writes the slabs notices when nothing there holds one any
  *  more; then no record can name it again, and the others are told, in order with the records, to forget the number. */
 
-import { assert } from '../base/assert.ts'
-import { countShared } from '../store/slab.ts'
+import { assert } from '../../base/assert.ts'
+import { countShared } from '../../store/slab.ts'
 
 /** In the thread with the mirrors: gives each shared slab a number. */
 export class SlabNames {

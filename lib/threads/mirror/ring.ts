@@ -10,7 +10,7 @@
  *  does not fit before the end begins at the start, and the rest is skipped. Neither side ever waits for the other: a full queue is told
  *  to the writer, an empty one to the reader, and each leaves a mark by which the other sees that it wants to be told. */
 
-import { assert } from '../base/assert.ts'
+import { assert } from '../../base/assert.ts'
 
 const tail = 0
 const head = 1

@@ -1,16 +1,16 @@
 /** The copies of a mirror and of its feeds in a face thread, as far as reads need them. */
 
-import type { Clock } from '../base/clock.ts'
-import type { CacheError } from '../base/errors.ts'
-import { revision, type Revision } from '../base/revision.ts'
-import type { OwnRevision } from '../etcd/own-revision.ts'
-import { Progress } from '../mirror/feed/progress.ts'
-import type { ProgressTrust } from '../mirror/feed/stream.ts'
-import type { MirrorLimits } from '../mirror/limits.ts'
-import type { MirrorMetrics } from '../mirror/metrics.ts'
-import { FreshnessGate } from '../mirror/reads/freshness.ts'
-import type { GateFeed } from '../mirror/reads/read.ts'
-import type { RevisionAsker } from '../mirror/reads/revision-probe.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { CacheError } from '../../base/errors.ts'
+import { revision, type Revision } from '../../base/revision.ts'
+import type { OwnRevision } from '../../etcd/own-revision.ts'
+import { Progress } from '../../mirror/feed/progress.ts'
+import type { ProgressTrust } from '../../mirror/feed/stream.ts'
+import type { MirrorLimits } from '../../mirror/limits.ts'
+import type { MirrorMetrics } from '../../mirror/metrics.ts'
+import { FreshnessGate } from '../../mirror/reads/freshness.ts'
+import type { GateFeed } from '../../mirror/reads/read.ts'
+import type { RevisionAsker } from '../../mirror/reads/revision-probe.ts'
 import { type Answer, failureOfMessage, type Question } from './messages.ts'
 
 export type Ask = (question: Question) => void

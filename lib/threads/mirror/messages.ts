@@ -1,10 +1,10 @@
 /** What a face thread asks the thread with the mirrors, and the answers. Records in the ring are for what all threads must know; messages are
  *  for what one asks. */
 
-import type { ErrorCode } from '../base/errors.ts'
-import { CacheError } from '../base/errors.ts'
-import type { KeyRange } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { KeyRange } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
 import type {
   Lease,
   OperationResult,
@@ -12,8 +12,8 @@ import type {
   RangeResponse,
   TxnRequest,
   TxnResponse,
-} from '../etcd/client.ts'
-import type { RangePage } from '../mirror/feed/pages.ts'
+} from '../../etcd/client.ts'
+import type { RangePage } from '../../mirror/feed/pages.ts'
 
 /** To the thread with the mirrors. */
 export type Question =

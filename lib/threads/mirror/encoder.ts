@@ -1,12 +1,12 @@
 /** Writes the records for face threads. What several threads are told is written once: the record of the last batches and of the last part of
  *  a snapshot are kept until the next ones. */
 
-import type { Revision } from '../base/revision.ts'
-import type { MirroredKeyspace, ResetReason } from '../mirror/mirrored-keyspace.ts'
-import type { ProgressTrust } from '../mirror/feed/stream.ts'
-import type { KeyspaceState } from '../mirror/state.ts'
-import type { Batch, KeyValue } from '../store/event.ts'
-import type { LeafSlice } from '../store/btree.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { MirroredKeyspace, ResetReason } from '../../mirror/mirrored-keyspace.ts'
+import type { ProgressTrust } from '../../mirror/feed/stream.ts'
+import type { KeyspaceState } from '../../mirror/state.ts'
+import type { Batch, KeyValue } from '../../store/event.ts'
+import type { LeafSlice } from '../../store/btree.ts'
 import { EntryWriter } from './entries.ts'
 import { reasons, recordKinds, states, trusts } from './facts.ts'
 import { RecordWriter } from './record.ts'

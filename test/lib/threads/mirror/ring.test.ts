@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import t from 'tap'
-import { createRingMemory, RingReader, RingWriter } from '../../../lib/threads/ring.ts'
+import { createRingMemory, RingReader, RingWriter } from '../../../../lib/threads/mirror/ring.ts'
 
 const sizes = fc.array(fc.oneof(fc.integer({ min: 0, max: 60 }), fc.constant('read' as const)))
 

@@ -1,7 +1,7 @@
 /** What a face thread tells the main thread of itself, for the page. */
 
-import type { WatchingClient } from '../http/watch/open-watches.ts'
-import type { Look } from '../ops/recent.ts'
+import type { WatchingClient } from '../../http/watch/open-watches.ts'
+import type { Look } from '../../ops/recent.ts'
 
 export interface ThreadShown {
   readonly look: Look

@@ -1,8 +1,8 @@
 /** Calls of etcd for a face thread, in the main thread. */
 
-import { CacheError } from '../base/errors.ts'
-import type { Client, OperationResult, RangeResponse } from '../etcd/client.ts'
-import type { KeyValue } from '../store/event.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Client, OperationResult, RangeResponse } from '../../etcd/client.ts'
+import type { KeyValue } from '../../store/event.ts'
 import { EntryWriter } from './entries.ts'
 import {
   type Answer,

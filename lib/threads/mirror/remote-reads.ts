@@ -1,9 +1,9 @@
 /** Reads of etcd itself by a face thread: the thread with the mirrors reads the pages, one at a time. */
 
-import { CacheError } from '../base/errors.ts'
-import type { RangePage } from '../mirror/feed/pages.ts'
-import type { DirectReadRequest } from '../mirror/reads/direct-reads.ts'
-import type { KeyValue } from '../store/event.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { RangePage } from '../../mirror/feed/pages.ts'
+import type { DirectReadRequest } from '../../mirror/reads/direct-reads.ts'
+import type { KeyValue } from '../../store/event.ts'
 import { EntryReader } from './entries.ts'
 import type { Ask } from './face-feed.ts'
 import { type Answer, type EntriesMessage, failureOfMessage } from './messages.ts'

@@ -1,13 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import t from 'tap'
-import type { Key } from '../../../lib/base/keys.ts'
-import type { Revision } from '../../../lib/base/revision.ts'
-import { KeyValue } from '../../../lib/store/event.ts'
-import { slabBytes } from '../../../lib/store/slab.ts'
-import { EntryReader, EntryWriter } from '../../../lib/threads/entries.ts'
-import { RecordReader, RecordWriter } from '../../../lib/threads/record.ts'
-import { SlabNames, SlabShelf } from '../../../lib/threads/slabs.ts'
+import type { Key } from '../../../../lib/base/keys.ts'
+import type { Revision } from '../../../../lib/base/revision.ts'
+import { KeyValue } from '../../../../lib/store/event.ts'
+import { slabBytes } from '../../../../lib/store/slab.ts'
+import { EntryReader, EntryWriter } from '../../../../lib/threads/mirror/entries.ts'
+import { RecordReader, RecordWriter } from '../../../../lib/threads/mirror/record.ts'
+import { SlabNames, SlabShelf } from '../../../../lib/threads/mirror/slabs.ts'
 
 const revisions = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const entries = fc.record({

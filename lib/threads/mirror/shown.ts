@@ -4,7 +4,7 @@
  *  A new epoch begins with lower revisions, so its revisions have words of their own; those of the epoch before it stay for threads that
  *  have not heard of the new one yet. */
 
-import type { Revision } from '../base/revision.ts'
+import type { Revision } from '../../base/revision.ts'
 import type { MirrorLayout } from './facts.ts'
 
 /** Words for each feed. An epoch ends with everything read again, so none is still in use when its word is taken by the fourth after it. */

@@ -1,8 +1,8 @@
 /** etcd for a face thread: ranges, transactions and their leases, which the main thread passes on with its own connection. Everything else that a client can
  *  do is the main thread's alone. */
 
-import { CacheError } from '../base/errors.ts'
-import type { Client, OperationResult, RangeResponse, TxnResponse } from '../etcd/client.ts'
+import { CacheError } from '../../base/errors.ts'
+import type { Client, OperationResult, RangeResponse, TxnResponse } from '../../etcd/client.ts'
 import type { Ask } from './face-feed.ts'
 import {
   type Answer,

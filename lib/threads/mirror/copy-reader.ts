@@ -1,10 +1,10 @@
 /** Reads the records that a feeder wrote, and does to the copies what they say. */
 
-import { revision, type Revision } from '../base/revision.ts'
-import type { ProgressTrust } from '../mirror/feed/stream.ts'
-import type { MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
-import { BTreeBuilder } from '../store/btree-builder.ts'
-import type { Change, KeyValue } from '../store/event.ts'
+import { revision, type Revision } from '../../base/revision.ts'
+import type { ProgressTrust } from '../../mirror/feed/stream.ts'
+import type { MirroredKeyspace } from '../../mirror/mirrored-keyspace.ts'
+import { BTreeBuilder } from '../../store/btree-builder.ts'
+import type { Change, KeyValue } from '../../store/event.ts'
 import { EntryReader } from './entries.ts'
 import { reasons, recordKinds, states, trusts } from './facts.ts'
 import { RecordReader } from './record.ts'

@@ -1,9 +1,9 @@
 /** What is told to face threads beside contents: the kinds of records, states and reasons as numbers, and what a thread is told at its start. */
 
-import type { KeyRange } from '../base/keys.ts'
-import type { ProgressTrust } from '../mirror/feed/stream.ts'
-import type { KeyspaceState } from '../mirror/state.ts'
-import type { ResetReason } from '../mirror/mirrored-keyspace.ts'
+import type { KeyRange } from '../../base/keys.ts'
+import type { ProgressTrust } from '../../mirror/feed/stream.ts'
+import type { KeyspaceState } from '../../mirror/state.ts'
+import type { ResetReason } from '../../mirror/mirrored-keyspace.ts'
 
 /** The first byte of a record. */
 export const recordKinds = {

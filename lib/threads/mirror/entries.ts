@@ -1,9 +1,9 @@
 /** Entries and changes in records. A value in shared memory is named by its slab and window; any other travels along. */
 
-import type { Key } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import { type Change, type Event, KeyValue, noLease } from '../store/event.ts'
-import { SlabWriter } from '../store/slab.ts'
+import type { Key } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import { type Change, type Event, KeyValue, noLease } from '../../store/event.ts'
+import { SlabWriter } from '../../store/slab.ts'
 import type { RecordReader, RecordWriter } from './record.ts'
 import type { SlabNames, SlabShelf } from './slabs.ts'
 

@@ -11,14 +11,14 @@
  *
  *  So what the thread has is always the exact contents of each keyspace at some revision, and its progress never claims more than that. */
 
-import { allKeys } from '../base/keys.ts'
-import type { Revision } from '../base/revision.ts'
-import type { Feed } from '../mirror/feed/feed.ts'
-import type { Mirror } from '../mirror/mirror.ts'
-import type { MirroredKeyspace } from '../mirror/mirrored-keyspace.ts'
-import type { KeyspaceState } from '../mirror/state.ts'
-import type { LeafSlice } from '../store/btree.ts'
-import type { KeyValue } from '../store/event.ts'
+import { allKeys } from '../../base/keys.ts'
+import type { Revision } from '../../base/revision.ts'
+import type { Feed } from '../../mirror/feed/feed.ts'
+import type { Mirror } from '../../mirror/mirror.ts'
+import type { MirroredKeyspace } from '../../mirror/mirrored-keyspace.ts'
+import type { KeyspaceState } from '../../mirror/state.ts'
+import type { LeafSlice } from '../../store/btree.ts'
+import type { KeyValue } from '../../store/event.ts'
 import type { Encoded, Encoder, ProgressFacts } from './encoder.ts'
 import type { RingWriter } from './ring.ts'
 import type { SlabNames } from './slabs.ts'

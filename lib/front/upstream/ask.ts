@@ -1,7 +1,7 @@
 /** Our own requests to the upstream for JSON documents. */
 
 import { CacheError } from '../../base/errors.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import type { Upstream } from './upstream.ts'
 import type { UpstreamAnswer } from '../../http/auth/upstream-calls.ts'
 
 /** The limit of an answer. Discovery of a cluster with a thousand definitions has some megabytes. */
